@@ -42,6 +42,7 @@ fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
     }
     assert!(shapes.iter().all(|shape| shape["holds"] != shape["known_to_differ"]));
     assert!(shapes.len() > 100, "{}", shapes.len());
+    figures_are_of_each_experiment(rows);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("All is as known at the small scale"));
     for name in ["durassd", "share", "txcache", "write-cache", "layers", "engines"] {
@@ -80,6 +81,18 @@ fn the_counts_are_of_the_rows(report: &Value, rows: &[Value]) {
         (&report["shapes_checked"], &report["shapes_hold"]),
         (&shapes.len().into(), &hold.into())
     );
+}
+
+/// What the papers state of the dissertation's experiments is not forgotten, nor a point of the MTRON's sweep.
+fn figures_are_of_each_experiment(rows: &[Value]) {
+    for (experiment, figures_min) in [("cfdc", 1), ("energy", 3), ("casa", 100)] {
+        let of = |row: &&Value| {
+            row["experiment"] == experiment && !row["ratio"].is_null() && row["calibrated"] == false
+        };
+        let figures = rows.iter().filter(of).count();
+        assert!(figures >= figures_min, "{experiment}: {figures}");
+    }
+    assert_eq!(rows.iter().filter(|row| row["metric"] == "gain, paper: at most").count(), 9);
 }
 
 /// Beside its shapes.

@@ -13,7 +13,9 @@ use tantalum_hosts::values::{Key, Tree, ValueStamp};
 use tantalum_hosts::workload::link_bench::{
     Inspection, LinkBench, LinkBenchReport, Operation, TREES, Table,
 };
-use tantalum_hosts::workload::{LoadValue, LoopOptions, RowStore, RowTransaction};
+use tantalum_hosts::workload::{
+    LoadValue, LoopOptions, RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer,
+};
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::virtual_time::Schedule;
@@ -154,9 +156,13 @@ impl<S> Wrong<S> {
     }
 }
 
-impl<S: RowStore> RowStore for Wrong<S> {
-    type Value = S::Value;
+impl<S: RowStore> RowStoreLayer for Wrong<S> {
+    type Inner = S;
     type Transaction = WrongTransaction<S>;
+
+    fn inner(&self) -> &S {
+        &self.store
+    }
 
     fn begin(&self) -> WrongTransaction<S> {
         WrongTransaction { transaction: self.store.begin(), of: self.clone() }
@@ -184,11 +190,19 @@ impl<S: RowStore> RowStore for Wrong<S> {
     }
 }
 
-impl<S: RowStore> RowTransaction for WrongTransaction<S> {
-    type Value = S::Value;
+impl<S: RowStore> RowTransactionLayer for WrongTransaction<S> {
+    type Inner = S::Transaction;
 
-    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
-        self.transaction.get(tree, key).await
+    fn inner(&self) -> &S::Transaction {
+        &self.transaction
+    }
+
+    fn inner_mut(&mut self) -> &mut S::Transaction {
+        &mut self.transaction
+    }
+
+    fn into_inner(self) -> S::Transaction {
+        self.transaction
     }
 
     async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
@@ -204,24 +218,6 @@ impl<S: RowStore> RowTransaction for WrongTransaction<S> {
 
     async fn delete(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
         if self.of.forgets(tree) { Ok(()) } else { self.transaction.delete(tree, key).await }
-    }
-
-    async fn scan(
-        &self,
-        tree: Tree,
-        from: &[u8],
-        to: Option<&[u8]>,
-        rows_max: usize,
-    ) -> Result<Vec<(Key, S::Value)>> {
-        self.transaction.scan(tree, from, to, rows_max).await
-    }
-
-    fn start_again(&mut self) {
-        self.transaction.start_again();
-    }
-
-    async fn commit(self) -> Result<()> {
-        self.transaction.commit().await
     }
 }
 

@@ -10,11 +10,13 @@ use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOp
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::{Key, Tree, ValueStamp};
+use tantalum_hosts::values::{Tree, ValueStamp};
 use tantalum_hosts::workload::tpcc::{
     Audit, Kind, Population, TREES, Table, Tpcc, TpccOptions, TpccReport,
 };
-use tantalum_hosts::workload::{LoadValue, RowStore, RowTransaction};
+use tantalum_hosts::workload::{
+    LoadValue, RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer,
+};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -250,27 +252,17 @@ struct WrongTransaction<T> {
     changes: Rc<Cell<u64>>,
 }
 
-impl<S: RowStore> RowStore for WrongStore<S> {
-    type Value = S::Value;
+impl<S: RowStore> RowStoreLayer for WrongStore<S> {
+    type Inner = S;
     type Transaction = WrongTransaction<S::Transaction>;
+
+    fn inner(&self) -> &S {
+        &self.store
+    }
 
     fn begin(&self) -> Self::Transaction {
         let (transaction, changes) = (self.store.begin(), Rc::clone(&self.changes));
         WrongTransaction { transaction, wrong: self.wrong, changes }
-    }
-
-    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
-        self.store.get(tree, key).await
-    }
-
-    async fn scan(
-        &self,
-        tree: Tree,
-        from: &[u8],
-        to: Option<&[u8]>,
-        rows_max: usize,
-    ) -> Result<Vec<(Key, S::Value)>> {
-        self.store.scan(tree, from, to, rows_max).await
     }
 }
 
@@ -285,11 +277,19 @@ impl<T> WrongTransaction<T> {
     }
 }
 
-impl<T: RowTransaction> RowTransaction for WrongTransaction<T> {
-    type Value = T::Value;
+impl<T: RowTransaction> RowTransactionLayer for WrongTransaction<T> {
+    type Inner = T;
 
-    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<T::Value>> {
-        self.transaction.get(tree, key).await
+    fn inner(&self) -> &T {
+        &self.transaction
+    }
+
+    fn inner_mut(&mut self) -> &mut T {
+        &mut self.transaction
+    }
+
+    fn into_inner(self) -> T {
+        self.transaction
     }
 
     async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<T::Value>> {
@@ -316,24 +316,6 @@ impl<T: RowTransaction> RowTransaction for WrongTransaction<T> {
             Wrong::KeepsOld(table) if self.is_due(table, tree) => Ok(()),
             _ => self.transaction.delete(tree, key).await,
         }
-    }
-
-    async fn scan(
-        &self,
-        tree: Tree,
-        from: &[u8],
-        to: Option<&[u8]>,
-        rows_max: usize,
-    ) -> Result<Vec<(Key, T::Value)>> {
-        self.transaction.scan(tree, from, to, rows_max).await
-    }
-
-    fn start_again(&mut self) {
-        self.transaction.start_again();
-    }
-
-    async fn commit(self) -> Result<()> {
-        self.transaction.commit().await
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! store        what a load of single values needs of an engine
 //! rows         what a load of transactions needs of one
+//! row_layer    a store of rows over another one that changes some of its calls
 //! one_tree     one tree of rows as single values
 //! closed_loop  clients that each wait for one operation before they begin the next
 //! link_bench   LinkBench: a social graph in rows
@@ -12,6 +13,7 @@
 mod closed_loop;
 pub mod link_bench;
 mod one_tree;
+mod row_layer;
 mod rows;
 mod store;
 pub mod tpcc;
@@ -19,5 +21,6 @@ pub mod ycsb;
 
 pub use closed_loop::{ClosedLoad, Ending, LoopOptions, LoopReport, run_closed_loop, transact};
 pub use one_tree::OneTree;
+pub use row_layer::{RowStoreLayer, RowTransactionLayer};
 pub use rows::{RowStore, RowTransaction};
 pub use store::{KeyValueStore, LoadValue};

@@ -35,7 +35,7 @@ mod workload;
 pub(super) use casa::casa;
 pub(super) use cfdc::cfdc;
 pub(super) use energy::energy;
-pub(super) use gains::gains_on;
+pub(super) use gains::{Gains, gains_on};
 pub(super) use runs::CPU_NS;
 pub(super) use shapes::{CASA, CFDC, ENERGY};
 pub(super) use small::{CASA_NOT_MET, CFDC_NOT_MET, ENERGY_NOT_MET};

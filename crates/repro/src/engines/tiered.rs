@@ -1,18 +1,20 @@
 //! The engine's own cache on flash over a disk, in virtual time: as a tiered volume puts it together, with the home and the journal beside
 //! it on a simulated disk.
+use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, Stamp};
 use tantalum_cache::journal::{Journal, Pair};
-use tantalum_cache::{Image, Mode, OpenJournal, Tiered, TieredParts, recover_flash};
+use tantalum_cache::{Image, OpenJournal, Tiered, TieredParts, recover_flash};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::Fate;
 use tantalum_models::disk::Platters;
 use tantalum_models::profile::DiskConfig;
-use tantalum_models::{DeviceConfig, DeviceSpec, Linked, NandZones};
+use tantalum_models::{DeviceConfig, DeviceSpec, Linked};
 use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
 use tantalum_ssd::{Drive, SsdOptions, Transactional};
-use tantalum_volume::{AdmitConfig, DestageConfig, HomeConfig};
+use tantalum_volume::{HomeConfig, VolumeConfig};
 
+use super::measure::Zones;
 use super::partition::{Disk, Partition};
 
 /// The disk that DuraSSD's paper has beside its drives.
@@ -23,9 +25,6 @@ const JOURNAL_MEMORY_PAGES: u32 = 16_384;
 
 /// Identity of the only volume there is.
 const VOLUME_ID: u128 = 14;
-
-/// Flash with such cells.
-type Zones = NandZones<Virtual, Stamp>;
 
 /// The device.
 pub(super) type TieredDevice =
@@ -41,19 +40,11 @@ pub(super) struct TieredKind {
 }
 
 /// The settings that a tiered volume has where its configuration says nothing.
-fn home_config() -> HomeConfig {
-    HomeConfig {
-        path: "home".into(),
-        mode: Mode::default().name().into(),
-        destage: DestageConfig::Ordered,
-        journal: None,
-        dirty_max: "75%".into(),
-        destage_after_ms: 5_000,
-        stream_max: None,
-        balance_reads: false,
-        wear_per_day: None,
-        admit: AdmitConfig::Read,
-    }
+fn home_config() -> Result<HomeConfig> {
+    let text = "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"flash\"\nsize = \"1GiB\"\n\
+                [home]\npath = \"home\"\n[device]\ncapacity = \"1GiB\"\n";
+    let config = VolumeConfig::parse(text, Path::new("tiered.toml"))?;
+    Ok(config.home.unwrap_or_else(|| unreachable!("a tiered volume has a home")))
 }
 
 impl TieredKind {
@@ -62,7 +53,7 @@ impl TieredKind {
     /// # Errors
     /// `InvalidInput` where the disk's text is none.
     pub(super) fn new(config: &DeviceConfig, pages: u64, seed: u64) -> Result<Linked<Self>> {
-        let home = home_config();
+        let home = home_config()?;
         let cache = home.cache_options(&config.geometry())?;
         let journal_pages = home.journal_bytes(&cache) / PAGE_BYTES as u64;
         let Linked { below, link } = config.kind(seed);

@@ -45,7 +45,12 @@ impl Load {
     }
 
     /// The first `requests` of what `generator` makes, for tiers that are so much smaller; the same everywhere.
-    fn made_up(name: &'static str, generator: &str, requests: usize, divisor: u32) -> Result<Load> {
+    pub(super) fn made_up(
+        name: &'static str,
+        generator: &str,
+        requests: usize,
+        divisor: u32,
+    ) -> Result<Load> {
         let trace = Arc::new(first(generated(generator)?, requests)?);
         Ok(Load { name, trace, divisor })
     }

@@ -1,7 +1,13 @@
-//! What runs on devices come to beside the costs of the simulations, at the small scale.
+//! The numbers of the figures on loads that are made up, so that they are the same wherever the tests run: closer bounds than
+//! those of the shapes, and what runs on devices come to beside the costs of the simulations.
 use super::super::{Row, Scale};
-use super::load::bank;
-use super::measured;
+use super::load::{Load, bank};
+use super::{architecture, measured, native, write_cache};
+
+/// TPC-C's transactions on a tenth of the paper's pages or so.
+fn tpcc() -> Load {
+    Load::made_up("TPC-C", "tpcc:warehouses=2,transactions=20k", 400_000, 16).unwrap()
+}
 
 /// The number of `metric` in the one row whose case begins so.
 fn of(rows: &[Row], figure: &str, case: &str, metric: &str) -> f64 {
@@ -11,6 +17,38 @@ fn of(rows: &[Row], figure: &str, case: &str, metric: &str) -> f64 {
         .collect();
     assert_eq!(found.len(), 1, "{figure}, {case}, {metric}: {found:?}");
     found[0].measured
+}
+
+#[test]
+fn a_write_cache_admits_writes_and_writes_as_its_device_likes_it() {
+    let mut rows = Vec::new();
+    write_cache::of(&tpcc(), &mut |_| (), &mut rows).unwrap();
+    let time = "virtual execution time";
+    for pages in [62, 250, 1_000] {
+        let time = |name| of(&rows, "Figure 6", &format!("{name}, {pages} pages"), time);
+        assert!(time("AOW") < time("AOR"), "{pages} pages");
+    }
+    let time = |case| of(&rows, "Figure 7", case, time);
+    assert!(time("RCW, high-end, 1000 pages") < time("SCW, high-end, 1000 pages"));
+    assert!(time("SCW, low-end, 1000 pages") < 0.8 * time("RCW, low-end, 1000 pages"));
+    let seeks = |case| of(&rows, "Figure 8", case, "seeks");
+    assert!(seeks("LRU, CF, ") < 95.0 && seeks("LRU, CF+PB") < seeks("LRU, CF, "));
+}
+
+#[test]
+fn three_tiers_are_faster_than_two_of_the_same_cost_and_take_less_energy() {
+    let mut rows = Vec::new();
+    architecture::of("Figure 6.1", &tpcc(), &mut |_| (), &mut rows).unwrap();
+    for (budget, least) in [(62, 10.0), (250, 30.0), (1_000, 50.0)] {
+        for algorithm in ["GLB", "LOC"] {
+            let case = format!("TPC-C, {algorithm}, s = 8, b = {budget}");
+            let saved = of(&rows, "Figure 6.1", &case, "time saved against two tiers");
+            assert!(saved > least, "{case}: {saved}");
+        }
+    }
+    let table = |case, metric| of(&rows, "Table 6.1", case, metric);
+    assert!((table("LOC, s = 8", "power of memory and flash") * 16.0 - 0.865).abs() < 0.05);
+    assert!(table("LOC, s = 8", "energy") < 25.0);
 }
 
 /// Budgets of 1,000 to 32,000 pages, as the small scale has them.
@@ -94,4 +132,21 @@ fn what_operations_take(rows: &[Row]) {
         assert!(apart < 0.1, "{case}: {without}");
         assert!(without > 1.05 * time("execution time"), "{case}: {without}");
     }
+}
+
+#[test]
+fn native_use_collects_less_and_hits_a_little_less() {
+    let mut rows = Vec::new();
+    native::of(&tpcc(), (0.02216, 0.13079), &mut |_| (), &mut rows).unwrap();
+    let of_tpcc = |name, metric| of(&rows, "Figure 7.6", &format!("TPC-C, {name}"), metric);
+    let gain =
+        |than| of(&rows, "Figure 7.5", &format!("TPC-C, NFA over {than}"), "throughput gained");
+    assert!(gain("BL") > 15.0 && gain("LPD") > 0.0, "{} and {}", gain("BL"), gain("LPD"));
+    assert!(of(&rows, "Figure 7.6", "TPC-C, BL over NFA", "garbage collections") > 2.0);
+    let (nfa, bl) = (of_tpcc("NFA", "hit ratio"), of_tpcc("BL", "hit ratio"));
+    assert!(nfa < bl && nfa > 0.85 * bl, "{nfa} and {bl}");
+    let lazy = |metric| of(&rows, "Beyond", "TPC-C, lazy:keep=0.7", metric);
+    assert!(lazy("virtual execution time") < 100.0 && lazy("garbage collections") < 75.0);
+    let least = of(&rows, "Beyond", "TPC-C, lower bound", "virtual execution time");
+    assert!(least > 20.0 && least < lazy("virtual execution time"), "{least}");
 }

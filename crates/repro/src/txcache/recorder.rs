@@ -6,8 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, PageDevice, PageNo, Result};
-use tantalum_hosts::values::{Key, Tree};
-use tantalum_hosts::workload::{RowStore, RowTransaction};
+use tantalum_hosts::workload::{RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
@@ -104,27 +103,17 @@ impl<R: Clone, D, S: Clone> Clone for Connections<R, D, S> {
     }
 }
 
-impl<R: Runtime, D: PageDevice, S: RowStore> RowStore for Connections<R, D, S> {
-    type Value = S::Value;
+impl<R: Runtime, D: PageDevice, S: RowStore> RowStoreLayer for Connections<R, D, S> {
+    type Inner = S;
     type Transaction = Timed<R, D, S>;
+
+    fn inner(&self) -> &S {
+        &self.store
+    }
 
     fn begin(&self) -> Timed<R, D, S> {
         let (inner, begun_ns) = (self.store.begin(), self.runtime.now_ns());
         Timed { connections: self.clone(), inner, begun_ns }
-    }
-
-    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
-        self.store.get(tree, key).await
-    }
-
-    async fn scan(
-        &self,
-        tree: Tree,
-        from: &[u8],
-        to: Option<&[u8]>,
-        rows_max: usize,
-    ) -> Result<Vec<(Key, S::Value)>> {
-        self.store.scan(tree, from, to, rows_max).await
     }
 }
 
@@ -135,37 +124,19 @@ pub(super) struct Timed<R, D, S: RowStore> {
     begun_ns: u64,
 }
 
-impl<R: Runtime, D: PageDevice, S: RowStore> RowTransaction for Timed<R, D, S> {
-    type Value = S::Value;
+impl<R: Runtime, D: PageDevice, S: RowStore> RowTransactionLayer for Timed<R, D, S> {
+    type Inner = S::Transaction;
 
-    async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
-        self.inner.get(tree, key).await
+    fn inner(&self) -> &S::Transaction {
+        &self.inner
     }
 
-    async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<S::Value>> {
-        self.inner.get_for_update(tree, key).await
+    fn inner_mut(&mut self) -> &mut S::Transaction {
+        &mut self.inner
     }
 
-    async fn put(&mut self, tree: Tree, key: &[u8], value: S::Value) -> Result<()> {
-        self.inner.put(tree, key, value).await
-    }
-
-    async fn delete(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
-        self.inner.delete(tree, key).await
-    }
-
-    async fn scan(
-        &self,
-        tree: Tree,
-        from: &[u8],
-        to: Option<&[u8]>,
-        rows_max: usize,
-    ) -> Result<Vec<(Key, S::Value)>> {
-        self.inner.scan(tree, from, to, rows_max).await
-    }
-
-    fn start_again(&mut self) {
-        self.inner.start_again();
+    fn into_inner(self) -> S::Transaction {
+        self.inner
     }
 
     async fn commit(self) -> Result<()> {
