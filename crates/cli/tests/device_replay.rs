@@ -61,8 +61,9 @@ const BUFFER: [&str; 6] =
 #[test]
 fn a_buffer_above_a_device_replays_with_every_documented_field_and_the_same_bytes_twice() {
     let run = |more: &[&str]| {
-        let all = [&["replay", TRACE], &BUFFER[..], &["--device", "x25-m:pages=2k"], more].concat();
-        good(&all)
+        // As large as it has to be to keep all its planes.
+        let other = ["--device", "x25-m:pages=64k"];
+        good(&[&["replay", TRACE], &BUFFER[..], &other, more].concat())
     };
     let json = run(&["--format", "json", "--device-seed", "7"]);
     let one = run(&["--format", "json", "--device-seed", "7", "--threads", "1"]);

@@ -28,6 +28,8 @@ pub struct HostQueueOptions {
     pub command_ns: u64,
     /// Latency that each page of a read or write adds to that.
     pub page_ns: u64,
+    /// Latency that a write has besides, before the device has accepted it; writes overlap in it.
+    pub write_ns: u64,
     /// Time for which every command occupies the link besides its data.
     pub link_command_ns: u64,
     /// Bytes a second over the link; transfers go one after the other, in either direction.
@@ -49,6 +51,7 @@ impl HostQueueOptions {
             depth: 32,
             command_ns: 0,
             page_ns: 0,
+            write_ns: 0,
             link_command_ns: 0,
             link_bytes_per_second,
             flush_ns: 0,
@@ -124,14 +127,24 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
         self.options.command_ns + self.options.page_ns * pages as u64
     }
 
-    /// Moves `command`, with `pages` pages' data, to the device, and waits for its end.
-    async fn send<T>(&self, pages: usize, command: impl Future<Output = T>) -> T {
+    /// Moves `command`, with `pages` pages' data, to the device, and waits for its end. It has `latency_ns` besides the link.
+    async fn send<T>(&self, pages: usize, latency_ns: u64, command: impl Future<Output = T>) -> T {
         // Before anything is waited for: this is when it is issued.
         let place = self.order.place();
         let _slot = self.slots.acquire(1).await;
-        let arrived_ns = self.occupy_link(pages) + self.latency_ns(pages);
+        let arrived_ns = self.occupy_link(pages) + latency_ns;
         self.runtime.sleep_until(arrived_ns).await;
         place.hand_over(pin!(command)).await
+    }
+
+    /// Sends a write of `pages` pages.
+    async fn send_write<T>(&self, pages: usize, command: impl Future<Output = T>) -> T {
+        self.send(pages, self.latency_ns(pages) + self.options.write_ns, command).await
+    }
+
+    /// Sends a command without data.
+    async fn send_bare<T>(&self, command: impl Future<Output = T>) -> T {
+        self.send(0, self.latency_ns(0), command).await
     }
 }
 
@@ -207,7 +220,7 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
-        self.send(pages.len(), self.device.write(first, pages, tx)).await
+        self.send_write(pages.len(), self.device.write(first, pages, tx)).await
     }
 
     async fn write_scattered(
@@ -215,7 +228,7 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
         pages: Vec<(PageNo, D::Page)>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
-        self.send(pages.len(), self.device.write_scattered(pages, ended)).await
+        self.send_write(pages.len(), self.device.write_scattered(pages, ended)).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -232,7 +245,7 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
-        self.send(0, self.device.trim(range)).await
+        self.send_bare(self.device.trim(range)).await
     }
 
     fn extent(&self, range: PageRange) -> Extent {
@@ -240,18 +253,18 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        self.send(0, self.device.share(pairs)).await
+        self.send_bare(self.device.share(pairs)).await
     }
 
     async fn begin(&self) -> Result<TxId> {
-        self.send(0, self.device.begin()).await
+        self.send_bare(self.device.begin()).await
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        self.send(0, self.device.commit(tx)).await
+        self.send_bare(self.device.commit(tx)).await
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        self.send(0, self.device.abort(tx)).await
+        self.send_bare(self.device.abort(tx)).await
     }
 }

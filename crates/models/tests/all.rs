@@ -13,5 +13,6 @@ mod reads;
 mod redo_log;
 mod tx_cache;
 mod tx_cache_crash;
+mod x25_m;
 
 mod support;

@@ -13,6 +13,7 @@ const LINK: HostQueueOptions = HostQueueOptions {
     depth: 4,
     command_ns: 1_000,
     page_ns: 0,
+    write_ns: 0,
     link_command_ns: 100,
     link_bytes_per_second: 4_096_000_000,
     flush_ns: 50_000,
@@ -61,6 +62,9 @@ fn transfers_take_turns_and_the_queue_has_its_depth() {
     // What a page adds overlaps like the command's own latency.
     let slow_pages = HostQueueOptions { page_ns: 5_000, ..LINK };
     assert_eq!(ends(3, slow_pages, false), [7_100, 8_200, 9_300]);
+    // So does what a write takes besides.
+    let slow_writes = HostQueueOptions { write_ns: 5_000, ..LINK };
+    assert_eq!(ends(3, slow_writes, false), [7_100, 8_200, 9_300]);
     // With one slot each takes its full time.
     let one = HostQueueOptions { depth: 1, ..LINK };
     assert_eq!(ends(3, one, false), [2_100, 4_200, 6_300]);
@@ -85,7 +89,8 @@ fn reads_come_over_the_link_as_well() {
     let run = async move {
         let config = DeviceConfig::parse("durassd:capacity=64MiB").unwrap();
         let device = config.build::<_, PageBuf>(&rt, 1).await.unwrap();
-        let queue = HostQueue::new(rt.clone(), Rc::clone(device.device()), LINK).unwrap();
+        let link = HostQueueOptions { write_ns: 5_000, ..LINK };
+        let queue = HostQueue::new(rt.clone(), Rc::clone(device.device()), link).unwrap();
         let page = PageBuf::copy_from(&[7; 4096]);
         let pages = [page.clone(), PageBuf::zero()];
         queue.write(PageNo(5), &pages, None).await.unwrap();
@@ -96,7 +101,7 @@ fn reads_come_over_the_link_as_well() {
         assert_eq!(out, pages);
     };
     runtime.run(run).unwrap();
-    // Both pages are in the write cache: command, then two pages over the link.
+    // Both pages are in the write cache: command, then two pages over the link; what a write takes besides is none of it.
     assert_eq!(took.get(), 1_000 + 100 + 2_000);
 }
 

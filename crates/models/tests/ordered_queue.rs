@@ -19,6 +19,7 @@ const LINK: HostQueueOptions = HostQueueOptions {
     depth: 8,
     command_ns: 1_000,
     page_ns: 30_000,
+    write_ns: 0,
     link_command_ns: 100,
     link_bytes_per_second: 4_096_000_000,
     flush_ns: 0,

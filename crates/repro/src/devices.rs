@@ -35,9 +35,11 @@ struct Figure {
     in_flight: u64,
     published: Option<f64>,
     calibrated: bool,
+    /// How long one takes that meets an idle device, and not how many there are in a second.
+    latency: bool,
 }
 
-const FIGURES: [Figure; 14] = {
+const FIGURES: [Figure; 16] = {
     use Order::{Random, Sequential};
     const fn figure(
         device: &'static str,
@@ -45,10 +47,22 @@ const FIGURES: [Figure; 14] = {
         (order, write, in_flight): (Order, bool, u64),
         published: Option<f64>,
     ) -> Figure {
-        Figure { device, metric, order, write, in_flight, published, calibrated: false }
+        Figure {
+            device,
+            metric,
+            order,
+            write,
+            in_flight,
+            published,
+            calibrated: false,
+            latency: false,
+        }
     }
     const fn calibrated(figure: Figure) -> Figure {
         Figure { calibrated: true, ..figure }
+    }
+    const fn latency(figure: Figure) -> Figure {
+        Figure { latency: true, ..figure }
     }
     const READ: &str = "random read";
     const WRITE: &str = "random write";
@@ -60,9 +74,11 @@ const FIGURES: [Figure; 14] = {
         figure("mtron", READ_IN_ORDER, (Sequential, false, 2), None),
         figure("mtron", WRITE_IN_ORDER, (Sequential, true, 32), None),
         calibrated(figure("x25-m", READ, (Random, false, 32), Some(35_000.0))),
-        calibrated(figure("x25-m", WRITE, (Random, true, 32), Some(8_600.0))),
-        figure("x25-m", READ_IN_ORDER, (Sequential, false, 2), None),
-        figure("x25-m", WRITE_IN_ORDER, (Sequential, true, 32), None),
+        figure("x25-m", WRITE, (Random, true, 32), Some(3_300.0)),
+        calibrated(figure("x25-m", READ_IN_ORDER, (Sequential, false, 2), Some(250.0))),
+        figure("x25-m", WRITE_IN_ORDER, (Sequential, true, 32), Some(70.0)),
+        calibrated(latency(figure("x25-m", "read latency", (Random, false, 1), Some(85.0)))),
+        calibrated(latency(figure("x25-m", "write latency", (Sequential, true, 1), Some(115.0)))),
         figure("wd800aajs", READ, (Random, false, 1), None),
         // Table A.1: 15 ms.
         figure("wd800aajs", WRITE, (Random, true, 1), Some(1e3 / 15.0)),
@@ -74,9 +90,10 @@ const FIGURES: [Figure; 14] = {
 };
 
 impl Figure {
-    /// Pages a second as data sheets give them: at random as they are, in order as bytes.
+    /// Pages a second as data sheets give them: at random as they are, in order as bytes; a latency as the time of one.
     fn in_its_unit(&self, per_second: f64) -> (&'static str, f64) {
         match self.order {
+            _ if self.latency => ("us", 1e6 / per_second),
             Order::Random => ("IOPS", per_second),
             Order::Sequential => ("MB/s", per_second * PAGE_BYTES as f64 / 1e6),
         }
@@ -112,7 +129,7 @@ fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> 
     let spec = DeviceSpec::parse(&format!("{}{parameters}{more}", figure.device))?;
     // What a mapping by blocks costs does not depend on what was written before, and in order a
     // device is measured as it comes.
-    let used = figure.device == "x25-m" && figure.order == Order::Random;
+    let used = figure.device == "x25-m" && figure.order == Order::Random && !figure.latency;
     let rounds_max = if used { 20 } else { 0 };
     let age = Age { rounds_max, ..Age::default() };
     let load = Load { order: figure.order, write: figure.write, requests };
@@ -124,10 +141,16 @@ fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> 
         let expected = Rc::new(RefCell::new(Expected::new(known)));
         age_device(&runtime, &device, &expected, &age, seed).await?;
         device.flush().await?;
+        if !load.write {
+            // What a device still cleans is of the writes before.
+            runtime.sleep(REST_NS).await;
+        }
         load.run(&runtime, &device, in_flight, seed).await
     })
 }
 
+/// Time for which a device is left alone before it is read.
+const REST_NS: u64 = 10_000_000_000;
 /// Pages of a read in order; a write in order is as many commands of a page at once.
 const READ_PAGES: u64 = 32;
 

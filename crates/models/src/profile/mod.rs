@@ -76,8 +76,8 @@ pub struct Profile {
     pub copies_with_writes: bool,
 }
 
-/// The least write cache of a scaled device: "a buffer pool of several megabytes would be good
-/// enough" (section 3.1.1).
+/// The least write cache of a scaled device, where the whole one has no less: "a buffer pool of several
+/// megabytes would be good enough" (DuraSSD, section 3.1.1).
 const CACHE_PAGES_MIN: u64 = 1024;
 /// Zones that a scaled device has at least, so that cleaning works as on the whole device.
 const ZONES_MIN: u64 = 128;
@@ -90,7 +90,7 @@ const ZONES_OF_ONE_LOG: u32 = 3;
 impl Profile {
     /// This profile with `pages` logical pages and flash of `over_provisioning` times that
     /// beyond them. Channels and planes stay where the capacity allows it; the write cache
-    /// shrinks in proportion, to 4 MiB at the least. The zones that the FTL keeps for itself come
+    /// shrinks in proportion, to 4 MiB at the least, or not at all where it has no more. The zones that the FTL keeps for itself come
     /// on top, so that a small device cleans as much as a large one.
     ///
     /// # Errors
@@ -113,7 +113,8 @@ impl Profile {
         };
         let scale = pages as f64 / self.pages as f64;
         let cache_pages = (self.cache_pages as f64 * scale) as u64;
-        let cache_pages = cache_pages.clamp(CACHE_PAGES_MIN, u64::from(u32::MAX)) as u32;
+        let least = CACHE_PAGES_MIN.min(self.cache_pages);
+        let cache_pages = cache_pages.clamp(least, u64::from(u32::MAX)) as u32;
         let zone = |blocks_per_plane: u32| ZoneGeometry {
             zones: blocks_per_plane,
             slots_per_zone: nand.planes() * nand.slots_per_block(),

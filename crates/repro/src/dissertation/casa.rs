@@ -133,9 +133,7 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
         let ratio = casa.gauge("write_cost_ratio").unwrap_or(0.0);
         let row =
             Row::new("Figure 5.5", case(), ("detected cost ratio", "ratio"), Some(paper), ratio);
-        // The program times of the X25-M were set by it.
-        let row = row.at("", "", ("device", device));
-        rows.push(Row { calibrated: device == "x25-m", ..row });
+        rows.push(row.at("", "", ("device", device)));
     }
     for run in runs.iter().filter(|run| run.policy != "lru") {
         let Some(lru) = find(&runs, "lru", run.buffer_pages) else { continue };

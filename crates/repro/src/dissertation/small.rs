@@ -10,7 +10,6 @@ pub(crate) const CFDC_NOT_MET: &[&str] = &[
 /// Of chapter 4; most of these differ at the full scale too: `docs/experiments.md`.
 pub(crate) const ENERGY_NOT_MET: &[&str] = &[
     "CFDC takes least time on every device: the others' over its",
-    "CFLRU takes less time than LRU on every device: LRU's over its",
     "LRU-WSR takes more time than LRU on every device",
     "the power of the others slightly falls with the buffer: with the largest over with the smallest",
 ];

@@ -22,13 +22,13 @@ const DEVICE_PAGES: u32 = 2;
 /// The flash, new. The largest cache takes 2 GiB of a drive of 160 GB, and no run writes 8, so that on either nothing
 /// is cleaned.
 const FLASH: &str = "x25-m:capacity=8GiB";
-const HOME: &str = "wd1500hlfs";
+pub(super) const HOME: &str = "wd1500hlfs";
 /// The same disk, which answers a write when it is on the platters: every one is an access of its own, as the costs
 /// of the simulations have it.
 const HOME_WITHOUT_CACHE: &str = "wd1500hlfs:storage-cache=off";
 
-/// Runs all configurations with `budget` over `home`.
-fn run(
+/// Runs all configurations with `budget` over `home`, two tiers first.
+pub(super) fn run(
     load: &Load,
     budget: u32,
     home: &str,
@@ -48,7 +48,7 @@ fn run(
     Ok(configurations.into_iter().zip(all_done(measured)?).collect())
 }
 
-fn took_s(measured: &TierMeasured) -> f64 {
+pub(super) fn took_s(measured: &TierMeasured) -> f64 {
     measured.took_ns as f64 / 1e9
 }
 
@@ -57,14 +57,26 @@ pub(super) fn of(load: &Load, seed: u64, progress: Progress, rows: &mut Vec<Row>
     for budget in BUDGETS {
         progress(&format!("Figure 6.4: {}, b = {budget}", load.name));
         let runs = run(load, budget, HOME, seed)?;
-        times(load, &runs, rows);
-        if budget == BUDGETS[5] {
-            breakdown(&runs, rows);
-            means(&runs, rows);
-            energy(&runs, rows);
-            let runs = run(load, budget, HOME_WITHOUT_CACHE, seed)?;
-            without_cache(load, &runs, rows);
-        }
+        figures(load, budget, &runs, seed, rows)?;
+    }
+    Ok(())
+}
+
+/// What `runs` of one budget are to the figures.
+pub(super) fn figures(
+    load: &Load,
+    budget: u32,
+    runs: &[(Configuration, TierMeasured)],
+    seed: u64,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    times(load, runs, rows);
+    if budget == BUDGETS[5] {
+        breakdown(runs, rows);
+        means(runs, rows);
+        energy(runs, rows);
+        let runs = run(load, budget, HOME_WITHOUT_CACHE, seed)?;
+        without_cache(load, &runs, rows);
     }
     Ok(())
 }

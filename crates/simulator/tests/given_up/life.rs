@@ -160,6 +160,7 @@ async fn load<D: LifeCycle + PageDevice<Page = Stamp>>(
         depth: QUEUE_DEPTH,
         command_ns: 10_000,
         page_ns: 1_000,
+        write_ns: 0,
         link_command_ns: 1_000,
         link_bytes_per_second: 300_000_000,
         flush_ns: 0,
