@@ -67,7 +67,18 @@ pub struct Space {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entries<T> {
     list: Vec<(Key, T)>,
+    /// [`prefix`] of each key. They lie side by side, so that a search looks up few of the keys themselves, each of which lies
+    /// somewhere else in memory.
+    prefixes: Vec<u64>,
     bytes: usize,
+}
+
+/// The first eight bytes of a key as a number, zeros where it is shorter: a key with a lower one comes before others.
+fn prefix(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let known = key.len().min(bytes.len());
+    bytes[..known].copy_from_slice(&key[..known]);
+    u64::from_be_bytes(bytes)
 }
 
 /// A child takes as much room as a value of its size.
@@ -85,7 +96,8 @@ impl<T: Value> Entries<T> {
     /// Of `list`, in ascending order of its keys.
     pub(crate) fn new(list: Vec<(Key, T)>) -> Self {
         let bytes = list.iter().map(|(key, item)| entry_bytes(key, item)).sum();
-        Entries { list, bytes }
+        let prefixes = list.iter().map(|(key, _)| prefix(key)).collect();
+        Entries { list, prefixes, bytes }
     }
 
     /// In ascending order of their keys.
@@ -95,7 +107,12 @@ impl<T: Value> Entries<T> {
 
     /// The place of `key`, or where it belongs.
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
-        self.list.binary_search_by(|(other, _)| (**other).cmp(key))
+        let prefix = prefix(key);
+        let first = self.prefixes.partition_point(|other| *other < prefix);
+        let alike = self.prefixes[first..].partition_point(|other| *other == prefix);
+        let found =
+            self.list[first..first + alike].binary_search_by(|(other, _)| (**other).cmp(key));
+        found.map(|at| first + at).map_err(|at| first + at)
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<&T> {
@@ -109,13 +126,17 @@ impl<T: Value> Entries<T> {
                 self.bytes -= entry_bytes(key, &self.list[at].1);
                 self.list[at].1 = item;
             }
-            Err(at) => self.list.insert(at, (Rc::clone(key), item)),
+            Err(at) => {
+                self.list.insert(at, (Rc::clone(key), item));
+                self.prefixes.insert(at, prefix(key));
+            }
         }
     }
 
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<usize> {
         let at = self.search(key).ok()?;
         let (key, item) = self.list.remove(at);
+        self.prefixes.remove(at);
         self.bytes -= entry_bytes(&key, &item);
         Some(at)
     }
@@ -124,6 +145,7 @@ impl<T: Value> Entries<T> {
     pub(crate) fn split_off(&mut self, key: &[u8]) -> Self {
         let at = self.search(key).unwrap_or_else(|at| at);
         let taken = Entries::new(self.list.split_off(at));
+        self.prefixes.truncate(at);
         self.bytes -= taken.bytes;
         taken
     }
@@ -162,6 +184,7 @@ impl Entries<PageNo> {
         if let Some((first, _)) = self.list.first_mut().filter(|_| at == 0) {
             self.bytes = self.bytes - first.len() + key.len();
             *first = Rc::clone(key);
+            self.prefixes[0] = prefix(key);
         }
         Some(at)
     }
@@ -327,4 +350,50 @@ pub(crate) fn encode_key(key: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn decode_key(input: &mut Input<'_>) -> Option<Key> {
     let length = input.byte()?;
     Some(input.take(length.into())?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::ValueStamp;
+    use std::collections::BTreeMap;
+    use tantalum_base::Rng;
+
+    /// Keys of up to eleven bytes, many of which begin alike or end in zeros.
+    fn random_key(rng: &mut Rng) -> Key {
+        let bytes = rng.below(12);
+        (0..bytes).map(|_| [0, 1, 255][rng.below(3) as usize]).collect()
+    }
+
+    fn assert_same(entries: &Entries<ValueStamp>, rows: &BTreeMap<Key, ValueStamp>) {
+        let listed = entries.list().iter().map(|(key, value)| (key, value));
+        assert!(listed.eq(rows), "{entries:?}");
+        assert_eq!(*entries, Entries::new(entries.list().to_vec()));
+    }
+
+    #[test]
+    fn entries_are_found_where_they_were_put() {
+        let mut rng = Rng::new(1);
+        for _ in 0..50 {
+            let (mut entries, mut rows) = (Entries::new(Vec::new()), BTreeMap::new());
+            for count in 0..200 {
+                let key = random_key(&mut rng);
+                if rng.below(3) == 0 {
+                    assert_eq!(entries.remove(&key).is_some(), rows.remove(&key).is_some());
+                } else {
+                    let value = ValueStamp { bytes: 10, count };
+                    entries.put(&key, value);
+                    rows.insert(key, value);
+                }
+                assert_same(&entries, &rows);
+                let key = random_key(&mut rng);
+                assert_eq!(entries.get(&key), rows.get(&key));
+                let before = rows.keys().filter(|other| **other < key).count();
+                assert_eq!(entries.search(&key).unwrap_or_else(|at| at), before);
+            }
+            let key = random_key(&mut rng);
+            assert_same(&entries.split_off(&key), &rows.split_off(&key));
+            assert_same(&entries, &rows);
+        }
+    }
 }
