@@ -280,7 +280,8 @@ fn an_incomplete_command_leaves_nothing() {
 }
 
 /// Shares survive like any change of the mapping: acknowledged ones come back, one in flight as a
-/// whole or not at all, from delta pages and dumps.
+/// whole or not at all, from delta pages and dumps. So that there is something to cut, the one in flight writes a page
+/// again that is in the cache, and waits for it.
 #[test]
 fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
     for after_operations in 0.. {
@@ -299,6 +300,7 @@ fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
         device.rig.plan(plan);
         let ssd = Rc::clone(&device.ssd);
         let shared = power::until_cut(&device.runtime, async move {
+            ssd.write(PageNo(80), &[power::content(80, 1)], None).await?;
             let pairs: Vec<_> = (0..10).map(|at| (PageNo(80 + at), PageNo(52 + at % 8))).collect();
             ssd.share(&pairs).await
         });
