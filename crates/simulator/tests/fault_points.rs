@@ -259,11 +259,16 @@ fn read(path: &str) -> String {
 
 /// What a test consists of: a function that is run, or a line of the macro that makes such functions.
 fn body<'a>(source: &'a str, test: &str) -> Option<&'a str> {
-    let start = [format!("\n#[test]\nfn {test}() {{"), format!("\n    {test}: ")];
-    let (start, end) = start.iter().zip(["\n}\n", ";\n"]).find_map(|(start, end)| {
-        let start = source.find(start)? + start.len();
-        Some((start, start + source[start..].find(end)?))
-    })?;
+    let start = [
+        format!("\n#[test]\nfn {test}() {{"),
+        format!("\n    #[test]\n    fn {test}() {{"),
+        format!("\n    {test}: "),
+    ];
+    let (start, end) =
+        start.iter().zip(["\n}\n", "\n    }\n", ";\n"]).find_map(|(start, end)| {
+            let start = source.find(start)? + start.len();
+            Some((start, start + source[start..].find(end)?))
+        })?;
     Some(&source[start..end])
 }
 
