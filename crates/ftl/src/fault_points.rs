@@ -61,6 +61,8 @@ tantalum_base::fault_points! {
     UnwrittenForgotten,
     /// A remapping that is in no log is acknowledged before the changes that it builds on are durable.
     UnwrittenNotAwaited,
+    /// A share that trims as well is in force before it is sure that a dump does not take it back.
+    TrimsOutliveShares,
     /// A dump has the copies of a zone that was being emptied in force, and not the originals.
     CopiesKeptAtPowerLoss,
     /// Changed mapping entries are not limited to what the stored energy can dump.

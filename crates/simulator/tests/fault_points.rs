@@ -65,6 +65,7 @@ fn of_the_log(fault: Log) -> Test {
         Log::SharesNotLogged => (LOG, "shares_are_logged"),
         Log::UnwrittenForgotten => (DEVICE, "shares_are_dumped"),
         Log::UnwrittenNotAwaited => (LATE, "a_share_waits_for_what_it_builds_on"),
+        Log::TrimsOutliveShares => (LATE, "a_share_that_trims_is_dumped_as_a_whole"),
         Log::CopiesKeptAtPowerLoss => {
             (MAPPING_LOG, "copies_of_an_unfinished_cleaning_are_taken_back")
         }

@@ -145,13 +145,17 @@ fn a_flush_that_writes_back_survives_without_energy() {
             for page in 0..5 {
                 ssd.write(PageNo(page), &[power::content(page, 4)], None).await?;
             }
+            ssd.flush().await?;
+            ssd.share_range(PageNo(5), PageNo(0), 5).await?;
+            ssd.write(PageNo(10), &[power::content(10, 4)], None).await?;
             ssd.flush().await
         });
         // The capacitors fail: nothing is dumped.
         device.off();
         let mut device = Device::reopen(device.rig, 4, 0);
-        let found = device.run(|ssd| async move { power::read_all(&ssd, 5).await });
-        let kept = (0..5).zip(found).all(|(page, found)| found == power::content(page, 4));
+        let found = device.run(|ssd| async move { power::read_all(&ssd, 11).await });
+        let written = (0..5).chain(0..5).chain([10]);
+        let kept = written.zip(found).all(|(page, found)| found == power::content(page, 4));
         assert_eq!(kept, survives, "{flush:?}");
     }
 }
