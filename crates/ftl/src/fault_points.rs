@@ -57,6 +57,14 @@ tantalum_base::fault_points! {
     DumpFooterFirst,
     /// A dump leaves out the mapping entries that changed.
     DeltasNotDumped,
+    /// A device that has only remapped pages since it was opened dumps nothing.
+    UnwrittenForgotten,
+    /// A remapping that is in no log is acknowledged before the changes that it builds on are durable.
+    UnwrittenNotAwaited,
+    /// A share that trims as well is in force before it is sure that a dump does not take it back.
+    TrimsOutliveShares,
+    /// A dump has the copies of a zone that was being emptied in force, and not the originals.
+    CopiesKeptAtPowerLoss,
     /// Changed mapping entries are not limited to what the stored energy can dump.
     NoDeltaLimit,
     /// The dump area is cleared before what was in it is durable elsewhere.

@@ -1,5 +1,5 @@
 //! The FTL: its parts, and the queues in which tasks wait for them.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_media::{ZoneGeometry, ZoneMedia};
@@ -39,17 +39,20 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) checkpointer: Checkpointer,
     /// `None` where there is no energy for a dump.
     pub(crate) dumper: Option<Dumper<M::Page>>,
+    /// Shares are logged, even where a dump would keep them.
+    pub(crate) logs_shares: Cell<bool>,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
     /// An FTL on `media` with the state `parts`.
     pub(crate) fn new(media: M, options: FtlOptions, parts: Parts) -> Self {
         let geometry = media.geometry();
+        let dumps = parts.dump.is_some();
         Ftl {
             media,
             geometry,
             options,
-            dumper: parts.dump.is_some().then(Dumper::default),
+            dumper: dumps.then(Dumper::default),
             parts: RefCell::new(parts),
             buffers: Buffers::default(),
             log: LogTurns::default(),
@@ -57,6 +60,7 @@ impl<M: ZoneMedia> Ftl<M> {
             zones_freed: WaitQueue::new("free zones"),
             cleaner: Cleaner::new(&options),
             checkpointer: Checkpointer::default(),
+            logs_shares: Cell::new(!dumps),
         }
     }
 
@@ -80,6 +84,12 @@ impl<M: ZoneMedia> Ftl<M> {
         ftl.clear_dump_area().await?;
         ftl.end_era().await?;
         Ok(ftl)
+    }
+
+    /// Logs every share from here on, so that those before a [`sync`](Self::sync) survive also where the energy for a dump
+    /// fails.
+    pub fn log_shares(&self) {
+        self.logs_shares.set(true);
     }
 
     /// The medium.

@@ -5,16 +5,20 @@
 //! mapping as soon as it has its versions: a later write in the log is newer for readers too, who see it when
 //! all of it is in force. The shared slots stay live: each has one page more from then on.
 //!
+//! Where stored energy keeps the changed entries of the mapping, a batch that only remaps is in no log: a power loss
+//! dumps the entries, and until then they are written with the others, many in a page (SHARE, section 4.2.2, which needs
+//! no page of a log where the mapping is durable). Not so where a flush must survive also without that energy.
+//!
 //! Some contents are written again instead, in the same batch: where the table of reference lists
 //! is full, where a slot has as many pages as cleaning can name in one append, and where cleaning
 //! is emptying the slot's zone.
-use std::future::ready;
 use tantalum_base::{
     Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, SlotNo, Version,
 };
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::sync::Waiting;
+use tantalum_runtime::sync::{Permit, Waiting};
 
+use crate::dump::backup::Reservation;
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::log::records::{self, REFERENCES_MAX, Record, SHARES_MAX, Share, TRIMS_MAX};
@@ -49,6 +53,11 @@ impl Plan {
     /// Number of pages of the batch in the log, where it trims so many ranges too.
     fn pages(&self, trims: &[PageRange]) -> u32 {
         self.copies.len() as u32 + self.record_pages() + trims.len().div_ceil(TRIMS_MAX) as u32
+    }
+
+    /// Whether it remaps pages and does nothing else, where it trims these ranges too.
+    fn only_remaps(&self, trims: &[PageRange]) -> bool {
+        self.copies.is_empty() && trims.is_empty()
     }
 }
 
@@ -130,6 +139,9 @@ impl<M: ZoneMedia> Ftl<M> {
         let _undo = self.reserve_entries(pairs.len() as u32).await?;
         let reservation = self.reserve_entries(pairs.len() as u32).await?;
         let (plan, contents) = self.plan_share(pairs, trims).await?;
+        if self.keeps_unwritten(&plan, trims) {
+            return self.remap_unwritten(turn, reservation, &plan, durable, placed).await;
+        }
         // No await from here until the batch is placed.
         let mut buffer = self.buffers.take();
         for shares in plan.shares.chunks(SHARES_MAX) {
@@ -145,8 +157,7 @@ impl<M: ZoneMedia> Ftl<M> {
         // Pages that are written again, or trimmed, are so when their append returns. Until then another
         // share would see their old content beside the new content of the other pages.
         let mut placed = Some(placed);
-        if plan.copies.is_empty()
-            && trims.is_empty()
+        if plan.only_remaps(trims)
             && let Some(placed) = placed.take()
         {
             placed();
@@ -163,20 +174,61 @@ impl<M: ZoneMedia> Ftl<M> {
             in_force();
             Ok(())
         } else {
-            let others = ready(Ok(()));
-            self.log_in_turn(turn, reservation, &mut buffer, durable, &changes, others, in_force)
+            let earlier = self.dumped_before(trims);
+            self.log_in_turn(turn, reservation, &mut buffer, durable, &changes, earlier, in_force)
                 .await
         };
         self.buffers.give(buffer);
         let parts = &mut *self.parts.borrow_mut();
         parts.log.shares.batch_returned(first, last);
-        if logged.is_ok() {
-            parts.statistics.pages_shared += plan.shares.len() as u64;
-            parts.statistics.pages_share_copied += plan.copies.len() as u64;
-        } else {
-            parts.undo_shares(first, last);
-        }
+        parts.share_ended(&plan, (first, last), logged.is_ok());
         logged
+    }
+
+    /// What must be durable before a batch that gives up `trims` as well is in force: all that is under way, where there is a
+    /// dump, which takes shares back that come behind something undurable, and cannot take trims back.
+    fn dumped_before(&self, trims: &[PageRange]) -> impl Future<Output = Result<()>> {
+        let started = self.parts.borrow().log.watermark.last_started();
+        let waits =
+            self.dumper.is_some() && !trims.is_empty() && !Fault::TrimsOutliveShares.is_planted();
+        async move { if waits { self.make_durable(started).await } else { Ok(()) } }
+    }
+
+    /// Whether nothing of `plan` goes to the log: a dump, and until then the stored energy, has all that it changes.
+    fn keeps_unwritten(&self, plan: &Plan, trims: &[PageRange]) -> bool {
+        !self.logs_shares.get() && plan.only_remaps(trims)
+    }
+
+    /// Remaps as `plan` says, in the caller's turn, without a record in the log. With `durable` it returns when no
+    /// change before it can be lost any more: it may build on them.
+    async fn remap_unwritten(
+        &self,
+        turn: Permit,
+        reservation: Reservation<'_, M>,
+        plan: &Plan,
+        durable: bool,
+        placed: impl FnOnce(),
+    ) -> Result<()> {
+        let batch = {
+            let parts = &mut *self.parts.borrow_mut();
+            reservation.spend(parts);
+            parts.apply_plan(plan, &[]);
+            let batch = parts.log.begin_unwritten(plan.record_pages());
+            parts.log.batch_returned(&batch, true);
+            batch
+        };
+        placed();
+        drop(turn);
+        self.log.durable_rose.wake_all();
+        self.cleaner.wanted.wake_all();
+        self.wake_backup();
+        let kept = match durable {
+            true if !Fault::UnwrittenNotAwaited.is_planted() => self.make_durable(batch.last).await,
+            _ => self.check_latch(),
+        };
+        let parts = &mut *self.parts.borrow_mut();
+        parts.share_ended(plan, (batch.first, batch.last), kept.is_ok());
+        kept
     }
 
     /// Makes space for `pairs` and reads what must be written again. The plan holds until the
@@ -193,7 +245,8 @@ impl<M: ZoneMedia> Ftl<M> {
             if !rights.is_empty() {
                 self.read(&rights, &mut contents).await?;
             }
-            self.admit_host(plan.pages(trims)).await?;
+            let pages = if self.keeps_unwritten(&plan, trims) { 0 } else { plan.pages(trims) };
+            self.admit_host(pages).await?;
             // A page may have changed meanwhile, or its zone be emptied.
             let now = self.plan(pairs)?;
             if now.copies == plan.copies {
@@ -269,8 +322,7 @@ impl Parts {
     fn apply_plan(&mut self, plan: &Plan, trims: &[PageRange]) -> (Version, Version) {
         // The batch becomes visible as a whole, when the pages that are written again are mapped
         // too, and the trims in force.
-        let is_at_once = plan.copies.is_empty() && trims.is_empty();
-        let hidden = !is_at_once && !Fault::SharesSeenByHalves.is_planted();
+        let hidden = !plan.only_remaps(trims) && !Fault::SharesSeenByHalves.is_planted();
         let first = self.log.next_version();
         for (number, share) in plan.shares.iter().enumerate() {
             let version = Version(first.0 + (number / SHARES_MAX) as u64);
@@ -291,6 +343,16 @@ impl Parts {
             self.log.shares.began(Undo { page, before: self.map.get(page), version });
         }
         (first, Version(behind - 1).max(first))
+    }
+
+    /// Counts a share of versions `first` to `last`, or undoes it where it failed.
+    fn share_ended(&mut self, plan: &Plan, (first, last): (Version, Version), succeeded: bool) {
+        if succeeded {
+            self.statistics.pages_shared += plan.shares.len() as u64;
+            self.statistics.pages_share_copied += plan.copies.len() as u64;
+        } else {
+            self.undo_shares(first, last);
+        }
     }
 
     /// Undoes the shares of versions `first` to `last` after a failure of the log; none was acknowledged. What they

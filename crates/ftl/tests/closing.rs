@@ -1,10 +1,11 @@
 //! A device that is closed while changes are under way: what was acknowledged is there when it is opened again, whether it was
 //! before, while or after the last checkpoint was written.
+use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::fault_points::{Planted, assert_noticed, plant};
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng};
 use tantalum_ftl::fault_points::Fault;
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;
 use tantalum_models::rig::{FileRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
@@ -120,6 +121,54 @@ fn what_a_device_lacks_that_was_closed_too_early_is_found_in_the_log() {
     for seed in SEEDS {
         assert_eq!(problem(seed, || Some(plant(Fault::UncoveredTakenForClean))), None);
     }
+}
+
+/// Closes a device with energy for a dump while a share is on its way, of which no log tells, and opens it as a device
+/// that dumped nothing; what is wrong.
+fn shared_while_closed(seed: u64) -> Option<String> {
+    const DUMP_ZONES: u32 = 9;
+    let mut rig = FileRig::with_more_zones(seed, DUMP_ZONES);
+    let early_ns = Rng::split(seed, "closing").below(600_000);
+    let options = |media: &Media| {
+        let dump = Some(DumpOptions::least(&media.geometry(), PAGES, 1));
+        FtlOptions { dump, ..FtlOptions::new(PAGES) }
+    };
+    let acknowledged = powered(&mut rig, seed, async move |runtime: Virtual, media| {
+        let options = options(&media);
+        let ftl = Ftl::format(media, options).await.unwrap();
+        for first in (0..PAGES).step_by(12) {
+            ftl.write(&batch(first, 12, 1), true).await.unwrap();
+        }
+        let acknowledged = Rc::new(Cell::new(false));
+        let (changing, done, rt) = (Rc::clone(&ftl), Rc::clone(&acknowledged), runtime.clone());
+        runtime.spawn("change", async move {
+            rt.sleep(early_ns).await;
+            change(&changing, 2).await.unwrap();
+            done.set(true);
+        });
+        ftl.close().await.unwrap();
+        acknowledged.get()
+    });
+    let found = powered(&mut rig, seed, async move |_, media| {
+        let options = options(&media);
+        let (ftl, _) = Ftl::recover(media, options).await?;
+        ftl.validate();
+        read(&ftl).await
+    });
+    match found {
+        Err(error) => Some(format!("seed {seed}: {error}")),
+        Ok(found) if acknowledged && found != expected(2) => {
+            Some(format!("seed {seed}: an acknowledged share is gone"))
+        }
+        Ok(_) => None,
+    }
+}
+
+#[test]
+fn what_is_shared_while_a_device_is_closed_is_there_afterwards_without_a_dump() {
+    assert_noticed(Fault::UncoveredTakenForClean, || {
+        SEEDS.into_iter().find_map(shared_while_closed)
+    });
 }
 
 /// Then the next opening has nothing to scan.

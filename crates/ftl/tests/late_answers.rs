@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{PageNo, PageRange, Result, SlotNo, Stamp, ZoneNo};
+use tantalum_base::{PageNo, PageRange, Payload, Result, SlotNo, Stamp, ZoneNo};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::{AppendHeader, Body, Spare, ZoneLayer, ZoneMedia};
@@ -251,6 +251,75 @@ fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
         ftl
     });
     assert_eq!(found, Stamp::new(PageNo(1), 1), "nobody was told of the share");
+}
+
+/// Power is cut when the record of a batch that remaps page 0 and trims page 9 has been answered, and a write before it
+/// has not; what is wrong.
+fn dumped_by_halves() -> Option<String> {
+    let found = [0, 9].map(|page| {
+        read_after_a_dump(page, async move |rt, media| {
+            let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
+            let options = FtlOptions { dump, ..FtlOptions::new(PAGES) };
+            let ftl = Ftl::format(media.clone(), options).await.unwrap();
+            ftl.write(&batch(0, 16, 1), true).await.unwrap();
+            media.hold(0);
+            let writing = Rc::clone(&ftl);
+            rt.spawn("write", async move { writing.write(&batch(50, 1, 1), true).await });
+            rt.sleep(1).await;
+            let sharing = Rc::clone(&ftl);
+            let trims = [PageRange::new(PageNo(9), 1)];
+            rt.spawn("share", async move {
+                sharing.share_and_trim(&[(PageNo(0), PageNo(5))], &trims, true, || ()).await
+            });
+            rt.sleep(10_000_000).await;
+            ftl
+        })
+    });
+    let [first, trimmed] = found;
+    let remapped = first == Stamp::new(PageNo(5), 1);
+    let gone = trimmed == Stamp::zero();
+    (remapped != gone).then(|| format!("{found:?}"))
+}
+
+#[test]
+fn a_share_that_trims_is_dumped_as_a_whole() {
+    assert_noticed(Fault::TrimsOutliveShares, dumped_by_halves);
+}
+
+/// A share that is in no log takes the content of a page that a share remaps whose record has not been answered. What is
+/// wrong when power is cut then.
+fn shared_from_what_is_not_durable() -> Option<String> {
+    let acknowledged = Rc::new(Cell::new(false));
+    let is_acknowledged = Rc::clone(&acknowledged);
+    let found = read_after_a_dump(2, async move |rt, media| {
+        let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
+        let options = FtlOptions { dump, ..FtlOptions::new(PAGES) };
+        let ftl = Ftl::format(media.clone(), options).await.unwrap();
+        ftl.write(&batch(0, 16, 1), true).await.unwrap();
+        media.hold(0);
+        let first = Rc::clone(&ftl);
+        let trims = [PageRange::new(PageNo(9), 1)];
+        rt.spawn("first", async move {
+            first.share_and_trim(&[(PageNo(0), PageNo(5))], &trims, true, || ()).await
+        });
+        rt.sleep(1).await;
+        let second = Rc::clone(&ftl);
+        rt.spawn("second", async move {
+            second.share(&[(PageNo(2), PageNo(0))], true, || ()).await.unwrap();
+            acknowledged.set(true);
+        });
+        rt.sleep(10_000_000).await;
+        ftl
+    });
+    let before = Stamp::new(PageNo(2), 1);
+    let lost = is_acknowledged.get() && found == before;
+    let of_half = !is_acknowledged.get() && found != before;
+    (lost || of_half).then(|| format!("page 2 is {found:?}, acknowledged: {is_acknowledged:?}"))
+}
+
+#[test]
+fn a_share_waits_for_what_it_builds_on() {
+    assert_noticed(Fault::UnwrittenNotAwaited, shared_from_what_is_not_durable);
 }
 
 /// A durable batch that changes nothing.

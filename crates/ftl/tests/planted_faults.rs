@@ -26,7 +26,10 @@ fn share_loads(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
 fn cut_again_and_again(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<String> {
     move || {
         for seed in seeds.clone() {
-            cycles::cycles::<FileRig>(seed, 60, 4 + 8 * seed, 1 + seed, 0.0);
+            let (after_max, batch_max) = (4 + 8 * seed, 1 + seed);
+            let (cycles, shares, dumps) = (60, 0.0, false);
+            let load = cycles::Cycles { seed, cycles, after_max, batch_max, shares, dumps };
+            cycles::cycles::<FileRig>(load);
         }
         None
     }

@@ -151,6 +151,6 @@ fn copies_that_a_sync_dropped_and_that_are_read_are_noticed() {
 #[test]
 fn frames_that_are_written_back_over_newer_content_are_noticed() {
     let text = "ssd:cache=durable; file; pages=120; seed=2241785586811318724; w24 w11 -> dark; \
-                s24<11 t4 -> dark";
+                t24 t4 -> dark";
     is_noticed(Fault::FramesOverNewer, text, "spare@N");
 }

@@ -16,6 +16,7 @@ const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
 const CLOSING: &str = "crates/ftl/tests/closing.rs";
 const CHECKED: &str = "crates/ftl/tests/checked/mod.rs";
+const MAPPING_LOG: &str = "crates/ftl/src/dump/mapping_log.rs";
 const DAMAGE: &str = "crates/simulator/tests/crash_damage.rs";
 const EVERYWHERE: &str = "crates/ftl/tests/damage_everywhere.rs";
 const GIVEN_UP: &str = "crates/simulator/tests/given_up/main.rs";
@@ -62,6 +63,12 @@ fn of_the_log(fault: Log) -> Test {
         Log::LostPagesForgotten => (PLANTED, "lost_pages_stay_errors"),
         Log::DamageTakenForEnd => (PLANTED, "damage_is_not_the_end_of_the_log"),
         Log::SharesNotLogged => (LOG, "shares_are_logged"),
+        Log::UnwrittenForgotten => (DEVICE, "shares_are_dumped"),
+        Log::UnwrittenNotAwaited => (LATE, "a_share_waits_for_what_it_builds_on"),
+        Log::TrimsOutliveShares => (LATE, "a_share_that_trims_is_dumped_as_a_whole"),
+        Log::CopiesKeptAtPowerLoss => {
+            (MAPPING_LOG, "copies_of_an_unfinished_cleaning_are_taken_back")
+        }
         Log::ReferencesNotWritten => (LOG, "all_references_are_written"),
         Log::CopiesOfUndurableShares => (LOG, "copies_wait_for_their_shares"),
         Log::WritesBehindUnfinishedCopies => (LOG, "hosts_write_behind_finished_copies_alone"),
@@ -253,11 +260,16 @@ fn read(path: &str) -> String {
 
 /// What a test consists of: a function that is run, or a line of the macro that makes such functions.
 fn body<'a>(source: &'a str, test: &str) -> Option<&'a str> {
-    let start = [format!("\n#[test]\nfn {test}() {{"), format!("\n    {test}: ")];
-    let (start, end) = start.iter().zip(["\n}\n", ";\n"]).find_map(|(start, end)| {
-        let start = source.find(start)? + start.len();
-        Some((start, start + source[start..].find(end)?))
-    })?;
+    let start = [
+        format!("\n#[test]\nfn {test}() {{"),
+        format!("\n    #[test]\n    fn {test}() {{"),
+        format!("\n    {test}: "),
+    ];
+    let (start, end) =
+        start.iter().zip(["\n}\n", "\n    }\n", ";\n"]).find_map(|(start, end)| {
+            let start = source.find(start)? + start.len();
+            Some((start, start + source[start..].find(end)?))
+        })?;
     Some(&source[start..end])
 }
 

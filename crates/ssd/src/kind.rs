@@ -5,7 +5,7 @@ use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::{DeviceKind, Opening, Runtime};
 
-use crate::options::{CacheKind, SsdOptions};
+use crate::options::SsdOptions;
 use crate::power_loss::RebootReport;
 use crate::ssd::Ssd;
 
@@ -30,9 +30,9 @@ impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for SsdKind {
         Ssd::new(ftl, self.ssd).map(Rc::new)
     }
 
-    /// Opens the device; [reboots](Ssd::reboot) it if the cache is durable.
+    /// Opens the device; [reboots](Ssd::reboot) it if it has energy for a dump.
     async fn open(&self, on: Opening<R, M, ()>) -> Result<(Rc<Ssd<M>>, RebootReport)> {
-        if self.ssd.cache == CacheKind::Durable {
+        if self.ftl.dump.is_some() {
             return Ssd::reboot(on.media, self.ftl, self.ssd, &on.runtime).await;
         }
         let (ftl, recovery) = Ftl::recover(on.media, self.ftl).await?;
@@ -40,9 +40,9 @@ impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for SsdKind {
         Ok((ssd, RebootReport { recovery, ..RebootReport::default() }))
     }
 
-    /// Dumps the cache if it is durable.
+    /// Dumps cache and mapping, as far as they are in memory alone.
     async fn on_stored_energy(&self, device: Rc<Ssd<M>>, on: Opening<R, M, ()>) -> Result<()> {
-        if self.ssd.cache == CacheKind::Durable {
+        if self.ftl.dump.is_some() {
             device.power_loss(on.media).await?;
         }
         Ok(())

@@ -63,7 +63,7 @@ impl<M: ZoneMedia> Drive<M> {
     /// `InvalidInput` where the device has no energy budget; `PowerCut` where the energy runs out,
     /// which the budget prevents; the medium's.
     pub async fn power_loss(&self, media: M) -> Result<DumpReport> {
-        if !self.serving.get() {
+        if !self.serving.get() && !self.ftl.has_unwritten() {
             return Ok(DumpReport::default());
         }
         let frames: Vec<(PageNo, M::Page)> = self.cache.borrow().newest_in_order();

@@ -113,6 +113,9 @@ impl<M: ZoneMedia> Drive<M> {
         if options.cache == CacheKind::Durable {
             check_dump(&ftl, &options)?;
         }
+        if options.flush == FlushMeaning::WriteBack {
+            ftl.log_shares();
+        }
         check_staging(&ftl, &options)?;
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {

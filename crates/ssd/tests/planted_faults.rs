@@ -1,11 +1,12 @@
 //! The durable cache and its dump without one of their protections: the checks must notice.
-use crate::support::power;
+use crate::support::{power, share};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageBuf, PageDevice, PageNo, PageRange, Payload, Stamp};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_media::{CutPlan, Fate};
 use tantalum_models::rig::{FileRig, NandRig, Rig};
 use tantalum_runtime::Runtime;
+use tantalum_ssd::CacheKind;
 
 /// A write is written back and its frame is freed; then power is cut.
 fn written_back_and_cut() -> Option<String> {
@@ -114,4 +115,19 @@ fn a_dump_stays_until_it_is_written_back() {
         }
         None
     });
+}
+
+/// Power is cut after a share that was acknowledged, before which the device may be `closed`.
+fn shared_and_cut(closed: bool) -> Option<String> {
+    let held = share::after_a_share_and_a_cut(CacheKind::Durable, 1, closed);
+    (held != share::AFTER_A_SHARE).then(|| format!("{held:?}"))
+}
+
+/// They are in no log.
+#[test]
+fn shares_are_dumped() {
+    for closed in [false, true] {
+        assert_noticed(Fault::DeltasNotDumped, || shared_and_cut(closed));
+    }
+    assert_noticed(Fault::UnwrittenForgotten, || shared_and_cut(true));
 }

@@ -145,13 +145,17 @@ fn a_flush_that_writes_back_survives_without_energy() {
             for page in 0..5 {
                 ssd.write(PageNo(page), &[power::content(page, 4)], None).await?;
             }
+            ssd.flush().await?;
+            ssd.share_range(PageNo(5), PageNo(0), 5).await?;
+            ssd.write(PageNo(10), &[power::content(10, 4)], None).await?;
             ssd.flush().await
         });
         // The capacitors fail: nothing is dumped.
         device.off();
         let mut device = Device::reopen(device.rig, 4, 0);
-        let found = device.run(|ssd| async move { power::read_all(&ssd, 5).await });
-        let kept = (0..5).zip(found).all(|(page, found)| found == power::content(page, 4));
+        let found = device.run(|ssd| async move { power::read_all(&ssd, 11).await });
+        let written = (0..5).chain(0..5).chain([10]);
+        let kept = written.zip(found).all(|(page, found)| found == power::content(page, 4));
         assert_eq!(kept, survives, "{flush:?}");
     }
 }
@@ -280,7 +284,8 @@ fn an_incomplete_command_leaves_nothing() {
 }
 
 /// Shares survive like any change of the mapping: acknowledged ones come back, one in flight as a
-/// whole or not at all, from delta pages and dumps.
+/// whole or not at all, from delta pages and dumps. So that there is something to cut, the one in flight writes a page
+/// again that is in the cache, and waits for it.
 #[test]
 fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
     for after_operations in 0.. {
@@ -299,6 +304,7 @@ fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
         device.rig.plan(plan);
         let ssd = Rc::clone(&device.ssd);
         let shared = power::until_cut(&device.runtime, async move {
+            ssd.write(PageNo(80), &[power::content(80, 1)], None).await?;
             let pairs: Vec<_> = (0..10).map(|at| (PageNo(80 + at), PageNo(52 + at % 8))).collect();
             ssd.share(&pairs).await
         });

@@ -217,7 +217,17 @@ impl<M: ZoneMedia> Ftl<M> {
             false => self.sync_started().await?,
         }
         self.checkpoint().await?;
+        while self.has_unwritten() && !Fault::UncoveredTakenForClean.is_planted() {
+            // Pages were remapped meanwhile, of which no log tells.
+            self.sync_started().await?;
+            self.checkpoint().await?;
+        }
         self.end_era().await
+    }
+
+    /// Whether a power loss now must dump changes that neither the log nor the checkpoint in force has.
+    pub fn has_unwritten(&self) -> bool {
+        self.parts.borrow().log.has_unwritten() && !Fault::UnwrittenForgotten.is_planted()
     }
 }
 

@@ -13,7 +13,8 @@ use crate::dump::delta_pages::{Changes, ENTRIES_MIN, PageWriter, Trim};
 use crate::dump::energy::Layout;
 use crate::fault_points::Fault;
 use crate::log::shares::Undo;
-use crate::map::{MapEntry, Mapping};
+use crate::map::{MapEntry, Mapping, Place};
+use crate::relocation::CopiedPage;
 
 /// With fewer slots of delta pages no checkpoint is written, however small the last one was.
 const SLOTS_DUE_MIN: u64 = 256;
@@ -264,11 +265,14 @@ impl MappingLog {
     }
 
     /// Pages to dump: all entries that are in no durable delta page. For shares that are
-    /// `undurable` the entry before: they were not acknowledged.
+    /// `undurable` the entry before: they were not acknowledged. For pages that were `copied` from a zone that is not
+    /// empty yet the original, so that the zone of the copies is free again: where that needs entries more than there
+    /// is energy for, the copies stay.
     pub fn dump<'a>(
         &self,
         map: &Mapping,
         undurable: impl DoubleEndedIterator<Item = &'a Undo>,
+        copied: &[CopiedPage],
     ) -> Vec<PageBuf> {
         if Fault::DeltasNotDumped.is_planted() {
             return Vec::new();
@@ -280,11 +284,28 @@ impl MappingLog {
                 undone.insert(undo.page, undo.before);
             }
         }
+        let mut taken_back = undone.clone();
+        for CopiedPage { page, before, copy } in copied {
+            let now = taken_back.get(page).copied().unwrap_or(map.get(*page));
+            if now.place == Place::At(*copy) && now.version == before.version {
+                taken_back.insert(*page, *before);
+            }
+        }
+        let pages = self.pages_to_dump(map, &taken_back);
+        let fits = pages.len() <= self.limit as usize / ENTRIES_MIN;
+        match fits && !Fault::CopiesKeptAtPowerLoss.is_planted() {
+            true => pages,
+            false => self.pages_to_dump(map, &undone),
+        }
+    }
+
+    /// All entries that are in no durable delta page, and those `instead` of them.
+    fn pages_to_dump(&self, map: &Mapping, instead: &BTreeMap<PageNo, MapEntry>) -> Vec<PageBuf> {
         let mut pages = PageWriter::new(map.has_checksums(), self.era, 0);
         for changes in [&self.before, &self.in_flight, &self.dirty] {
             pages.add(map, changes);
         }
-        undone.iter().for_each(|(page, entry)| pages.push(&entry.to_line(*page)));
+        instead.iter().for_each(|(page, entry)| pages.push(&entry.to_line(*page)));
         pages.finish()
     }
 
@@ -302,7 +323,7 @@ impl MappingLog {
 mod tests {
     use super::*;
     use crate::dump::delta_pages::{Delta, decode};
-    use crate::map::entry::Place;
+    use tantalum_base::fault_points::assert_noticed;
 
     fn tracked(entries_max: u32) -> (MappingLog, Mapping) {
         let (zones, delta_zones, shares_max) = (1, 1, 1);
@@ -333,9 +354,34 @@ mod tests {
         deltas.trimmed(trim.range, trim.version);
         expected.push(Delta::Trim(trim));
         assert_eq!(deltas.held(), 201, "a page counts once");
-        let pages = deltas.dump(&map, std::iter::empty());
+        let pages = deltas.dump(&map, std::iter::empty(), &[]);
         let read: Vec<Delta> = pages.iter().flat_map(|page| decode(page, true).unwrap()).collect();
         assert_eq!((pages.len(), read), (1, expected));
+    }
+
+    /// A page was copied and its entry written to a delta page; what a dump says of it.
+    fn dumped_of_a_copied_page() -> Option<String> {
+        let (deltas, mut map) = tracked(500);
+        let (page, copy) = (PageNo(7), SlotNo(90));
+        let version = Version(3);
+        let before = MapEntry { version, place: Place::At(SlotNo(5)), ..MapEntry::default() };
+        map.set(page, MapEntry { place: Place::At(copy), ..before });
+        let dump = |map: &Mapping| {
+            let copied = [CopiedPage { page, before, copy }];
+            let pages = deltas.dump(map, std::iter::empty(), &copied);
+            pages.iter().flat_map(|page| decode(page, true).unwrap()).collect::<Vec<_>>()
+        };
+        let found = dump(&map);
+        // What was written since stays.
+        let newer = MapEntry { version: Version(4), place: Place::At(SlotNo(70)), ..before };
+        map.set(page, newer);
+        assert_eq!(dump(&map), []);
+        (found != [Delta::Page(page, before)]).then(|| format!("{found:?}"))
+    }
+
+    #[test]
+    fn copies_of_an_unfinished_cleaning_are_taken_back() {
+        assert_noticed(Fault::CopiesKeptAtPowerLoss, dumped_of_a_copied_page);
     }
 
     #[test]

@@ -94,7 +94,8 @@ impl<M: ZoneMedia> Ftl<M> {
             let parts = self.parts.borrow();
             let Some(dump) = &parts.dump else { return Err(no_energy()) };
             assert!(dump.in_force.is_none(), "the dump area still holds another dump");
-            let entries = dump.log.dump(&parts.map, parts.log.shares.undurable());
+            let copied = &parts.relocation.copied;
+            let entries = dump.log.dump(&parts.map, parts.log.shares.undurable(), copied);
             let header = DumpHeader {
                 number: parts.space.epoch() + 1,
                 checkpoint: parts.checkpoints.in_force,

@@ -29,6 +29,8 @@ pub(crate) struct Log {
     next_version: Version,
     /// The highest version whose batch has returned.
     returned: Version,
+    /// The last change of which nothing went to the medium.
+    unwritten: Version,
     /// Record pages that no checkpoint covers.
     pub records: LiveRecords,
     /// For each zone, the changes in it since the checkpoint in force.
@@ -53,6 +55,7 @@ impl Log {
             watermark: Watermark::new(Version::NEVER),
             next_version: Version(1),
             returned: Version::NEVER,
+            unwritten: Version::NEVER,
             records: LiveRecords::default(),
             uncovered: UncoveredVersions::new(zones),
             shares: SharesInFlight::default(),
@@ -99,11 +102,23 @@ impl Log {
 
     /// Begins a batch: assigns versions to its pages.
     pub fn begin_batch(&mut self, spares: &mut [Spare]) -> Batch {
-        let first = self.next_version;
-        for (spare, version) in spares.iter_mut().zip(first.0..) {
+        let batch = self.take_versions(spares.len() as u32);
+        for (spare, version) in spares.iter_mut().zip(batch.first.0..) {
             spare.version = Version(version);
         }
-        self.next_version = Version(first.0 + spares.len() as u64);
+        batch
+    }
+
+    /// Begins a batch of so many `versions`, of which nothing goes to the medium: it is in the mapping alone.
+    pub fn begin_unwritten(&mut self, versions: u32) -> Batch {
+        let batch = self.take_versions(versions);
+        self.unwritten = batch.last;
+        batch
+    }
+
+    fn take_versions(&mut self, versions: u32) -> Batch {
+        let first = self.next_version;
+        self.next_version = Version(first.0 + u64::from(versions));
         let last = self.last_version();
         Batch { number: self.watermark.start(last), first, last }
     }
@@ -114,6 +129,11 @@ impl Log {
         self.watermark.returned(batch.number, durable);
         self.shares.durable_up_to(self.durable());
         self.returned = self.returned.max(batch.last);
+    }
+
+    /// Whether there are changes that are neither in an append nor in the checkpoint in force.
+    pub fn has_unwritten(&self) -> bool {
+        self.unwritten > self.uncovered.covered()
     }
 
     /// Whether the change of `version` was a share, if no checkpoint covers it.

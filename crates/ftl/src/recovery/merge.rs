@@ -17,9 +17,9 @@ use crate::checkpoints::pages;
 use crate::dump::delta_pages::{self, Delta, Trim};
 use crate::dump::header::DumpHeader;
 use crate::map::{MapEntry, Place};
-use crate::parts::Parts;
 use crate::recovery::find_checkpoint::Checkpoint;
 use crate::recovery::find_dump::FoundDump;
+use crate::recovery::log_scan::ScannedLog;
 use crate::recovery::survey::Survey;
 use crate::recovery::{Opening, Recovery, corrupt};
 use crate::space::ZoneState;
@@ -74,7 +74,7 @@ impl Since {
 impl<M: ZoneMedia> Recovery<'_, M> {
     /// Keeps what a recovery from `dump` needs until its mapping is durable, for the next attempt
     /// if this one is cut.
-    pub(super) fn keep_needed(&mut self, survey: &Survey, dump: &DumpHeader) {
+    fn keep_needed(&mut self, survey: &Survey, dump: &DumpHeader) {
         let Survey { meta, newest, .. } = survey;
         let named = meta.checkpoint(dump.checkpoint);
         let deltas = meta.deltas_of(dump).map(|(_, page)| page.slot);
@@ -92,13 +92,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     }
 
     /// Puts the mapping of `dump` in force: its checkpoint, the delta pages since, the dumped
-    /// entries. False, with nothing in force, where zones are so short that an unfinished cleaning
-    /// must be undone, which needs a scan of the log.
-    pub(super) async fn merge(
-        &mut self,
-        survey: &Survey,
-        dump: &FoundDump<M::Page>,
-    ) -> Result<bool> {
+    /// entries.
+    pub(super) async fn merge(&mut self, survey: &Survey, dump: &FoundDump<M::Page>) -> Result<()> {
         let (header, meta) = (&dump.header, &survey.meta);
         let checkpoint = self.reader.named_checkpoint(meta, header.checkpoint).await?;
         let mut since = Since::default();
@@ -117,16 +112,15 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         since.add(dump.entries.clone());
         self.put_in_force(&survey.openings, &checkpoint, &since, header.number)?;
         self.keep_needed(survey, header);
-        if self.parts.space.unused_count() < self.parts.kept_zones() {
-            self.forget()?;
-            return Ok(false);
-        }
+        self.report.merged = true;
         self.report.checkpoint = checkpoint.id;
         self.report.delta_pages = delta_pages;
         self.report.replayed = since.pages.len() as u64;
         let next = header.next_version.max(checkpoint.footer.next_version);
         self.parts.log.skip_to(next);
-        Ok(true)
+        let log = ScannedLog::default();
+        self.close_zones(&survey.openings, &log, Version::NEVER, Version::NEVER);
+        Ok(())
     }
 
     fn put_in_force(
@@ -177,17 +171,6 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             }
         }
         parts.take_checkpoint(checkpoint);
-        Ok(())
-    }
-
-    /// Clears the mapping; the state of dumps and anchors stays.
-    fn forget(&mut self) -> Result<()> {
-        let Parts { map, space, .. } = Parts::new(self.reader.media, self.reader.options)?;
-        (self.parts.map, self.parts.space) = (map, space);
-        self.parts.checkpoints.slots.clear();
-        if let Some(dump) = &mut self.parts.dump {
-            dump.keep(Vec::new());
-        }
         Ok(())
     }
 }

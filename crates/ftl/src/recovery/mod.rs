@@ -229,21 +229,13 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
             part.in_force = Some(found.header.number);
         }
         let unmerged = dump.as_ref().filter(|dump| dump.header.number > void.mapping);
-        if let Some(dump) = unmerged {
-            self.report.merged = self.merge(&survey, dump).await?;
-        }
         let mut skip_to = None;
-        if self.report.merged {
-            self.close_zones(
-                &survey.openings,
-                &ScannedLog::default(),
-                Version::NEVER,
-                Version::NEVER,
-            );
+        if let Some(dump) = unmerged {
+            self.merge(&survey, dump).await?;
         } else if survey.clean {
             self.take_over(&survey)?;
         } else {
-            skip_to = self.replay_log(&mut survey, unmerged.map(|dump| &dump.header)).await?;
+            skip_to = self.replay_log(&mut survey).await?;
         }
         self.parts.checkpoints.found_clean = survey.clean;
         self.parts.space.found_covered(&survey.covered_slots);

@@ -3,7 +3,6 @@ use tantalum_base::{Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use crate::checkpoints::pages::{self, Footer};
-use crate::dump::header::DumpHeader;
 use crate::fault_points::Fault;
 use crate::log::OwnPage;
 use crate::log::records::Record;
@@ -19,12 +18,8 @@ use crate::space::{Stream, ZoneState};
 
 impl<M: ZoneMedia> Recovery<'_, M> {
     /// Recovers the mapping from the newest checkpoint and the log since. Returns the version up to
-    /// which none may be used again, if anything was found. Slots that `kept` needs stay live.
-    pub(super) async fn replay_log(
-        &mut self,
-        survey: &mut Survey,
-        kept: Option<&DumpHeader>,
-    ) -> Result<Option<Version>> {
+    /// which none may be used again, if anything was found.
+    pub(super) async fn replay_log(&mut self, survey: &mut Survey) -> Result<Option<Version>> {
         let mut log = match survey.log.take() {
             Some(log) => log,
             None => self.reader.scan_log(survey).await?,
@@ -33,9 +28,6 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         let footer = newest.footer;
         (self.report.checkpoint, self.report.zones_scanned) = (newest.id, log.zones_scanned);
         self.report.pages_given_up = self.load(newest, openings, &mut log.dead)?;
-        if let Some(dump) = kept {
-            self.keep_needed(survey, dump);
-        }
         log.found.sort_by_key(|found| (found.version, found.slot));
         self.report.changes_given_up =
             log.account(footer.covered, self.reader.options.accept_loss)?;

@@ -3,11 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Rng};
-use tantalum_ftl::{Ftl, FtlOptions, pages_max};
+use tantalum_ftl::{DumpOptions, Ftl, FtlOptions, pages_max};
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_models::rig::Rig;
+use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Runtime, Virtual};
+
+use super::start;
 
 fn content<P: Payload>(page: u64, count: u64) -> P {
     let mut bytes = [count as u8; 4096];
@@ -52,20 +54,52 @@ fn batch(
     batch
 }
 
-/// Opens, checks every page, writes durably until power is cut; `cycles` times. A batch is a share
-/// with chance `shares`.
-pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, shares: f64) {
+/// What a device goes through.
+#[derive(Clone, Copy, Debug)]
+pub struct Cycles {
+    pub seed: u64,
+    /// Power losses.
+    pub cycles: u32,
+    /// Most operations until one.
+    pub after_max: u64,
+    pub batch_max: u64,
+    /// Chance that a batch is a share.
+    pub shares: f64,
+    /// The device has the least energy for a dump, and zones for it.
+    pub dumps: bool,
+}
+
+/// Zones for the dump area and the delta pages.
+const DUMP_ZONES: u32 = 12;
+
+/// The fullest device on `media`.
+fn options<M: ZoneMedia>(media: &M, load: &Cycles) -> FtlOptions {
+    let (geometry, retired) = (media.geometry(), media.retired().len() as u32);
+    let least = |pages| Some(DumpOptions::least(&geometry, pages, 1));
+    let most = pages_max(&geometry, retired);
+    let with_dump = FtlOptions { dump: least(most), ..FtlOptions::new(most) };
+    let pages = match load.dumps {
+        false => most,
+        true => pages_max(&geometry, retired + with_dump.dump_zones(&geometry).unwrap()),
+    };
+    FtlOptions {
+        checkpoint_interval_slots: 200,
+        // Every other device has one log.
+        copies_with_writes: load.seed % 2 == 1,
+        dump: if load.dumps { least(pages) } else { None },
+        ..FtlOptions::new(pages)
+    }
+}
+
+/// Opens, checks every page, writes durably until power is cut; again and again.
+pub fn cycles<R: Rig>(load: Cycles) {
+    let Cycles { seed, cycles, after_max, batch_max, shares, dumps } = load;
     let mut rng = Rng::split(seed, "cycles");
-    let mut rig = R::new(seed);
+    let mut rig = R::with_more_zones(seed, if dumps { DUMP_ZONES } else { 0 });
     let runtime = Virtual::new(Schedule::Fifo);
     let media = rig.open(&runtime);
-    let pages = pages_max(&media.geometry(), media.retired().len() as u32);
-    // Every other device has one log.
-    let options = FtlOptions {
-        checkpoint_interval_slots: 200,
-        copies_with_writes: seed % 2 == 1,
-        ..FtlOptions::new(pages)
-    };
+    let options = options(&media, &load);
+    let pages = options.pages;
     runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
     runtime.drop_tasks();
     rig.power_off(&runtime).unwrap();
@@ -80,6 +114,9 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
         rig.plan(CutPlan { after_operations: after, fate: Fate::ALL[rng.below(3) as usize] });
         let (known, pending, count) = (Rc::clone(&known), Rc::clone(&pending), Rc::clone(&count));
         let (rt, mut load) = (runtime.clone(), Rng::new(rng.next_u64()));
+        // Only a device that serves dumps.
+        let serving = Rc::new(RefCell::new(None));
+        let serves = Rc::clone(&serving);
         let session = async move {
             let (ftl, _) = Ftl::recover(media, options).await?;
             ftl.validate();
@@ -113,10 +150,11 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
             // More contents than fit between two cleanings cannot be shared at once.
             let shares_max = u64::from(ftl.share_pairs_max());
             let batch_max = if shares > 0.0 { batch_max.min(shares_max) } else { batch_max };
-            let cleaner = Rc::clone(&ftl);
-            rt.spawn("cleaner", async move { cleaner.run_cleaner().await });
-            let checkpointer = Rc::clone(&ftl);
-            rt.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
+            start(&rt, &ftl);
+            ftl.conclude_dump().await?;
+            if dumps {
+                *serves.borrow_mut() = Some(Rc::clone(&ftl));
+            }
             loop {
                 count.set(count.get() + 1);
                 let batch = batch(&mut load, &known.borrow(), batch_max, count.get(), shares);
@@ -152,6 +190,12 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, after_max: u64, batch_max: u64, sh
         }
         runtime.drop_tasks();
         rig.power_off(&runtime).unwrap();
+        if let Some(ftl) = serving.take() {
+            let runtime = Virtual::new(Schedule::Fifo);
+            let media = rig.open(&runtime);
+            runtime.run(async move { ftl.dump(&media, &[]).await.map(|_| ()) }).unwrap().unwrap();
+            rig.power_off(&runtime).unwrap();
+        }
     }
     println!("seed {seed}: {} batches", count.get());
 }

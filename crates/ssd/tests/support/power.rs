@@ -250,32 +250,47 @@ pub struct Cycles {
     pub bytes_max: u64,
 }
 
-/// What the host knows: the last acknowledged write of each page, and the command in flight.
+/// Whose content a page holds, and of which write; 0 for none.
+type Held = (u64, u64);
+
+/// What the host knows: what each page holds by the last acknowledged command, and the command in flight.
 #[derive(Default)]
 struct Host {
-    known: RefCell<Vec<u64>>,
-    pending: RefCell<Vec<(u64, u64)>>,
+    known: RefCell<Vec<Held>>,
+    pending: RefCell<Vec<(u64, Held)>>,
     count: Cell<u64>,
 }
 
-/// Writes and trims until power is cut.
+/// Writes, trims and shares until power is cut.
 async fn load<M: ZoneMedia>(ssd: Rc<Ssd<M>>, host: Rc<Host>, mut rng: Rng) -> Result<()> {
     loop {
         let first = rng.below(PAGES);
         let len = if rng.chance(0.6) { 1 } else { 1 + rng.below(12) }.min(PAGES - first);
         host.count.set(host.count.get() + 1);
-        let trim = rng.chance(0.1);
-        let count = if trim { 0 } else { host.count.get() };
-        *host.pending.borrow_mut() = (first..first + len).map(|page| (page, count)).collect();
-        if trim {
-            ssd.trim(PageRange::new(PageNo(first), len)).await?;
-        } else {
-            let pages: Vec<M::Page> =
-                (first..first + len).map(|page| content(page, count)).collect();
-            ssd.write(PageNo(first), &pages, None).await?;
+        let count = host.count.get();
+        let (trim, share) = (rng.chance(0.1), rng.chance(0.3));
+        let from = rng.below(PAGES - len + 1);
+        let held: Vec<Held> = match (trim, share) {
+            (true, _) => vec![(0, 0); len as usize],
+            (_, true) => host.known.borrow()[from as usize..(from + len) as usize].to_vec(),
+            _ => (first..first + len).map(|page| (page, count)).collect(),
+        };
+        let can_share = from.abs_diff(first) >= len && held.iter().all(|(_, count)| *count > 0);
+        if share && !trim && !can_share {
+            continue;
         }
-        for (page, count) in host.pending.take() {
-            host.known.borrow_mut()[page as usize] = count;
+        *host.pending.borrow_mut() = (first..).zip(held.iter().copied()).collect();
+        match (trim, share) {
+            (true, _) => ssd.trim(PageRange::new(PageNo(first), len)).await?,
+            (_, true) => ssd.share_range(PageNo(first), PageNo(from), len).await?,
+            _ => {
+                let pages: Vec<M::Page> =
+                    held.iter().map(|(page, count)| content(*page, *count)).collect();
+                ssd.write(PageNo(first), &pages, None).await?;
+            }
+        }
+        for (page, held) in host.pending.take() {
+            host.known.borrow_mut()[page as usize] = held;
         }
     }
 }
@@ -284,15 +299,15 @@ async fn load<M: ZoneMedia>(ssd: Rc<Ssd<M>>, host: Rc<Host>, mut rng: Rng) -> Re
 async fn verify<M: ZoneMedia>(ssd: &Ssd<M>, host: &Host, place: &str) -> Result<()> {
     let found = read_all(ssd, PAGES).await?;
     let pending = host.pending.take();
-    let is = |page: u64, count: u64| found[page as usize] == content::<M::Page>(page, count);
+    let is = |page: u64, (of, count): Held| found[page as usize] == content::<M::Page>(of, count);
     let known = &mut *host.known.borrow_mut();
-    if !pending.is_empty() && pending.iter().all(|(page, count)| is(*page, *count)) {
-        pending.iter().for_each(|(page, count)| known[*page as usize] = *count);
+    if !pending.is_empty() && pending.iter().all(|(page, held)| is(*page, *held)) {
+        pending.iter().for_each(|(page, held)| known[*page as usize] = *held);
     }
-    for (page, count) in (0..).zip(known.iter()) {
+    for (page, held) in (0..).zip(known.iter()) {
         assert!(
-            is(page, *count),
-            "{place}: page {page} is {:?}, not {count}; in flight {pending:?}",
+            is(page, *held),
+            "{place}: page {page} is {:?}, not {held:?}; in flight {pending:?}",
             found[page as usize]
         );
     }
@@ -304,7 +319,7 @@ pub fn cycles<R: Rig>(seed: u64, cycles: u32, more_pages: u64) -> Cycles {
     let mut rng = Rng::split(seed, "power losses");
     let mut total = Cycles::default();
     let host = Rc::new(Host::default());
-    *host.known.borrow_mut() = vec![0; PAGES as usize];
+    *host.known.borrow_mut() = vec![(0, 0); PAGES as usize];
     let mut device = Device::<R>::format(seed, more_pages);
     for cycle in 0..cycles {
         let fate = Fate::ALL[rng.below(3) as usize];

@@ -173,8 +173,17 @@ pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error
     });
 }
 
-/// Cuts power right after an acknowledged share; returns what the pages hold then.
-pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64) -> Vec<Stamp> {
+/// What [`after_a_share_and_a_cut`] must return.
+pub const AFTER_A_SHARE: [Stamp; 4] = [
+    Stamp { page_plus_one: 1, count: 1 },
+    Stamp { page_plus_one: 9, count: 2 },
+    Stamp { page_plus_one: 1, count: 1 },
+    Stamp { page_plus_one: 4, count: 1 },
+];
+
+/// Cuts power right after an acknowledged share, before which the device may be `closed`; returns what the pages hold
+/// then.
+pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64, closed: bool) -> Vec<Stamp> {
     let mut rig = rig(kind, seed);
     let ssd_options = SsdOptions::new(kind, CACHE_PAGES);
     let ssd = in_session(&mut rig, seed, async move |runtime: Virtual, media| {
@@ -184,6 +193,9 @@ pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64) -> Vec<Stamp> {
         let device = Session { ssd, runtime };
         device.write(0, 4, 1).await?;
         device.write(8, 4, 2).await?;
+        if closed {
+            device.ssd.close().await?;
+        }
         device.ssd.share_range(PageNo(100), PageNo(0), 4).await?;
         Ok(device.ssd)
     });
