@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::volume::{assert_tells, data_of, edit, names, volume};
-use support::{good, refused, tantalum, text};
+use support::{good, on_small_disk, refused, tantalum, text};
 
 #[test]
 fn create_without_a_configuration_says_what_to_do() {
@@ -186,22 +186,11 @@ fn a_full_disk_is_told_and_nothing_is_left_behind() {
     fs::remove_file(&config).unwrap();
     fs::remove_file(data_of(&config)).unwrap();
 
-    let small = folder.path().join("small");
-    fs::create_dir(&small).unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs", text(&small)])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !mounted {
-        eprintln!("skipped: a small tmpfs can be mounted only as root");
-        return;
-    }
-    let config = small.join("v.toml");
-    let run = tantalum(&["create", text(&config), "--capacity", "64MiB"]);
-    let left = names(&small);
-    let unmounted = Command::new("umount").arg(&small).status().unwrap();
-    assert!(unmounted.success());
+    let created = on_small_disk("4m", |small| {
+        let config = small.join("v.toml");
+        (tantalum(&["create", text(&config), "--capacity", "64MiB"]), names(small))
+    });
+    let Some((run, left)) = created else { return };
     assert_eq!(run.code, 2, "{}{}", run.out, run.err);
     assert_tells(&run.err, &["no room for", "data.tantalum"]);
     assert!(left.is_empty(), "{left:?}");

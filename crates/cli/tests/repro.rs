@@ -2,7 +2,10 @@
 mod support;
 
 use serde_json::Value;
-use support::{good, refused, tantalum};
+use std::fs;
+use std::path::Path;
+use support::volume::names;
+use support::{good, on_small_disk, refused, tantalum, text};
 
 #[test]
 fn a_rerun_gives_the_same_bytes_and_another_seed_others() {
@@ -23,7 +26,7 @@ fn a_rerun_gives_the_same_bytes_and_another_seed_others() {
 fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("all.html");
-    let args = ["repro", "all", "--quick", "--format", "json", "--report", support::text(&page)];
+    let args = ["repro", "all", "--quick", "--format", "json", "--report", text(&page)];
     let run = tantalum(&args);
     // What differs is told on the standard error, beside which page was written.
     assert!(run.code == 0 && run.err.lines().count() == 1, "{}", run.err);
@@ -43,7 +46,7 @@ fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
     assert!(shapes.iter().all(|shape| shape["holds"] != shape["known_to_differ"]));
     assert!(shapes.len() > 100, "{}", shapes.len());
     figures_are_of_each_experiment(rows);
-    let html = std::fs::read_to_string(&page).unwrap();
+    let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("All is as known at the small scale"));
     for name in ["durassd", "share", "txcache", "write-cache", "layers", "engines"] {
         assert!(rows.iter().any(|row| row["experiment"] == name), "{name}");
@@ -147,6 +150,98 @@ fn unknown_names_are_refused_with_those_there_are() {
     assert!(message.contains("small, full, paper"), "{message}");
     let message = refused(&["repro", "durassd", "--live", "/nowhere/file"]);
     assert!(message.contains("part of casa"), "{message}");
+    let message = refused(&["repro", "engines", "--load", "ycsb"]);
+    assert!(message.contains("ycsb-a, ycsb-b") && message.contains("tpcc, pgbench"), "{message}");
+    let message = refused(&["repro", "share", "--load", "ycsb-a"]);
+    assert!(message.contains("--load") && message.contains("engines"), "{message}");
     let run = tantalum(&["repro", "durassd", "--quick", "--seed", "2"]);
     assert!(run.code == 2 && run.err.contains("--quick"), "{}", run.err);
+}
+
+/// Engines of rows alone run it: each has its rows, of this load and of no other, and there are no shapes.
+#[test]
+fn engines_run_under_another_load() {
+    let args = ["repro", "engines", "--load", "pgbench", "--scale", "small", "--format", "json"];
+    let report: Value = serde_json::from_str(&good(&args)).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["figure"] == "Engines, pgbench"));
+    let throughput = rows.iter().filter(|row| row["metric"] == "throughput");
+    let cases: Vec<&str> = throughput.map(|row| row["case"].as_str().unwrap()).collect();
+    assert_eq!(cases.len(), 10, "{cases:?}");
+    assert!(cases.iter().all(|case| !case.starts_with("docstore")), "{cases:?}");
+    assert!(rows.iter().all(|row| row["measured"].as_f64().unwrap() > 0.0));
+    assert_eq!(report["shapes_checked"], 0);
+}
+
+/// On files of this machine: each engine in place of each device that it has a form for, and nothing is left of it.
+#[test]
+fn engines_run_live_and_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("engines");
+    let args = ["repro", "engines", "--scale", "small", "--format", "json", "--live", text(&file)];
+    let report: Value = serde_json::from_str(&good(&args)).unwrap();
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+    let rows = report["rows"].as_array().unwrap();
+    let live = rows.iter().filter(|row| row["figure"] == "Engines, YCSB A, live");
+    let live: Vec<&Value> = live.collect();
+    for engine in ["double_write", "wal_engine", "docstore"] {
+        for (device, place) in [
+            ("plain SSD", "plain file"),
+            ("DuraSSD", "volume on_ack"),
+            ("SHARE", "volume on_flush"),
+            ("transactions", "volume on_flush"),
+            ("tiered", "tiered volume"),
+        ] {
+            let of = |row: &&&Value| row["series"] == engine && row["x"] == device;
+            let of: Vec<&&Value> = live.iter().filter(of).collect();
+            if (engine, device) == ("docstore", "transactions") {
+                assert!(of.is_empty(), "{of:?}");
+                continue;
+            }
+            let in_place = format!("{engine}, {place}, ");
+            assert!(of.iter().all(|row| row["case"].as_str().unwrap().starts_with(&in_place)));
+            for metric in [
+                "throughput",
+                "P99 of a read",
+                "P99 of an update",
+                "written to the device by a change",
+                "recovery after a kill until the engine serves",
+            ] {
+                let measured = of.iter().find(|row| row["metric"] == metric);
+                let measured = measured.unwrap_or_else(|| panic!("{in_place}{metric}: {of:?}"));
+                assert!(measured["measured"].as_f64().unwrap() > 0.0, "{measured}");
+            }
+        }
+    }
+}
+
+/// Told in one line before anything is measured, with nothing left behind and nothing overwritten.
+#[test]
+fn where_engines_cannot_run_live_is_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let live = |path: &Path| ["repro", "engines", "--live", text(path)].map(str::to_owned);
+    let refused = |path: &Path| {
+        let args = live(path);
+        refused(&args.each_ref().map(String::as_str))
+    };
+    let (file, home) = (folder.path().join("engines"), folder.path().join("engines.home"));
+    for taken in [&file, &home] {
+        fs::write(taken, "letters of a lifetime").unwrap();
+        let message = refused(&file);
+        let told = taken.to_str().unwrap();
+        assert!(message.contains(told) && message.contains("is there already"), "{message}");
+        assert_eq!(fs::read(taken).unwrap(), b"letters of a lifetime");
+        fs::remove_file(taken).unwrap();
+    }
+    let message = refused(&folder.path().join("missing/engines"));
+    assert!(message.contains("missing/engines") && message.contains("No such file"), "{message}");
+    let message = refused(Path::new("/proc/engines"));
+    assert!(message.contains("/proc/engines"), "{message}");
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+
+    let full = on_small_disk("4m", |small| (refused(&small.join("engines")), names(small)));
+    if let Some((message, left)) = full {
+        assert!(message.contains("no room for") && message.contains("engines"), "{message}");
+        assert_eq!(left, Vec::<String>::new());
+    }
 }

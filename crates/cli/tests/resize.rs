@@ -9,7 +9,7 @@ use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
 use support::volume::{assert_tells, data_of, edit, names, volume};
-use support::{good, refused, stat_row as row, tantalum, text};
+use support::{good, on_small_disk, refused, stat_row as row, tantalum, text};
 
 const MIB: u64 = 1 << 20;
 
@@ -93,27 +93,16 @@ fn what_cannot_be_resized_says_why_and_stays() {
 
 #[test]
 fn a_full_file_system_leaves_the_old_size() {
-    let folder = tempfile::tempdir().unwrap();
-    let small = folder.path().join("small");
-    fs::create_dir(&small).unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=24m", "tmpfs", text(&small)])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !mounted {
-        eprintln!("skipped: a small tmpfs can be mounted only as root");
-        return;
-    }
-    let config = small.join("v.toml");
-    good(&["create", text(&config), "--capacity", "4MiB"]);
-    write(&config, 0, 10, 5);
-    let bytes = fs::metadata(data_of(&config)).unwrap().len();
-    let run = tantalum(&["resize", text(&config), "64MiB"]);
-    let (left, says) = (fs::metadata(data_of(&config)).unwrap().len(), capacity(&config));
-    let is_there = holds(&config, 0, 10, 5);
-    let unmounted = Command::new("umount").arg(&small).status().unwrap();
-    assert!(unmounted.success());
+    let resized = on_small_disk("24m", |small| {
+        let config = small.join("v.toml");
+        good(&["create", text(&config), "--capacity", "4MiB"]);
+        write(&config, 0, 10, 5);
+        let bytes = fs::metadata(data_of(&config)).unwrap().len();
+        let run = tantalum(&["resize", text(&config), "64MiB"]);
+        let (left, says) = (fs::metadata(data_of(&config)).unwrap().len(), capacity(&config));
+        (run, (left, says, holds(&config, 0, 10, 5)), bytes)
+    });
+    let Some((run, (left, says, is_there), bytes)) = resized else { return };
     assert_eq!(run.code, 2, "{}{}", run.out, run.err);
     assert_tells(&run.err, &["no room for", "data.tantalum"]);
     assert_eq!((left, says, is_there), (bytes, 4 * MIB, true));

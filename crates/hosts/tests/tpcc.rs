@@ -2,7 +2,7 @@
 //! a store that does wrong is noticed.
 
 use crate::worst_disk::WorstDisk;
-use std::cell::Cell;
+use crate::wrong_store::{Wrong, WrongStore};
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Durability, Error, ErrorKind, PageBuf, Payload, Result, Rng, Stamp};
@@ -10,12 +10,10 @@ use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOp
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::{Tree, ValueStamp};
+use tantalum_hosts::values::ValueStamp;
+use tantalum_hosts::workload::LoadValue;
 use tantalum_hosts::workload::tpcc::{
     Audit, Kind, Population, TREES, Table, Tpcc, TpccOptions, TpccReport,
-};
-use tantalum_hosts::workload::{
-    LoadValue, RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer,
 };
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -225,111 +223,18 @@ fn a_commit_that_is_acknowledged_too_early_is_noticed() {
     });
 }
 
-/// What a store does wrong, each now and then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Wrong {
-    /// It forgets a change of this table.
-    Forgets(Table),
-    /// It gives a change of this table back to no one who reads, but who scans.
-    KeepsOld(Table),
-    /// It gives another row of stock.
-    MixesUp,
-    /// It lets others change a row that is held.
-    DoesNotHold,
-}
-
-/// A store that does so.
-#[derive(Clone)]
-struct WrongStore<S> {
-    store: S,
-    wrong: Wrong,
-    changes: Rc<Cell<u64>>,
-}
-
-struct WrongTransaction<T> {
-    transaction: T,
-    wrong: Wrong,
-    changes: Rc<Cell<u64>>,
-}
-
-impl<S: RowStore> RowStoreLayer for WrongStore<S> {
-    type Inner = S;
-    type Transaction = WrongTransaction<S::Transaction>;
-
-    fn inner(&self) -> &S {
-        &self.store
-    }
-
-    fn begin(&self) -> Self::Transaction {
-        let (transaction, changes) = (self.store.begin(), Rc::clone(&self.changes));
-        WrongTransaction { transaction, wrong: self.wrong, changes }
-    }
-}
-
-impl<T> WrongTransaction<T> {
-    /// Every 50th change of a table goes wrong.
-    fn is_due(&self, table: Table, tree: Tree) -> bool {
-        if table.tree() != tree {
-            return false;
-        }
-        self.changes.set(self.changes.get() + 1);
-        self.changes.get().is_multiple_of(50)
-    }
-}
-
-impl<T: RowTransaction> RowTransactionLayer for WrongTransaction<T> {
-    type Inner = T;
-
-    fn inner(&self) -> &T {
-        &self.transaction
-    }
-
-    fn inner_mut(&mut self) -> &mut T {
-        &mut self.transaction
-    }
-
-    fn into_inner(self) -> T {
-        self.transaction
-    }
-
-    async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<T::Value>> {
-        match self.wrong {
-            Wrong::DoesNotHold => self.transaction.get(tree, key).await,
-            Wrong::MixesUp if self.is_due(Table::Stock, tree) => {
-                let mut other = key.to_vec();
-                other[4] ^= 1;
-                self.transaction.get_for_update(tree, &other).await
-            }
-            _ => self.transaction.get_for_update(tree, key).await,
-        }
-    }
-
-    async fn put(&mut self, tree: Tree, key: &[u8], value: T::Value) -> Result<()> {
-        match self.wrong {
-            Wrong::Forgets(table) if self.is_due(table, tree) => Ok(()),
-            _ => self.transaction.put(tree, key, value).await,
-        }
-    }
-
-    async fn delete(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
-        match self.wrong {
-            Wrong::KeepsOld(table) if self.is_due(table, tree) => Ok(()),
-            _ => self.transaction.delete(tree, key).await,
-        }
-    }
-}
-
 #[test]
 fn a_store_that_forgets_or_mixes_up_or_does_not_hold_rows_is_noticed() {
     let forgets = Table::ALL
         .into_iter()
         .filter(|table| ![Table::Item, Table::CustomerName].contains(table))
-        .map(Wrong::Forgets);
-    let others = [Wrong::KeepsOld(Table::NewOrder), Wrong::MixesUp, Wrong::DoesNotHold];
+        .map(|table| Wrong::Forgets(table.tree()));
+    let [new_orders, stock] = [Table::NewOrder, Table::Stock].map(Table::tree);
+    let others = [Wrong::KeepsOld(new_orders), Wrong::MixesUp(stock), Wrong::DoesNotHold];
     for wrong in forgets.chain(others) {
         let database = Database::<Stamp, Stamps>::new(Form::Off, Durability::OnAck, 4);
         let ran: Result<Audit, Error> = database.live(4, move |rt, store, tpcc| async move {
-            let store = WrongStore { store, wrong, changes: Rc::default() };
+            let store = WrongStore::new(store, wrong);
             tpcc.run(&rt, &store, TpccOptions::new(30, 2_000, 4)).await?;
             tpcc.check(&store).await
         });

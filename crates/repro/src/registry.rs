@@ -41,7 +41,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "share",
-        title: "SHARE Interface in Flash Storage: figures 5 to 8, tables 1 and 2",
+        title: "SHARE Interface in Flash Storage: figures 5 to 8, tables 1 and 2, full-page writes",
         run: share::run,
         shapes: share::SHAPES,
         not_met_small: share::NOT_MET_SMALL,
@@ -127,14 +127,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         not_met_small: &[],
         full_seconds: 6,
     },
-    Experiment {
-        name: "engines",
-        title: "Three storage engines on a plain SSD, DuraSSD, SHARE, transactions and flash before a disk",
-        run: engines::run,
-        shapes: engines::SHAPES,
-        not_met_small: engines::NOT_MET_SMALL,
-        full_seconds: 200,
-    },
+    engines::EXPERIMENT,
 ];
 
 impl Experiment {

@@ -7,11 +7,13 @@ use crate::interruption;
 use crate::progress::Progress;
 use anyhow::bail;
 use std::path::PathBuf;
+use std::slice;
 use tantalum_base::ErrorKind;
 use tantalum_replay::side_by_side::cores;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_repro::dissertation::live::{self as casa, casa_live};
 use tantalum_repro::engines::live::{self as engines, engines_live};
+use tantalum_repro::engines::{Load, under};
 use tantalum_repro::{Experiment, Measured, Row, Scale, measure_all};
 
 /// Measure a paper's figures again, beside the paper's own numbers
@@ -29,7 +31,7 @@ pub struct Args {
     seed: u64,
     /// The small scale, with seed 1, as a check: what a paper says beside its numbers must hold, but for what is known not to
     /// hold at that scale, which must not; otherwise the exit status is 1
-    #[arg(long, conflicts_with_all = ["scale", "seed", "live"])]
+    #[arg(long, conflicts_with_all = ["scale", "seed", "live", "load"])]
     quick: bool,
     /// Experiments to run at a time at most, as many as there are cores without it; the outcome does not depend on it
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -39,6 +41,10 @@ pub struct Args {
     /// differ from run to run
     #[arg(long, value_name = "FILE")]
     live: Option<PathBuf>,
+    /// With engines: what they are put under, ycsb-a (without it) to ycsb-f, and tpcc or pgbench, for engines
+    /// of rows alone
+    #[arg(long, value_name = "LOAD")]
+    load: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -49,6 +55,7 @@ measured by then are printed, and said to be these; the exit status is 130 or 14
 Examples:
   tantalum repro durassd --scale small
   tantalum repro share --format json
+  tantalum repro engines --load tpcc
   tantalum repro all --quick
   tantalum repro all --report all.html --format json > all.json";
 
@@ -60,15 +67,20 @@ const SHOWN: [&str; 8] =
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     let scale = if args.quick { Scale::Small } else { Scale::parse(&args.scale)? };
-    let experiments = Experiment::by_name(&args.name)?;
+    let load = args.load.as_deref().map_or(Ok(Load::ALL[0]), Load::parse)?;
+    let experiments = match (&args.load, args.name.as_str()) {
+        (None, name) => Experiment::by_name(name)?,
+        (Some(_), "engines") => slice::from_ref(under(load)),
+        _ => bail!("--load is what the engines of the experiment engines are put under"),
+    };
     match (&args.live, args.name.as_str()) {
         (None, _) => {}
         (Some(path), "casa") => casa::check(path)?,
-        (Some(path), "engines") => engines::check(path)?,
+        (Some(path), "engines") => engines::check(path, scale)?,
         _ => bail!("--live detects a cost ratio, which is part of casa, or runs engines"),
     }
     interruption::watch()?;
-    let measured = measure(args, experiments, scale)?;
+    let measured = measure(args, experiments, (load, scale))?;
     let mut table = Table::new(schema::REPRO);
     let mut outcome = Outcome::new(args.quick);
     let mut sections = Vec::new();
@@ -78,7 +90,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         sections.extend(repro_page::sections(title, rows));
         outcome.add(experiment, rows, *is_whole);
     }
-    let config = config_hash([format!("repro={}", args.name), format!("scale={}", scale.name())]);
+    let mut config = vec![format!("repro={}", args.name), format!("scale={}", scale.name())];
+    if load != Load::ALL[0] {
+        config.push(format!("load={}", load.name()));
+    }
+    let config = config_hash(config);
     let mut report = Report::new(args.seed, config, table);
     report.shown = SHOWN.to_vec();
     // Which experiment a row is of people see where there are several, and first.
@@ -106,7 +122,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 fn measure(
     args: &Args,
     experiments: &[Experiment],
-    scale: Scale,
+    (load, scale): (Load, Scale),
 ) -> tantalum_base::Result<Vec<Measured>> {
     let progress = Progress::named("cases measured");
     let threads = args.threads.unwrap_or_else(cores);
@@ -120,7 +136,7 @@ fn measure(
     {
         let mut begin = |case: &str| progress.begin(experiment.name, case);
         let live = match experiment.name {
-            "engines" => engines_live(path, scale, args.seed, &mut begin, rows),
+            "engines" => engines_live(path, (load, scale), args.seed, &mut begin, rows),
             _ => casa_live(path, scale, &mut begin).map(|live| rows.extend(live)),
         };
         match live {

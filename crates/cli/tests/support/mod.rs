@@ -50,6 +50,24 @@ pub fn refused(args: &[&str]) -> String {
     run.err
 }
 
+/// Runs `body` on a file system that has so much room (`size` as `mount` takes it); `None` where none can be mounted, which takes root.
+pub fn on_small_disk<T>(size: &str, body: impl FnOnce(&Path) -> T) -> Option<T> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", text(folder.path())])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !mounted {
+        eprintln!("skipped: a small tmpfs can be mounted only as root");
+        return None;
+    }
+    let ran = body(folder.path());
+    let unmounted = Command::new("umount").arg(folder.path()).status().expect("umount starts");
+    assert!(unmounted.success());
+    Some(ran)
+}
+
 /// What `tantalum stat` says of the volume of `config`.
 pub fn stat_row(config: &Path) -> serde_json::Value {
     let stat = good(&["stat", text(config), "--format", "json"]);

@@ -9,10 +9,12 @@
 //! link_bench   LinkBench: a social graph in rows
 //! ycsb         YCSB's core workloads
 //! tpcc         TPC-C
+//! pgbench      pgbench's bank, like TPC-B
 //! ```
 mod closed_loop;
 pub mod link_bench;
 mod one_tree;
+pub mod pgbench;
 mod row_layer;
 mod rows;
 mod store;

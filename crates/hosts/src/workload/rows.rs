@@ -71,3 +71,28 @@ pub trait RowTransaction {
     /// Makes the changes, all of them or none; they are durable when this returns.
     async fn commit(self) -> Result<()>;
 }
+
+/// Rows that [`each_row`] reads at a time.
+const ROWS: usize = 2_000;
+
+/// Calls `check` with each row of a tree, in the order of their keys.
+///
+/// # Errors
+/// Those of `check`; the engine's.
+pub(super) async fn each_row<S: RowStore>(
+    store: &S,
+    tree: Tree,
+    mut check: impl FnMut(&Key, &S::Value) -> Result<()>,
+) -> Result<()> {
+    let mut from = Key::from([0]);
+    loop {
+        let rows = store.scan(tree, &from, None, ROWS).await?;
+        for (key, value) in &rows {
+            check(key, value)?;
+        }
+        let Some((last, _)) = rows.last().filter(|_| rows.len() == ROWS) else { return Ok(()) };
+        let mut next = last.to_vec();
+        next.push(0);
+        from = next.into();
+    }
+}

@@ -3,6 +3,8 @@ use tantalum_hosts::docstore::Mode;
 use tantalum_hosts::double_write::Form;
 use tantalum_hosts::wal_engine::WalForm;
 
+use super::load::Load;
+
 /// A storage engine of [`tantalum_hosts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
@@ -111,14 +113,14 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// All that there are, engine by engine.
-    pub(super) fn all() -> Vec<Cell> {
+    /// All that run a load, engine by engine.
+    pub(super) fn all(load: Load) -> Vec<Cell> {
         let of = |engine| {
             let on =
                 move |device| Host::of(engine, device).map(|host| Cell { engine, device, host });
             Device::ALL.into_iter().filter_map(on)
         };
-        Engine::ALL.into_iter().flat_map(of).collect()
+        Engine::ALL.into_iter().filter(|engine| load.runs_on(*engine)).flat_map(of).collect()
     }
 
     /// What rows call it.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_cache::Image;
-use tantalum_hosts::workload::ycsb::{Ycsb, YcsbOptions};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::live::LiveOptions;
@@ -18,16 +17,18 @@ use tantalum_volume::{
 
 use super::super::{Progress, Row, Scale};
 use super::cell::{Cell, Device};
+use super::clients::Clients;
+use super::load::Load;
 use super::served::{Served, Service, Serving};
 use super::sizes::Sizes;
 use super::store::{Bytes, Codecs};
 use super::table;
 
-/// What rows are of.
-const FIGURE: &str = "Engines, YCSB A, live";
-
 /// Operations between two looks at the clock.
 const OPERATIONS: u64 = 256;
+
+/// Bytes that the files of a cell have room for, for each of the drive: a home, its cache and a journal are the most.
+const ROOM: u64 = 2;
 
 /// How large a file is, and for how long clients run before they are measured, and are.
 struct Extent {
@@ -39,12 +40,17 @@ struct Extent {
 impl Extent {
     fn of(scale: Scale) -> Extent {
         let (mib, warm_up_ms, measured_ms) = match scale {
-            Scale::Small => (64, 200, 500),
+            Scale::Small => (64, 100, 300),
             Scale::Full | Scale::Paper => (256, 1_000, 4_000),
         };
         let sizes = Sizes { drive_pages: mib << 8, ..Sizes::of(scale) };
         let [warm_up_ns, measured_ns] = [warm_up_ms, measured_ms].map(|ms| ms * 1_000_000);
         Extent { sizes, warm_up_ns, measured_ns }
+    }
+
+    /// More than the files of any cell take together.
+    fn room_bytes(&self) -> u64 {
+        ROOM * self.sizes.drive_pages * PAGE_BYTES as u64
     }
 }
 
@@ -69,56 +75,71 @@ impl Files {
         [&self.data, &self.home, &self.journal]
     }
 
+    /// How large they are together.
+    fn bytes(&self) -> u64 {
+        let bytes = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
+        self.all().into_iter().map(bytes).sum()
+    }
+
     fn remove(&self) {
         // What was measured stands, whether this succeeds or not.
         self.all().into_iter().for_each(|path| drop(std::fs::remove_file(path)));
     }
 }
 
-/// Refuses what [`engines_live`] would, before anything is measured.
+/// Refuses what [`engines_live`] would, before anything is measured. Nothing is left behind.
 ///
 /// # Errors
-/// `InvalidInput` where there is something at `path` already, or at its name with `.home` or `.home.journal` behind.
-pub fn check(path: &Path) -> Result<()> {
-    for path in Files::at(path).all() {
+/// `InvalidInput` where there is something at `path` already, or at its name with `.home` or `.home.journal` behind; `OutOfSpace` where
+/// there is not enough room; `Io` where no file can be made.
+pub fn check(path: &Path, scale: Scale) -> Result<()> {
+    let files = Files::at(path);
+    for path in files.all() {
         if path.symlink_metadata().is_ok() {
             let context = format!("{} is there already, and would be overwritten", path.display());
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
     }
-    Ok(())
+    let (data, bytes) = (files.data.clone(), Extent::of(scale).room_bytes());
+    let room = async move |live: Live| {
+        FileStore::create(&live, &data, bytes, FileStoreOptions::default()).map(drop)
+    };
+    let made = on_live(room);
+    files.remove();
+    made
 }
 
-/// Runs every cell live on a new file at `path`, which is gone afterwards, and adds its rows when it is whole.
+/// Runs every cell under a load live on a new file at `path`, which is gone afterwards, and adds its rows when it is whole.
 ///
 /// # Errors
 /// Those of [`check`]; the files'.
 pub fn engines_live(
     path: &Path,
-    scale: Scale,
+    (load, scale): (Load, Scale),
     seed: u64,
     progress: Progress,
     rows: &mut Vec<Row>,
 ) -> Result<()> {
-    check(path)?;
+    check(path, scale)?;
     let files = Files::at(path);
-    for cell in Cell::all() {
+    for cell in Cell::all(load) {
         supervision::check_stop()?;
         progress(&format!("live on {}: {}", path.display(), cell.name()));
-        let measured = measure(cell, &files, &Extent::of(scale), seed);
+        let measured = measure((cell, load), &files, &Extent::of(scale), seed);
+        debug_assert!(files.bytes() <= Extent::of(scale).room_bytes(), "{}", files.bytes());
         files.remove();
         let (service, recovery_ms) = measured.map_err(|error| error.wrap(cell.name()))?;
-        rows.extend(rows_of(cell, &service, recovery_ms));
+        rows.extend(rows_of(cell, load, &service, recovery_ms));
     }
     Ok(())
 }
 
-fn rows_of(cell: Cell, service: &Service, recovery_ms: f64) -> Vec<Row> {
+fn rows_of(cell: Cell, load: Load, service: &Service, recovery_ms: f64) -> Vec<Row> {
     let case = format!("{}, {}, {}", cell.engine.name(), name(cell.device), cell.host.form());
     let recovery = (("recovery after a kill until the engine serves", "ms"), recovery_ms);
     let numbers = table::service(service).into_iter().chain([recovery]);
     let row = |(what, measured)| {
-        let row = Row::new(FIGURE, case.clone(), what, None, measured);
+        let row = Row::new(load.live_figure(), case.clone(), what, None, measured);
         row.at("", cell.engine.name(), ("in place of", cell.device.name()))
     };
     numbers.map(row).collect()
@@ -134,10 +155,15 @@ fn name(device: Device) -> &'static str {
     }
 }
 
-fn measure(cell: Cell, files: &Files, extent: &Extent, seed: u64) -> Result<(Service, f64)> {
+fn measure(
+    (cell, load): (Cell, Load),
+    files: &Files,
+    extent: &Extent,
+    seed: u64,
+) -> Result<(Service, f64)> {
     let pages = extent.sizes.drive_pages;
     let flash = |durability| Ok(FlashFile { config: flash_config(files, pages, durability)? });
-    let bench = (cell, extent, seed);
+    let bench = (cell, load, extent, seed);
     match cell.device {
         Device::Plain => run(PlainFile { path: files.data.clone(), pages }, bench),
         Device::DuraSsd => run(flash(DurabilityConfig::OnAck)?, bench),
@@ -160,29 +186,28 @@ trait LiveDevice: 'static {
 /// Runs a cell, leaves it in the middle of the load as a kill does, and opens it again. What it came to, and how long the opening took.
 fn run<L: LiveDevice>(
     device: L,
-    (cell, extent, seed): (Cell, &Extent, u64),
+    (cell, load, extent, seed): (Cell, Load, &Extent, u64),
 ) -> Result<(Service, f64)> {
     let (files, sizes) = (Rc::new(device), extent.sizes);
-    let ycsb = Ycsb::new::<Rc<[u8]>>(sizes.record_options())?;
-    let (made, loaded) = (Rc::clone(&files), Rc::clone(&ycsb));
+    let clients = Clients::new::<Rc<[u8]>>(load, &sizes, seed)?;
+    let (made, loaded) = (Rc::clone(&files), clients.clone());
     let (warm_up_ns, measured_ns) = (extent.warm_up_ns, extent.measured_ns);
     let served = on_live(|live| async move {
         made.make(&live).await?;
         let (device, codecs) = (made.open(&live).await?, Codecs::<Bytes>::default());
-        let engine = (cell.host, &sizes);
+        let engine = (cell.host, load, &sizes);
         let serving = Serving::make((&live, &device), &codecs, engine, &loaded).await?;
-        let load = |seed| sizes.load(OPERATIONS, seed);
-        serve_for(&live, &serving, warm_up_ns, |round| load(seed ^ round << 32)).await?;
-        let measured = |round| load(seed ^ (1 << 20 | round) << 32);
+        serve_for(&live, &serving, warm_up_ns, |round| seed ^ round << 32).await?;
+        let measured = |round| seed ^ (1 << 20 | round) << 32;
         let served = serve_for(&live, &serving, measured_ns, measured).await?;
-        serving.leave_after(load(seed ^ 1 << 63), warm_up_ns).await?;
+        serving.leave_after(seed ^ 1 << 63, warm_up_ns).await?;
         Ok(served.service())
     })?;
     let recovery_ms = on_live(|live| async move {
         let start_ns = live.now_ns();
         let (device, codecs) = (files.open(&live).await?, Codecs::<Bytes>::default());
-        let engine = (cell.host, &sizes);
-        let serving = Serving::open((&live, &device), &codecs, engine, &ycsb).await?;
+        let engine = (cell.host, load, &sizes);
+        let serving = Serving::open((&live, &device), &codecs, engine, &clients).await?;
         let recovery_ms = (live.now_ns() - start_ns) as f64 / 1e6;
         serving.check().await?;
         serving.close().await?;
@@ -202,18 +227,18 @@ fn on_live<T: 'static, F: Future<Output = Result<T>> + 'static>(
     ended
 }
 
-/// Runs loads one after the other for so long.
+/// Runs loads, each with a seed of its own, one after the other for so long.
 async fn serve_for<D: PageDevice<Page = PageBuf>>(
     live: &Live,
     serving: &Serving<Live, D, Bytes>,
     for_ns: u64,
-    load: impl Fn(u64) -> YcsbOptions,
+    seed: impl Fn(u64) -> u64,
 ) -> Result<Served> {
     let end_ns = live.now_ns() + for_ns;
-    let mut served = serving.serve(load(0)).await?;
+    let mut served = serving.serve(OPERATIONS, seed(0)).await?;
     let mut round = 1;
     while live.now_ns() < end_ns {
-        served = served.and(&serving.serve(load(round)).await?);
+        served = served.and(&serving.serve(OPERATIONS, seed(round)).await?);
         round += 1;
     }
     Ok(served)

@@ -2,7 +2,6 @@
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageDevice, Result, Rng, Stamp};
 use tantalum_hosts::values::ValueStamp;
-use tantalum_hosts::workload::ycsb::Ycsb;
 use tantalum_media::Fate;
 use tantalum_models::nand::{Nand, NandCounters};
 use tantalum_models::{DeviceConfig, NandOptions, NandZones};
@@ -10,7 +9,9 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
 
 use super::cell::{Cell, Device};
+use super::clients::Clients;
 use super::flash::flash;
+use super::load::Load;
 use super::served::{Served, Service, Serving};
 use super::sizes::Sizes;
 use super::store::{Codecs, Stamps};
@@ -19,11 +20,11 @@ use super::tiered::TieredKind;
 /// Flash with such cells.
 pub(super) type Zones = NandZones<Virtual, Stamp>;
 
-/// Operations between two looks at how much the device was given to write while it ages.
+/// Operations, of YCSB, between two looks at how much the device was given to write while it ages.
 const AGEING_OPERATIONS: u64 = 4_096;
 
 /// What a cell came to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) service: Service,
     pub(super) wear: Wear,
@@ -33,12 +34,12 @@ pub(super) struct Outcome {
 /// What became of the flash meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wear {
-    /// Programmed for each update, whatever for.
+    /// Programmed, whatever for.
     pub(super) programmed_bytes: f64,
-    /// Erased for each update.
+    /// Erased.
     pub(super) erased_bytes: f64,
-    /// Erased in a second.
-    pub(super) erased_bytes_per_second: f64,
+    /// How long that took.
+    pub(super) seconds: f64,
 }
 
 /// From the power coming back on: means of all cuts.
@@ -50,18 +51,18 @@ pub(super) struct Recovery {
     pub(super) engine_ms: f64,
 }
 
-/// Measures a cell.
+/// Measures a cell under a load.
 ///
 /// # Errors
 /// Those of device, engine and load; `Corrupt` where a read finds what it may not, also after a cut.
-pub(super) fn measure(cell: Cell, sizes: &Sizes, seed: u64) -> Result<Outcome> {
+pub(super) fn measure(cell: Cell, load: Load, sizes: &Sizes, seed: u64) -> Result<Outcome> {
     let config = flash(cell.device, sizes.drive_pages)?;
     match cell.device {
         Device::Tiered => {
             let kind = TieredKind::new(&config, sizes.drive_pages, seed)?;
-            measure_on(kind, &config, cell, sizes, seed)
+            measure_on(kind, &config, (cell, load), sizes, seed)
         }
-        _ => measure_on(config.kind(seed), &config, cell, sizes, seed),
+        _ => measure_on(config.kind(seed), &config, (cell, load), sizes, seed),
     }
 }
 
@@ -72,7 +73,7 @@ pub(super) fn measure(cell: Cell, sizes: &Sizes, seed: u64) -> Result<Outcome> {
 pub(super) fn measure_on<K>(
     kind: K,
     config: &DeviceConfig,
-    cell: Cell,
+    (cell, load): (Cell, Load),
     sizes: &Sizes,
     seed: u64,
 ) -> Result<Outcome>
@@ -80,7 +81,7 @@ where
     K: DeviceKind<Virtual, Zones>,
     K::Device: PageDevice<Page = Stamp>,
 {
-    let measured = Bench::new(kind, config, cell, sizes, seed)?.run();
+    let measured = Bench::new(kind, config, (cell, load), sizes, seed)?.run();
     measured.map_err(|error| error.wrap(cell.name()))
 }
 
@@ -91,8 +92,9 @@ struct Bench<K: DeviceKind<Virtual, Zones>> {
     nand: Nand<Stamp>,
     zones: Zones,
     codecs: Codecs<Stamps>,
-    ycsb: Rc<Ycsb>,
+    clients: Clients,
     cell: Cell,
+    load: Load,
     sizes: Sizes,
     seed: u64,
 }
@@ -108,7 +110,7 @@ where
     fn new(
         kind: K,
         config: &DeviceConfig,
-        cell: Cell,
+        (cell, load): (Cell, Load),
         sizes: &Sizes,
         seed: u64,
     ) -> Result<Rc<Self>> {
@@ -120,8 +122,9 @@ where
             nand,
             zones,
             codecs: Codecs::default(),
-            ycsb: Ycsb::new::<ValueStamp>(sizes.record_options())?,
+            clients: Clients::new::<ValueStamp>(load, sizes, seed)?,
             cell,
+            load,
             sizes: *sizes,
             seed,
         }))
@@ -132,13 +135,14 @@ where
         let (device, (served, wear)) = self.life(0, |bench, on| async move {
             let device = bench.kind.format(bench.opening(&on)).await?;
             device.start(&on);
-            let engine = (bench.cell.host, &bench.sizes);
-            let serving = Serving::make((&on, &device), &bench.codecs, engine, &bench.ycsb).await?;
+            let engine = (bench.cell.host, bench.load, &bench.sizes);
+            let clients = &bench.clients;
+            let serving = Serving::make((&on, &device), &bench.codecs, engine, clients).await?;
             let measured = bench.measured(&serving).await?;
-            bench.leave(&serving, measured.0.elapsed_ns, 0).await?;
+            bench.leave(&serving, measured.0.elapsed_ns(), 0).await?;
             Ok((device, measured))
         })?;
-        let load_ns = served.elapsed_ns;
+        let load_ns = served.elapsed_ns();
         let (mut recovery, mut device) = (Recovery::default(), device);
         for cut in 1..=self.sizes.cuts {
             self.dump(device)?;
@@ -179,10 +183,10 @@ where
         let mut seed = self.seed;
         while serving.written_pages() < aged {
             seed = seed.wrapping_add(1 << 32);
-            serving.serve(self.sizes.load(AGEING_OPERATIONS, seed)).await?;
+            serving.age(AGEING_OPERATIONS / self.load.weight(), seed).await?;
         }
         let before = self.nand.counters();
-        let served = serving.serve(self.sizes.load(self.sizes.operations, self.seed)).await?;
+        let served = serving.serve(self.sizes.operations / self.load.weight(), self.seed).await?;
         let wear = self.wear(&before, &served);
         Ok((served, wear))
     }
@@ -190,11 +194,10 @@ where
     fn wear(&self, before: &NandCounters, served: &Served) -> Wear {
         let now = self.nand.counters();
         let block_bytes = f64::from(self.nand.geometry().slots_per_block()) * PAGE_BYTES as f64;
-        let erased_bytes = (now.erases - before.erases) as f64 * block_bytes;
         Wear {
-            programmed_bytes: (now.bytes_in - before.bytes_in) as f64 / served.updates(),
-            erased_bytes: erased_bytes / served.updates(),
-            erased_bytes_per_second: erased_bytes * 1e9 / served.elapsed_ns as f64,
+            programmed_bytes: (now.bytes_in - before.bytes_in) as f64,
+            erased_bytes: (now.erases - before.erases) as f64 * block_bytes,
+            seconds: served.elapsed_ns() as f64 / 1e9,
         }
     }
 
@@ -202,7 +205,7 @@ where
     async fn leave(&self, serving: &EngineOf<K>, load_ns: u64, cut: u64) -> Result<()> {
         let seed = self.seed ^ (1 + cut) << 48;
         let moment_ns = load_ns / 4 + Rng::split(seed, "cuts").below(load_ns * 3 / 4);
-        serving.leave_after(self.sizes.load(1, seed), moment_ns).await
+        serving.leave_after(seed, moment_ns).await
     }
 
     /// What the device does on stored energy, where it has any; then its memory is gone.
@@ -218,13 +221,13 @@ where
         dumped
     }
 
-    /// The power is back: opens the device and the engine, and reads every record.
+    /// The power is back: opens the device and the engine, and reads all that the load put in.
     async fn reopen(&self, runtime: &Virtual) -> Result<(Rc<K::Device>, EngineOf<K>, Recovery)> {
         let (device, _) = self.kind.open(self.opening(runtime)).await?;
         device.start(runtime);
         let device_ms = runtime.now_ns() as f64 / 1e6;
-        let (on, engine) = ((runtime, &device), (self.cell.host, &self.sizes));
-        let serving = Serving::open(on, &self.codecs, engine, &self.ycsb).await?;
+        let (on, engine) = ((runtime, &device), (self.cell.host, self.load, &self.sizes));
+        let serving = Serving::open(on, &self.codecs, engine, &self.clients).await?;
         let engine_ms = runtime.now_ns() as f64 / 1e6;
         serving.check().await?;
         Ok((device, serving, Recovery { device_ms, engine_ms }))

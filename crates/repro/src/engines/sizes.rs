@@ -1,5 +1,7 @@
 //! How large everything is, in proportions that hold at any scale.
-use tantalum_hosts::workload::ycsb::{RecordOptions, Workload, YcsbOptions};
+use tantalum_base::PAGE_BYTES;
+use tantalum_hosts::workload::ycsb::RecordOptions;
+use tantalum_hosts::workload::{pgbench, tpcc};
 
 use super::super::Scale;
 
@@ -20,7 +22,7 @@ pub(super) struct Sizes {
     pub(super) drive_pages: u64,
     /// The load goes on until so many times the drive's pages were written, before anything is measured.
     pub(super) ageing: f64,
-    /// Operations that are measured.
+    /// Operations that are measured, of a load that does as little in each as YCSB.
     pub(super) operations: u64,
     /// Power cuts.
     pub(super) cuts: u64,
@@ -30,8 +32,9 @@ impl Sizes {
     pub(super) fn of(scale: Scale) -> Sizes {
         let mib = |mib: u64| mib << 8;
         match scale {
+            // So many that documents are compacted meanwhile.
             Scale::Small => {
-                Sizes { drive_pages: mib(128), ageing: 1.2, operations: 4_000, cuts: 1 }
+                Sizes { drive_pages: mib(128), ageing: 1.2, operations: 12_000, cuts: 1 }
             }
             Scale::Full | Scale::Paper => {
                 Sizes { drive_pages: mib(512), ageing: 1.5, operations: 60_000, cuts: 3 }
@@ -69,8 +72,23 @@ impl Sizes {
         RecordOptions { field_bytes: FIELD_BYTES, ..RecordOptions::new(self.records()) }
     }
 
-    /// So many operations of YCSB's A.
-    pub(super) fn load(&self, operations: u64, seed: u64) -> YcsbOptions {
-        YcsbOptions { clients: CLIENTS, ..YcsbOptions::new(Workload::A, operations, seed) }
+    /// Bytes that a load begins with.
+    fn bytes(&self) -> u64 {
+        self.records() * PAGE_BYTES as u64
+    }
+
+    /// TPC-C's rows: eight warehouses, each with its terminals, as large as they may be.
+    pub(super) fn warehouses(&self) -> tpcc::Population {
+        let halved = |halvings| tpcc::Population { warehouses: 8, halvings };
+        let fits = |population: &tpcc::Population| population.bytes() <= self.bytes();
+        let smallest = halved(tpcc::Population::HALVINGS_MAX);
+        (0..=tpcc::Population::HALVINGS_MAX).map(halved).find(fits).unwrap_or(smallest)
+    }
+
+    /// pgbench's rows: as many branches as clients, as its manual asks for, with the accounts that there is room for.
+    pub(super) fn accounts(&self) -> pgbench::Population {
+        let branches = u64::from(CLIENTS);
+        let accounts = self.bytes() / u64::from(pgbench::Table::Accounts.value_bytes());
+        pgbench::Population { branches, accounts_per_branch: accounts / branches }
     }
 }

@@ -1,11 +1,9 @@
 //! What a cell came to, as rows.
 use super::super::Row;
 use super::cell::Cell;
+use super::load::Load;
 use super::measure::{Outcome, Recovery, Wear};
 use super::served::Service;
-
-/// What rows are of.
-pub(super) const FIGURE: &str = "Engines, YCSB A";
 
 /// Times that a block may be erased. Chosen: as flash of multi-level cells of the time was rated.
 const RATED_ERASES: f64 = 3_000.0;
@@ -22,46 +20,61 @@ pub(super) type Metric = (&'static str, &'static str);
 pub(super) const THROUGHPUT: Metric = ("throughput", "operations/s");
 pub(super) const READ_P99: Metric = ("P99 of a read", "ms");
 pub(super) const UPDATE_P99: Metric = ("P99 of an update", "ms");
-pub(super) const WRITTEN: Metric = ("written to the device by an update", "KiB");
-pub(super) const PROGRAMMED: Metric = ("programmed into flash by an update", "KiB");
-pub(super) const ERASED: Metric = ("erased in flash by an update", "KiB");
-pub(super) const ENDURANCE: Metric = ("updates until the flash is worn out", "millions per GiB");
+pub(super) const INSERT_P99: Metric = ("P99 of an insert", "ms");
+pub(super) const SCAN_P99: Metric = ("P99 of a scan", "ms");
+pub(super) const READ_MODIFY_WRITE_P99: Metric = ("P99 of a read-modify-write", "ms");
+pub(super) const NEW_ORDER_P99: Metric = ("P99 of a New-Order", "ms");
+pub(super) const PAYMENT_P99: Metric = ("P99 of a Payment", "ms");
+pub(super) const ORDER_STATUS_P99: Metric = ("P99 of an Order-Status", "ms");
+pub(super) const DELIVERY_P99: Metric = ("P99 of a Delivery", "ms");
+pub(super) const STOCK_LEVEL_P99: Metric = ("P99 of a Stock-Level", "ms");
+pub(super) const TRANSACTION_P99: Metric = ("P99 of a transaction", "ms");
+pub(super) const WRITTEN: Metric = ("written to the device by a change", "KiB");
+pub(super) const COMPACTIONS: Metric = ("compactions meanwhile", "files");
+pub(super) const PROGRAMMED: Metric = ("programmed into flash by a change", "KiB");
+pub(super) const ERASED: Metric = ("erased in flash by a change", "KiB");
+pub(super) const ENDURANCE: Metric = ("changes until the flash is worn out", "millions per GiB");
 pub(super) const LIFETIME: Metric = ("lifetime of a whole drive at this throughput", "years");
 pub(super) const RECOVERY: Metric = ("recovery until the engine serves", "ms");
 pub(super) const DEVICE_RECOVERY: Metric = ("recovery until the device serves", "ms");
 
-/// The rows of a cell.
-pub(super) fn rows(cell: &Cell, outcome: &Outcome) -> Vec<Row> {
+/// The rows of a cell under a load.
+pub(super) fn rows(cell: &Cell, load: Load, outcome: &Outcome) -> Vec<Row> {
     let Recovery { device_ms, engine_ms } = outcome.recovery;
     let mut numbers = service(&outcome.service);
     let whole_bytes = WHOLE_FLASH_BYTES / f64::from(cell.device.flash_divisor());
-    numbers.extend(wear(&outcome.wear, whole_bytes));
+    numbers.extend(wear(&outcome.wear, outcome.service.changes, whole_bytes));
     numbers.extend([(RECOVERY, engine_ms), (DEVICE_RECOVERY, device_ms)]);
     let row = |(what, measured)| {
-        let row = Row::new(FIGURE, cell.name(), what, None, measured);
+        let row = Row::new(load.figure(), cell.name(), what, None, measured);
         row.at("", cell.engine.name(), ("device", cell.device.name()))
     };
     numbers.into_iter().map(row).collect()
 }
 
-/// What clients see, and what the device is given.
+/// What clients see, and what the device is given for each of their changes, where they change anything.
 pub(super) fn service(service: &Service) -> Vec<(Metric, f64)> {
-    vec![
-        (THROUGHPUT, service.throughput),
-        (READ_P99, service.read_p99_ms),
-        (UPDATE_P99, service.update_p99_ms),
-        (WRITTEN, service.written_bytes / 1024.0),
-    ]
+    let mut numbers = vec![(THROUGHPUT, service.throughput)];
+    numbers.extend(&service.p99_ms);
+    if service.changes > 0 {
+        numbers.push((WRITTEN, service.written_bytes / 1024.0 / service.changes as f64));
+    }
+    numbers.extend(service.compactions.map(|compactions| (COMPACTIONS, compactions as f64)));
+    numbers
 }
 
-/// What becomes of the flash, of which a whole drive has so much. Where nothing was erased there is no lifetime to tell.
-fn wear(wear: &Wear, whole_bytes: f64) -> Vec<(Metric, f64)> {
-    let mut numbers =
-        vec![(PROGRAMMED, wear.programmed_bytes / 1024.0), (ERASED, wear.erased_bytes / 1024.0)];
-    if wear.erased_bytes > 0.0 {
-        let seconds = RATED_ERASES * whole_bytes / wear.erased_bytes_per_second;
-        numbers.push((ENDURANCE, RATED_ERASES * GIB / wear.erased_bytes / 1e6));
-        numbers.push((LIFETIME, seconds / SECONDS_PER_YEAR));
+/// What becomes of the flash, of which a whole drive has so much. Where nothing was changed, or erased, there is nothing to tell.
+fn wear(wear: &Wear, changes: u64, whole_bytes: f64) -> Vec<(Metric, f64)> {
+    let mut numbers = Vec::new();
+    if changes > 0 {
+        let kib = |bytes: f64| bytes / 1024.0 / changes as f64;
+        numbers
+            .extend([(PROGRAMMED, kib(wear.programmed_bytes)), (ERASED, kib(wear.erased_bytes))]);
+    }
+    if changes > 0 && wear.erased_bytes > 0.0 {
+        let all = RATED_ERASES / wear.erased_bytes;
+        numbers.push((ENDURANCE, all * GIB * changes as f64 / 1e6));
+        numbers.push((LIFETIME, all * whole_bytes * wear.seconds / SECONDS_PER_YEAR));
     }
     numbers
 }

@@ -4,10 +4,14 @@ use super::measure::{Outcome, Zones, measure_on};
 use super::*;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, Stamp};
+use tantalum_hosts::workload::ycsb::Workload;
 use tantalum_runtime::{DeviceKind, Opening, Virtual};
 
 /// As small as a pool with frames for all clients allows.
 const TINY: Sizes = Sizes { drive_pages: 64 << 8, ageing: 0.0, operations: 500, cuts: 2 };
+
+/// What all but the names of loads are tested with.
+const YCSB_A: Load = Load::ALL[0];
 
 fn cell(engine: Engine, device: Device) -> Cell {
     Cell { engine, device, host: Host::of(engine, device).unwrap() }
@@ -16,7 +20,8 @@ fn cell(engine: Engine, device: Device) -> Cell {
 #[test]
 fn only_documents_in_transactions_have_no_cell() {
     let is = |cell: &Cell, engine, device| (cell.engine, cell.device) == (engine, device);
-    let has = |engine, device| Cell::all().iter().any(|cell| is(cell, engine, device));
+    let cells = Cell::all(YCSB_A);
+    let has = |engine, device| cells.iter().any(|cell| is(cell, engine, device));
     for engine in Engine::ALL {
         for device in Device::ALL {
             let expected = (engine, device) != (Engine::Documents, Device::Transactions);
@@ -25,9 +30,31 @@ fn only_documents_in_transactions_have_no_cell() {
     }
 }
 
+/// A load counts what it has, and says nothing of changes where it makes none; through a power cut as well.
+#[test]
+fn every_load_runs_and_tells_what_it_has() {
+    let sizes = Sizes { cuts: 1, ..TINY };
+    for load in Load::ALL {
+        let engine = if load.runs_on(Engine::Documents) { Engine::Documents } else { Engine::Wal };
+        let cell = cell(engine, Device::Share);
+        let outcome = measure(cell, load, &sizes, 4).unwrap();
+        let rows = table::rows(&cell, load, &outcome);
+        assert!(rows.iter().all(|row| row.measured.is_finite()), "{rows:#?}");
+        let tells = |metric: table::Metric| rows.iter().any(|row| row.metric == metric.0);
+        let is = |workloads: &[Workload]| workloads.iter().any(|of| load == Load::Ycsb(*of));
+        assert_eq!(tells(table::WRITTEN), !is(&[Workload::C]), "{load:?}");
+        assert_eq!(tells(table::UPDATE_P99), is(&[Workload::A, Workload::B]), "{load:?}");
+        assert_eq!(tells(table::INSERT_P99), is(&[Workload::D, Workload::E]), "{load:?}");
+        assert_eq!(tells(table::SCAN_P99), is(&[Workload::E]), "{load:?}");
+        assert_eq!(tells(table::READ_MODIFY_WRITE_P99), is(&[Workload::F]), "{load:?}");
+        assert_eq!(tells(table::PAYMENT_P99), load == Load::Tpcc, "{load:?}");
+        assert_eq!(tells(table::COMPACTIONS), engine == Engine::Documents, "{load:?}");
+    }
+}
+
 #[test]
 fn the_same_seed_measures_the_same() {
-    let of = |seed| measure(cell(Engine::Wal, Device::Share), &TINY, seed).unwrap();
+    let of = |seed| measure(cell(Engine::Wal, Device::Share), YCSB_A, &TINY, seed).unwrap();
     assert_eq!(of(5), of(5));
     assert_ne!(of(5), of(6));
 }
@@ -58,7 +85,7 @@ where
     K::Device: PageDevice<Page = Stamp>,
 {
     let config = flash(device, TINY.drive_pages)?;
-    measure_on(kind, &config, cell(engine, Device::DuraSsd), &TINY, 3)
+    measure_on(kind, &config, (cell(engine, Device::DuraSsd), YCSB_A), &TINY, 3)
 }
 
 /// Every engine loses what it acknowledged where DuraSSD's capacitors are missing, and that is noticed.

@@ -27,8 +27,8 @@ pub(super) const CLIENTS: u32 = 16;
 /// section 5.3.1.
 const NODES: u64 = 1_000_000;
 /// Pages of the 4 GB drive, of a megabyte, of ext4's journal on a drive of that size; 4 KiB each.
-const DRIVE_PAGES: u64 = 976_562;
-const MEGABYTE_PAGES: f64 = 244.14;
+pub(super) const DRIVE_PAGES: u64 = 976_562;
+pub(super) const MEGABYTE_PAGES: f64 = 244.14;
 const JOURNAL_PAGES: u64 = 16_384;
 /// MySQL's two log files of 48 MB, the default of its version 5.7.
 const LOG_PAGES: u64 = 23_438;

@@ -5,6 +5,7 @@
 //! one_log     a count of what the board's firmware would clean, beside which the model of the board is tested
 //! figures     what the runs come to, beside figures 5 and 6 and table 1
 //! couchbase   figures 7 and 8 and table 2
+//! postgres    what full-page writes cost (section 5.3.1)
 //! shapes      what the paper says of them beside the numbers
 //! ```
 mod couchbase;
@@ -12,6 +13,7 @@ mod figures;
 mod link_bench;
 #[cfg(test)]
 mod one_log;
+mod postgres;
 mod shapes;
 
 use tantalum_base::Result;
@@ -22,5 +24,6 @@ pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 /// Every figure of the paper that is measured again.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     figures::run(scale, seed, progress, rows)?;
-    couchbase::run(scale, seed, progress, rows)
+    couchbase::run(scale, seed, progress, rows)?;
+    postgres::run(scale, seed, progress, rows)
 }

@@ -1,6 +1,7 @@
 //! What the paper says of its figures beside their numbers.
-use super::super::Relation::{Above, Below};
+use super::super::Relation::{Above, Below, Falling, Within};
 use super::super::{Row, Rows, Shape};
+use super::postgres::{self, LOG_SAVED, OFF_OVER_ON, SHARE_OVER_ON, THROUGHPUT};
 
 /// Figures 7 and 8: what is over what.
 const BY_BATCH: [(&str, &str, &str); 3] = [
@@ -68,7 +69,40 @@ pub(crate) const SHAPES: &[Shape] = &[
             Some(vec![rows.metric("Table 2", bytes, "bytes written by a compaction")? - times])
         },
     },
+    Shape {
+        figure: postgres::FIGURE,
+        claim: "PostgreSQL does approximately twice as much without full-page writes (within a quarter), checkpoints being as far apart as it has them by itself",
+        expected: Within(1.5, 2.5),
+        measure: |rows| Some(vec![by_default(rows, OFF_OVER_ON, THROUGHPUT)?]),
+    },
+    Shape {
+        figure: postgres::FIGURE,
+        claim: "its log is shorter then by roughly as many pages as are written of data (within a quarter)",
+        expected: Within(0.75, 1.25),
+        measure: |rows| Some(vec![by_default(rows, OFF_OVER_ON, LOG_SAVED)?]),
+    },
+    Shape {
+        figure: postgres::FIGURE,
+        claim: "it gains by SHARE, too",
+        expected: Above(1.0),
+        measure: |rows| Some(vec![by_default(rows, SHARE_OVER_ON, THROUGHPUT)?]),
+    },
+    Shape {
+        figure: postgres::FIGURE,
+        claim: "full pages cost less the further checkpoints are apart, as they are of the first change of a page after one",
+        expected: Falling,
+        measure: |rows| {
+            rows.all(postgres::FIGURE, |row| {
+                row.metric == THROUGHPUT && postgres::is_off_over_on_beside_the_data(row)
+            })
+        },
+    },
 ];
+
+/// A number of PostgreSQL as it is set up where nobody sets anything.
+fn by_default(rows: &Rows<'_>, what: &str, metric: &str) -> Option<f64> {
+    rows.metric(postgres::FIGURE, &postgres::default_case(what), metric)
+}
 
 /// The rows of figures 5(a) and 5(b) that compare so.
 fn throughput(rows: &Rows<'_>, what: &str) -> Option<Vec<f64>> {

@@ -1,16 +1,12 @@
 //! All tables of an engine beside each other, and beside what was written.
-use std::rc::Rc;
 use tantalum_base::Result;
 
 use super::checks::wrong;
 use super::graph::List;
 use super::rows::{CountRow, LinkRow, Table, index_key, link_key, list_key, node_key, told_node};
 use super::run::LinkBench;
-use crate::values::Key;
 use crate::workload::RowStore;
-
-/// Rows that are read at a time.
-const ROWS: usize = 2_000;
+use crate::workload::rows::each_row;
 
 /// How many rows there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,7 +30,7 @@ impl LinkBench {
     pub async fn inspect<S: RowStore>(&self, store: &S) -> Result<Inspection> {
         let mut found = Inspection::default();
         let graph = &self.graph;
-        each_row(store, Table::Node, |key, value: &S::Value| {
+        each_row(store, Table::Node.tree(), |key, value: &S::Value| {
             let told = told_node(value);
             let node =
                 told.filter(|told| node_key(told.0) == **key).ok_or_else(|| misplaced(key))?;
@@ -46,7 +42,7 @@ impl LinkBench {
         })
         .await?;
         let mut visible = vec![0; graph.lists() as usize];
-        each_row(store, Table::Link, |key, value: &S::Value| {
+        each_row(store, Table::Link.tree(), |key, value: &S::Value| {
             let link = LinkRow::told(Table::Link, value).ok_or_else(|| misplaced(key))?;
             let list = graph.list_of(link.slot);
             found.links += 1;
@@ -57,7 +53,7 @@ impl LinkBench {
         })
         .await?;
         let mut entries = 0;
-        each_row(store, Table::Index, |key, value: &S::Value| {
+        each_row(store, Table::Index.tree(), |key, value: &S::Value| {
             let link = LinkRow::told(Table::Index, value).ok_or_else(|| misplaced(key))?;
             entries += 1;
             let state = self.checks.borrow().link_state(link.slot);
@@ -67,7 +63,7 @@ impl LinkBench {
         })
         .await?;
         let mut counted = 0;
-        each_row(store, Table::Count, |key, value: &S::Value| {
+        each_row(store, Table::Count.tree(), |key, value: &S::Value| {
             let count = CountRow::told(value).ok_or_else(|| misplaced(key))?;
             found.counts += 1;
             counted += count.links;
@@ -94,23 +90,4 @@ impl LinkBench {
 
 fn misplaced(key: &[u8]) -> tantalum_base::Error {
     wrong(format_args!("the row with the key {key:x?} is not what was written there"))
-}
-
-/// Calls `check` with each row of a table.
-async fn each_row<S: RowStore>(
-    store: &S,
-    table: Table,
-    mut check: impl FnMut(&Key, &S::Value) -> Result<()>,
-) -> Result<()> {
-    let mut from: Rc<[u8]> = Rc::new([0]);
-    loop {
-        let rows = store.scan(table.tree(), &from, None, ROWS).await?;
-        for (key, value) in &rows {
-            check(key, value)?;
-        }
-        let Some((last, _)) = rows.last().filter(|_| rows.len() == ROWS) else { return Ok(()) };
-        let mut next = last.to_vec();
-        next.push(0);
-        from = next.into();
-    }
 }

@@ -18,6 +18,9 @@ pub struct Population {
 }
 
 impl Population {
+    /// Most [`halvings`](Self::halvings).
+    pub const HALVINGS_MAX: u32 = 6;
+
     /// The specification's rows: about 100 MB a warehouse.
     pub fn new(warehouses: u16) -> Self {
         Population { warehouses, halvings: 0 }
@@ -86,8 +89,8 @@ impl Population {
         if self.warehouses == 0 {
             return Err(Error::new(ErrorKind::InvalidInput, "a database without warehouses"));
         }
-        if self.halvings > 6 {
-            let problem = format!("{} halvings: 6 at the most", self.halvings);
+        if self.halvings > Self::HALVINGS_MAX {
+            let problem = format!("{} halvings: {} at the most", self.halvings, Self::HALVINGS_MAX);
             return Err(Error::new(ErrorKind::InvalidInput, problem));
         }
         Ok(())

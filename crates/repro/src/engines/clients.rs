@@ -1,0 +1,192 @@
+//! A load with what it knows of an engine's content: puts that in, runs clients over it, and reads it again after a crash.
+use hdrhistogram::Histogram;
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, PageDevice, Result};
+use tantalum_hosts::workload::pgbench::{Pgbench, PgbenchReport};
+use tantalum_hosts::workload::tpcc::{self, Tpcc, TpccOptions, TpccReport};
+use tantalum_hosts::workload::ycsb::{Kind, Workload, Ycsb, YcsbOptions, YcsbReport};
+use tantalum_hosts::workload::{LoadValue, LoopOptions};
+use tantalum_runtime::Runtime;
+
+use super::load::Load;
+use super::rows::RowEngine;
+use super::sizes::{CLIENTS, Sizes};
+use super::store::{Content, Store};
+use super::table::{self, Metric};
+
+/// A load on an engine. Clones name the same one.
+#[derive(Clone)]
+pub(super) enum Clients {
+    Ycsb(Rc<Ycsb>, Workload),
+    Tpcc(Rc<Tpcc>),
+    Pgbench(Rc<Pgbench>),
+}
+
+/// What some operations of a load came to.
+#[derive(Clone, Debug)]
+pub(super) struct Ran {
+    pub(super) elapsed_ns: u64,
+    /// How long each kind of operation took: what its 99th percentile is called, and latencies in nanoseconds.
+    pub(super) kinds: Vec<(Metric, Histogram<u64>)>,
+    /// Operations that changed something.
+    pub(super) changes: u64,
+}
+
+impl Clients {
+    /// Of an engine that is not loaded yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes of nothing.
+    pub(super) fn new<V: LoadValue>(load: Load, sizes: &Sizes, seed: u64) -> Result<Clients> {
+        Ok(match load {
+            Load::Ycsb(workload) => {
+                Clients::Ycsb(Ycsb::new::<V>(sizes.record_options())?, workload)
+            }
+            Load::Tpcc => Clients::Tpcc(Tpcc::new(sizes.warehouses(), seed)?),
+            Load::Pgbench => Clients::Pgbench(Pgbench::new(sizes.accounts())?),
+        })
+    }
+
+    /// Puts in what the load works on.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(super) async fn load<R, D, K>(&self, runtime: &R, store: &Store<R, D, K>) -> Result<()>
+    where
+        R: Runtime,
+        D: PageDevice,
+        K: Content<Page = D::Page>,
+    {
+        match self {
+            Clients::Ycsb(ycsb, _) => ycsb.load_by(runtime, store, CLIENTS).await,
+            Clients::Tpcc(tpcc) => tpcc.load(rows(store)?).await,
+            Clients::Pgbench(pgbench) => pgbench.load(rows(store)?).await,
+        }
+    }
+
+    /// Runs so many operations. What ages a device must change something: of YCSB that is A, whatever is measured behind it.
+    ///
+    /// # Errors
+    /// Those of engine and load.
+    pub(super) async fn age<R, D, K>(
+        &self,
+        (runtime, store): (&R, &Store<R, D, K>),
+        operations: u64,
+        seed: u64,
+    ) -> Result<()>
+    where
+        R: Runtime,
+        D: PageDevice,
+        K: Content<Page = D::Page>,
+    {
+        let ageing = match self {
+            Clients::Ycsb(ycsb, _) => Clients::Ycsb(Rc::clone(ycsb), Workload::A),
+            other => other.clone(),
+        };
+        ageing.run((runtime, store), operations, seed).await.map(drop)
+    }
+
+    /// Runs so many operations.
+    ///
+    /// # Errors
+    /// Those of engine and load.
+    pub(super) async fn run<R, D, K>(
+        &self,
+        (runtime, store): (&R, &Store<R, D, K>),
+        operations: u64,
+        seed: u64,
+    ) -> Result<Ran>
+    where
+        R: Runtime,
+        D: PageDevice,
+        K: Content<Page = D::Page>,
+    {
+        Ok(match self {
+            Clients::Ycsb(ycsb, workload) => {
+                let options = YcsbOptions::new(*workload, operations, seed);
+                let options = YcsbOptions { clients: CLIENTS, ..options };
+                of_ycsb(&ycsb.run(runtime, store, options).await?)
+            }
+            Clients::Tpcc(tpcc) => {
+                let options = TpccOptions::new(CLIENTS, operations, seed);
+                of_tpcc(&tpcc.run(runtime, rows(store)?, options).await?)
+            }
+            Clients::Pgbench(pgbench) => {
+                let options = LoopOptions { clients: CLIENTS, warm_up: 0, operations };
+                of_pgbench(&pgbench.run(runtime, rows(store)?, options, seed).await?)
+            }
+        })
+    }
+
+    /// Reads after a crash what the load put in and changed: what was acknowledged is there, and of what was being committed all or
+    /// nothing.
+    ///
+    /// # Errors
+    /// `Corrupt` where it is not so; the engine's.
+    pub(super) async fn check<R, D, K>(&self, store: &Store<R, D, K>) -> Result<()>
+    where
+        R: Runtime,
+        D: PageDevice,
+        K: Content<Page = D::Page>,
+    {
+        match self {
+            Clients::Ycsb(ycsb, _) => ycsb.check(store).await,
+            Clients::Tpcc(tpcc) => tpcc.check(rows(store)?).await.map(drop),
+            Clients::Pgbench(pgbench) => pgbench.check(rows(store)?).await.map(drop),
+        }
+    }
+}
+
+/// The engine of rows of a load of transactions.
+fn rows<R, D, K>(store: &Store<R, D, K>) -> Result<&RowEngine<R, D, K>>
+where
+    R: Runtime,
+    D: PageDevice,
+    K: Content<Page = D::Page>,
+{
+    let none =
+        || Error::new(ErrorKind::Unsupported, "a document store has no transactions of rows");
+    store.rows().ok_or_else(none)
+}
+
+fn of_ycsb(report: &YcsbReport) -> Ran {
+    let metric = |kind| match kind {
+        Kind::Read => table::READ_P99,
+        Kind::Update => table::UPDATE_P99,
+        Kind::Insert => table::INSERT_P99,
+        Kind::Scan => table::SCAN_P99,
+        Kind::ReadModifyWrite => table::READ_MODIFY_WRITE_P99,
+    };
+    let changes = [Kind::Update, Kind::Insert, Kind::ReadModifyWrite];
+    Ran {
+        elapsed_ns: report.elapsed_ns(),
+        kinds: Kind::ALL.map(|kind| (metric(kind), report.latencies(kind).clone())).into(),
+        changes: changes.iter().map(|kind| report.latencies(*kind).len()).sum(),
+    }
+}
+
+fn of_tpcc(report: &TpccReport) -> Ran {
+    use tpcc::Kind;
+    let metric = |kind| match kind {
+        Kind::NewOrder => table::NEW_ORDER_P99,
+        Kind::Payment => table::PAYMENT_P99,
+        Kind::OrderStatus => table::ORDER_STATUS_P99,
+        Kind::Delivery => table::DELIVERY_P99,
+        Kind::StockLevel => table::STOCK_LEVEL_P99,
+    };
+    let changes = [Kind::NewOrder, Kind::Payment, Kind::Delivery];
+    let changes: u64 = changes.iter().map(|kind| report.latencies(*kind).len()).sum();
+    Ran {
+        elapsed_ns: report.elapsed_ns(),
+        kinds: Kind::ALL.map(|kind| (metric(kind), report.latencies(kind).clone())).into(),
+        changes: changes - report.rolled_back(),
+    }
+}
+
+fn of_pgbench(report: &PgbenchReport) -> Ran {
+    Ran {
+        elapsed_ns: report.elapsed_ns(),
+        kinds: vec![(table::TRANSACTION_P99, report.latencies().clone())],
+        changes: report.transactions(),
+    }
+}
