@@ -113,7 +113,7 @@ where
         let mut rows: BTreeMap<Key, V> = found.into_iter().collect();
         for ((_, key), change) in changes {
             match change {
-                Some(value) => drop(rows.insert(Rc::clone(key), value.clone())),
+                Some(value) => drop(rows.insert(key.clone(), value.clone())),
                 None => drop(rows.remove(key)),
             }
         }

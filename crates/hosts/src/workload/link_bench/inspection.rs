@@ -1,5 +1,4 @@
 //! All tables of an engine beside each other, and beside what was written.
-use std::rc::Rc;
 use tantalum_base::Result;
 
 use super::checks::wrong;
@@ -102,7 +101,7 @@ async fn each_row<S: RowStore>(
     table: Table,
     mut check: impl FnMut(&Key, &S::Value) -> Result<()>,
 ) -> Result<()> {
-    let mut from: Rc<[u8]> = Rc::new([0]);
+    let mut from = Key::from([0]);
     loop {
         let rows = store.scan(table.tree(), &from, None, ROWS).await?;
         for (key, value) in &rows {
