@@ -104,6 +104,18 @@ impl Admission {
         Ok(Some(frame))
     }
 
+    /// Serves a request for reading whose page is cached, and held and awaited by nobody who changes it, so that a fix would wait for
+    /// nothing; the frame. `None` otherwise, with nothing changed.
+    pub(crate) fn request_ready(&mut self, page: PageNo) -> Option<u32> {
+        let frame = self.frames.find(page);
+        if frame == NO_FRAME || !self.frames.get(frame).is_ready() {
+            return None;
+        }
+        let hit = self.ask(page, Intent::Read);
+        debug_assert!(hit && self.frames.get(frame).is_ready(), "page {page} is cached");
+        Some(frame)
+    }
+
     /// Whether `page` has a frame.
     pub(crate) fn is_resident(&self, page: PageNo) -> bool {
         self.frames.find(page) != NO_FRAME

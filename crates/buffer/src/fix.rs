@@ -44,6 +44,33 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         Ok(guard)
     }
 
+    /// The page as it is now: a fix for reading, a copy of the content and the unfix.
+    ///
+    /// # Errors
+    /// As [`fix`](Self::fix).
+    pub async fn read(self: &Rc<Self>, page: PageNo) -> Result<D::Page> {
+        if let Some(content) = self.read_now(page) {
+            return Ok(content);
+        }
+        let fixed = self.fix(page, Intent::Read).await?;
+        let content = fixed.page().clone();
+        Ok(content)
+    }
+
+    /// The same in one step; `None` where it may have to wait, with nothing changed.
+    fn read_now(&self, page: PageNo) -> Option<D::Page> {
+        // Without writers a fix may have to write.
+        if self.options.writers == 0 {
+            return None;
+        }
+        let mut state = self.state.borrow_mut();
+        let frame = state.request_ready(page)?;
+        self.wake_waiting(&state);
+        drop(state);
+        self.latch(frame).wake_all();
+        Some(self.content(frame).borrow().clone())
+    }
+
     fn admit_now(&self, page: PageNo, intent: Intent) -> Result<Option<u32>> {
         let mut state = self.state.borrow_mut();
         if state.frame_waiters > 0 && !state.is_resident(page) {

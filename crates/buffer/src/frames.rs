@@ -95,6 +95,12 @@ impl Frame {
         self.pins == 0 && !self.writing && !self.dirty
     }
 
+    /// Whether its page is cached, and may be read now.
+    pub(crate) fn is_ready(&self) -> bool {
+        let there = self.cached && self.content == Content::Ready;
+        there && !self.updating && self.updaters_waiting == 0
+    }
+
     /// Whether a write-back may begin now: not during an update, which may be half done.
     pub(crate) fn is_writable(&self) -> bool {
         self.dirty && !self.writing && !self.updating

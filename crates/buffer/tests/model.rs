@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use support::{Memory, policy, run};
-use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
+use tantalum_base::{Error, ErrorKind, PageNo, Result, Rng, Stamp};
 use tantalum_buffer::{FlusherOptions, Guard, Intent, Pool, PoolOptions, PrefetchOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -75,20 +75,23 @@ impl World {
         let fixed = within(&self.runtime, patience_ns, self.pool.fix(PageNo(page), intent)).await;
         match fixed {
             Some(Ok(guard)) => return Some(guard),
-            Some(Err(error)) => {
-                let expected = [ErrorKind::Io, ErrorKind::OutOfSpace];
-                assert!(expected.contains(&error.kind()), "{error:?}");
-            }
-            None => {}
+            Some(Err(error)) => self.count_failed(&error),
+            None => self.failed.set(self.failed.get() + 1),
         }
-        self.failed.set(self.failed.get() + 1);
         None
+    }
+
+    fn count_failed(&self, error: &Error) {
+        let expected = [ErrorKind::Io, ErrorKind::OutOfSpace];
+        assert!(expected.contains(&error.kind()), "{error:?}");
+        self.failed.set(self.failed.get() + 1);
     }
 
     async fn client(self: Rc<Self>, mut rng: Rng) {
         for _ in 0..STEPS {
             match rng.below(100) {
-                0..40 => self.look(&mut rng).await,
+                0..30 => self.look(&mut rng).await,
+                30..40 => self.copy(&mut rng).await,
                 40..90 => self.change(&mut rng).await,
                 90..93 => drop(self.pool.flush().await),
                 93..95 => {
@@ -115,6 +118,14 @@ impl World {
         let pause_ns = rng.below(500);
         self.runtime.sleep(pause_ns).await;
         self.compare(&guard);
+    }
+
+    async fn copy(&self, rng: &mut Rng) {
+        let page = rng.below(PAGES);
+        match self.pool.read(PageNo(page)).await {
+            Ok(content) => assert_eq!(content, self.newest.borrow()[page as usize]),
+            Err(error) => self.count_failed(&error),
+        }
     }
 
     async fn look_at_two(&self, rng: &mut Rng) {

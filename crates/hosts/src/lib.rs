@@ -11,7 +11,8 @@
 //!               remapped in place by SHARE
 //! btree         clustered B+trees: pages, their changes, finding, splits
 //! redo          a redo log with its checkpoints
-//! values        keys and values
+//! key           keys
+//! values        values and trees
 //! records       what engines keep on a device: one code for bytes, live, and for stamps, in virtual time
 //! workload      loads that engines are put under: YCSB, LinkBench, TPC-C
 //! fault_points  protections that a test can switch off
@@ -21,6 +22,7 @@ pub mod database;
 pub mod docstore;
 pub mod double_write;
 pub mod fault_points;
+mod key;
 pub mod records;
 pub mod redo;
 pub mod values;

@@ -4,9 +4,7 @@ use std::rc::Rc;
 use tantalum_base::PageNo;
 
 use crate::btree::SPACE_PAGE;
-
-/// The key of a document or a row.
-pub type Key = Rc<[u8]>;
+pub use crate::key::Key;
 
 /// A tree of a database, by its number from 0 on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -100,7 +100,7 @@ where
                 let found = store.scan(&name, Some(&to), most).await?;
                 let all = expected.issued.iter();
                 let within = all.filter(|(key, _)| ***key >= *name && ***key < *to).take(most);
-                let within: Vec<_> = within.map(|(k, v)| (Rc::clone(k), v.clone())).collect();
+                let within: Vec<_> = within.map(|(k, v)| (k.clone(), v.clone())).collect();
                 assert_eq!(found, within);
             }
             16..19 => {

@@ -164,7 +164,7 @@ fn killed_and_cut() -> Option<String> {
         let history = volatile(Form::Off, format!("killed after {killed}, cut after {cut}"));
         let value: Rc<[u8]> = vec![7; 1_000].into();
         let key: Key = b"0 row".as_slice().into();
-        let rows = (0..TREES).map(|tree| ((Tree(tree), Rc::clone(&key)), Rc::clone(&value)));
+        let rows = (0..TREES).map(|tree| ((Tree(tree), key.clone()), Rc::clone(&value)));
         let expected = [Expected { committed: Model::new(), issued: rows.collect() }];
         history.make(seed, move |engine, disk| async move {
             disk.cut_after(killed);

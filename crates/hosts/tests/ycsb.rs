@@ -10,7 +10,7 @@ use tantalum_hosts::docstore::{
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::records::{ByteCodec, Codec, Remembered};
 use tantalum_hosts::redo;
-use tantalum_hosts::values::Tree;
+use tantalum_hosts::values::{Key, Tree};
 use tantalum_hosts::workload::ycsb::{
     Kind, Mix, RecordOptions, Requests, Workload, Ycsb, YcsbOptions, YcsbReport, key_of,
 };
@@ -173,7 +173,7 @@ impl<S: KeyValueStore> KeyValueStore for Wrong<S> {
         if forgotten { Ok(()) } else { self.store.put(key, value).await }
     }
 
-    async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Rc<[u8]>, S::Value)>> {
+    async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Key, S::Value)>> {
         self.store.scan(from, records_max).await
     }
 }

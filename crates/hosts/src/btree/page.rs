@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The record's frame has a checksum over all of it, so that a torn page is told from a whole one.
-use std::rc::Rc;
+use std::cmp::Ordering;
 use tantalum_base::PageNo;
 
 use crate::records::{FRAME_BYTES, Input, PAGE_ROOM};
@@ -64,21 +64,66 @@ pub struct Space {
 }
 
 /// Entries in the order of their keys.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Debug)]
 pub struct Entries<T> {
     list: Vec<(Key, T)>,
-    /// [`prefix`] of each key. They lie side by side, so that a search looks up few of the keys themselves, each of which lies
-    /// somewhere else in memory.
-    prefixes: Vec<u64>,
+    /// What all keys begin with; perhaps they have more in common.
+    common: Key,
+    /// [`head`] of each key behind that. They lie side by side, so that a search looks up few of the keys themselves.
+    heads: Vec<u64>,
     bytes: usize,
 }
 
+impl<T: Clone> Clone for Entries<T> {
+    fn clone(&self) -> Self {
+        let (list, heads, common) = (Vec::new(), Vec::new(), Key::from([]));
+        let mut copy = Entries { list, common, heads, bytes: 0 };
+        copy.clone_from(self);
+        copy
+    }
+
+    /// A copy is made to be changed: there is room for one more.
+    fn clone_from(&mut self, source: &Self) {
+        self.list.clear();
+        self.list.reserve(source.list.len() + 1);
+        self.list.extend_from_slice(&source.list);
+        self.heads.clear();
+        self.heads.reserve(source.heads.len() + 1);
+        self.heads.extend_from_slice(&source.heads);
+        self.common.clone_from(&source.common);
+        self.bytes = source.bytes;
+    }
+}
+
+impl<T: PartialEq> PartialEq for Entries<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
+    }
+}
+
 /// The first eight bytes of a key as a number, zeros where it is shorter: a key with a lower one comes before others.
-fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let known = key.len().min(bytes.len());
-    bytes[..known].copy_from_slice(&key[..known]);
-    u64::from_be_bytes(bytes)
+#[inline]
+fn head(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            key.iter().zip(0..).fold(0, |head, (byte, at)| head | u64::from(*byte) << (56 - 8 * at))
+        }
+    }
+}
+
+/// How many of `heads`, which ascend, are below `head`. It looks at one in each line of memory, then at one line. None of these looks
+/// has to wait for another one, as those of a binary search do, each for memory that is far away.
+fn count_below(heads: &[u64], head: u64) -> usize {
+    const LINE: usize = 8;
+    let below = |other: &&u64| **other < head;
+    let begin = LINE * heads.iter().skip(LINE - 1).step_by(LINE).filter(below).count();
+    begin + heads[begin..].iter().take(LINE).filter(below).count()
+}
+
+/// How many bytes of two keys are the same from the beginning on.
+fn common_bytes(key: &[u8], other: &[u8]) -> usize {
+    key.iter().zip(other).take_while(|(byte, other)| byte == other).count()
 }
 
 /// A child takes as much room as a value of its size.
@@ -96,8 +141,19 @@ impl<T: Value> Entries<T> {
     /// Of `list`, in ascending order of its keys.
     pub(crate) fn new(list: Vec<(Key, T)>) -> Self {
         let bytes = list.iter().map(|(key, item)| entry_bytes(key, item)).sum();
-        let prefixes = list.iter().map(|(key, _)| prefix(key)).collect();
-        Entries { list, prefixes, bytes }
+        let common = match (list.first(), list.last()) {
+            (Some((first, _)), Some((last, _))) => first[..common_bytes(first, last)].into(),
+            _ => Key::from([]),
+        };
+        let mut entries = Entries { list, common, heads: Vec::new(), bytes };
+        entries.set_heads();
+        entries
+    }
+
+    fn set_heads(&mut self) {
+        let common = self.common.len();
+        self.heads.clear();
+        self.heads.extend(self.list.iter().map(|(key, _)| head(&key[common..])));
     }
 
     /// In ascending order of their keys.
@@ -107,9 +163,15 @@ impl<T: Value> Entries<T> {
 
     /// The place of `key`, or where it belongs.
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
-        let prefix = prefix(key);
-        let first = self.prefixes.partition_point(|other| *other < prefix);
-        let alike = self.prefixes[first..].partition_point(|other| *other == prefix);
+        let (begin, rest) = key.split_at(key.len().min(self.common.len()));
+        match begin.cmp(&self.common) {
+            Ordering::Less => return Err(0),
+            Ordering::Greater => return Err(self.list.len()),
+            Ordering::Equal => {}
+        }
+        let head = head(rest);
+        let first = count_below(&self.heads, head);
+        let alike = self.heads[first..].iter().take_while(|other| **other == head).count();
         let found =
             self.list[first..first + alike].binary_search_by(|(other, _)| (**other).cmp(key));
         found.map(|at| first + at).map_err(|at| first + at)
@@ -127,8 +189,14 @@ impl<T: Value> Entries<T> {
                 self.list[at].1 = item;
             }
             Err(at) => {
-                self.list.insert(at, (Rc::clone(key), item));
-                self.prefixes.insert(at, prefix(key));
+                self.list.insert(at, (key.clone(), item));
+                match key.strip_prefix(&*self.common) {
+                    Some(rest) => self.heads.insert(at, head(rest)),
+                    None => {
+                        self.common = key[..common_bytes(key, &self.common)].into();
+                        self.set_heads();
+                    }
+                }
             }
         }
     }
@@ -136,7 +204,7 @@ impl<T: Value> Entries<T> {
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<usize> {
         let at = self.search(key).ok()?;
         let (key, item) = self.list.remove(at);
-        self.prefixes.remove(at);
+        self.heads.remove(at);
         self.bytes -= entry_bytes(&key, &item);
         Some(at)
     }
@@ -144,10 +212,9 @@ impl<T: Value> Entries<T> {
     /// Takes out what comes from `key` on.
     pub(crate) fn split_off(&mut self, key: &[u8]) -> Self {
         let at = self.search(key).unwrap_or_else(|at| at);
-        let taken = Entries::new(self.list.split_off(at));
-        self.prefixes.truncate(at);
-        self.bytes -= taken.bytes;
-        taken
+        let taken = self.list.split_off(at);
+        *self = Entries::new(std::mem::take(&mut self.list));
+        Entries::new(taken)
     }
 
     /// The key at which to split: in the middle of the bytes, or before `last` where that is the last entry, so that rows in the
@@ -183,8 +250,8 @@ impl Entries<PageNo> {
         let at = self.remove(key)?;
         if let Some((first, _)) = self.list.first_mut().filter(|_| at == 0) {
             self.bytes = self.bytes - first.len() + key.len();
-            *first = Rc::clone(key);
-            self.prefixes[0] = prefix(key);
+            *first = key.clone();
+            self.heads[0] = head(&key[self.common.len()..]);
         }
         Some(at)
     }
@@ -216,9 +283,9 @@ impl<V: Value> Content<V> {
     /// Where to split it, after `last` was put in.
     pub(crate) fn middle(&self, last: &[u8]) -> Option<Key> {
         match self {
-            Content::Leaf(rows) if rows.list.len() > 1 => Some(Rc::clone(rows.middle(last))),
+            Content::Leaf(rows) if rows.list.len() > 1 => Some(rows.middle(last).clone()),
             Content::Inner(children) if children.list.len() > 1 => {
-                Some(Rc::clone(children.middle(last)))
+                Some(children.middle(last).clone())
             }
             _ => None,
         }
@@ -368,7 +435,11 @@ mod tests {
     fn assert_same(entries: &Entries<ValueStamp>, rows: &BTreeMap<Key, ValueStamp>) {
         let listed = entries.list().iter().map(|(key, value)| (key, value));
         assert!(listed.eq(rows), "{entries:?}");
-        assert_eq!(*entries, Entries::new(entries.list().to_vec()));
+        let again = Entries::new(entries.list().to_vec());
+        assert_eq!(entries.bytes, again.bytes);
+        let heads = entries.list().iter().map(|(key, _)| head(&key[entries.common.len()..]));
+        assert!(heads.eq(entries.heads.iter().copied()), "{entries:?}");
+        assert!(again.common.starts_with(&entries.common), "{entries:?}");
     }
 
     #[test]

@@ -73,8 +73,8 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// `OutOfSpace`; the source's.
     pub(crate) async fn put(&mut self, root: PageNo, key: &Key, value: V) -> Result<()> {
         let mut path = self.descend(root, key).await?;
-        let mut last = Rc::clone(key);
-        self.change(path[path.len() - 1], Change::Put(Rc::clone(key), value)).await?;
+        let mut last = key.clone();
+        self.change(path[path.len() - 1], Change::Put(key.clone(), value)).await?;
         let room = TreePage::<V>::room(self.device_pages);
         while let Some(page) = path.pop() {
             let content = &self.load(page).await?.content;
@@ -105,7 +105,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         if rows.get(key).is_none() {
             return Ok(());
         }
-        self.change(leaf, Change::Remove(Rc::clone(key))).await?;
+        self.change(leaf, Change::Remove(key.clone())).await?;
         while let Some(page) = path.pop() {
             if self.load(page).await?.content.entries() > 0 {
                 break;
@@ -152,8 +152,8 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         let mut content = self.load(page).await?.content.clone();
         let upper = content.split_off(middle).unwrap_or(Content::empty());
         self.change(new, Change::Content(upper)).await?;
-        self.change(page, Change::Cut(Rc::clone(middle))).await?;
-        self.change(parent, Change::PutChild(Rc::clone(middle), new)).await
+        self.change(page, Change::Cut(middle.clone())).await?;
+        self.change(parent, Change::PutChild(middle.clone(), new)).await
     }
 
     /// Both halves of the root go to new pages, which become its children.
@@ -163,8 +163,8 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         let upper = lower.split_off(middle).unwrap_or(Content::empty());
         self.change(left, Change::Content(lower)).await?;
         self.change(right, Change::Content(upper)).await?;
-        let lowest: Key = Rc::from([]);
-        let children = Entries::new(vec![(lowest, left), (Rc::clone(middle), right)]);
+        let lowest = Key::from([]);
+        let children = Entries::new(vec![(lowest, left), (middle.clone(), right)]);
         self.change(root, Change::Content(Content::Inner(children))).await
     }
 

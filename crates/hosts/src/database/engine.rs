@@ -2,7 +2,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
-use tantalum_buffer::{Intent, PoolStatistics};
+use tantalum_buffer::PoolStatistics;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Semaphore;
 
@@ -295,9 +295,7 @@ where
     W: Way,
 {
     async fn page(&self, page: PageNo) -> Result<Rc<TreePage<V>>> {
-        let fixed = self.pool.fix(page, Intent::Read).await?;
-        let page = Rc::clone(&fixed.page());
-        Ok(page)
+        self.pool.read(page).await
     }
 
     fn structure_version(&self) -> u64 {

@@ -10,6 +10,7 @@ use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
 use super::engine::Database;
+use super::locks::Held;
 use super::way::Way;
 use crate::btree::{KEY_BYTES_MAX, Lsn, Plan, TreePage, find};
 use crate::records::Codec;
@@ -25,8 +26,8 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
     engine: Rc<Database<R, D, V, C, W>>,
-    /// Its age: of two that want the same row the older one may wait.
-    number: u64,
+    /// Its rows, and its age: of two that want the same row the older one may wait.
+    held: Held,
     changes: Changes<V>,
 }
 
@@ -41,7 +42,7 @@ where
     pub(super) fn new(engine: Rc<Database<R, D, V, C, W>>) -> Self {
         let number = engine.transactions.get() + 1;
         engine.transactions.set(number);
-        Transaction { engine, number, changes: Changes::new() }
+        Transaction { engine, held: Held::new(number), changes: Changes::new() }
     }
 
     /// The row with `key`, as this transaction changed it, or else as it was committed last.
@@ -112,7 +113,7 @@ where
         let mut rows: BTreeMap<Key, V> = found.into_iter().collect();
         for ((_, key), change) in changes {
             match change {
-                Some(value) => drop(rows.insert(Rc::clone(key), value.clone())),
+                Some(value) => drop(rows.insert(key.clone(), value.clone())),
                 None => drop(rows.remove(key)),
             }
         }
@@ -122,7 +123,7 @@ where
     /// Gives up the changes and the rows, to try again. It stays as old as it is, so that in the end no older one is in its way.
     pub fn start_again(&mut self) {
         self.changes.clear();
-        self.engine.locks.unlock(self.number);
+        self.engine.locks.unlock(&mut self.held);
     }
 
     /// Makes the changes, all of them or none; they are durable when this returns.
@@ -156,7 +157,7 @@ where
         Ok(())
     }
 
-    async fn lock(&self, tree: Tree, key: &[u8]) -> Result<()> {
+    async fn lock(&mut self, tree: Tree, key: &[u8]) -> Result<()> {
         self.engine.check(tree)?;
         if key.is_empty() {
             return Err(Error::new(ErrorKind::InvalidInput, "a row needs a key"));
@@ -165,7 +166,7 @@ where
             let context = format!("a key of {} bytes is over {KEY_BYTES_MAX}", key.len());
             return Err(Error::new(ErrorKind::TooLarge, context));
         }
-        let locked = self.engine.locks.lock(tree, key, self.number).await;
+        let locked = self.engine.locks.lock(tree, key, &mut self.held).await;
         if locked.is_err() {
             self.engine.counts.borrow_mut().conflicts += 1;
         }
@@ -178,7 +179,7 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
     fn drop(&mut self) {
-        self.engine.locks.unlock(self.number);
+        self.engine.locks.unlock(&mut self.held);
     }
 }
 

@@ -23,7 +23,7 @@ use super::store::DocStore;
 use super::tree::{Change, Descent};
 use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, PAGE_ROOM, Place, framed_bytes};
-use crate::values::Value;
+use crate::values::{Key, Value};
 
 /// A batch that is laid out behind the end of a file.
 struct Plan<V> {
@@ -78,7 +78,7 @@ where
             let state = &mut *self.state.borrow_mut();
             state.snapshot = snapshot;
             if let Some(changed) = &mut state.changed {
-                changed.extend(batch.updates().keys().map(Rc::clone));
+                changed.extend(batch.updates().keys().map(Key::clone));
             }
         }
         let mut counts = self.counts.get();
@@ -100,7 +100,7 @@ where
 
     async fn plan(&self, batch: &Batch<V>) -> Result<Plan<V>> {
         let before = self.state.borrow().snapshot;
-        let keys = batch.updates().keys().map(Rc::clone).collect();
+        let keys = batch.updates().keys().map(Key::clone).collect();
         let descent = Descent::new(&self.device, &before.header, keys).await?;
         let mut draft = Draft::new(before.header.end);
         let mut after = before;
@@ -118,7 +118,7 @@ where
                 }
                 continue;
             };
-            let document = Document { key: Rc::clone(key), value: value.clone() };
+            let document = Document { key: key.clone(), value: value.clone() };
             let document = Rc::new(Block::Document(document));
             if self.options.mode == Mode::Original {
                 packed.push(document);

@@ -351,7 +351,7 @@ where
             let range = (Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded));
             for batch in [&*state.committing, &state.open] {
                 let updates = batch.updates().range::<[u8], _>(range);
-                waiting.extend(updates.map(|(key, value)| (Rc::clone(key), value.clone())));
+                waiting.extend(updates.map(|(key, value)| (key.clone(), value.clone())));
             }
         }
         let reading = self.reading();
@@ -371,7 +371,7 @@ where
             }
             let Some(entry) = entry else { break };
             let document = read_document(&self.device, entry.place, &entry.key).await?;
-            found.push((Rc::clone(&document.key), document.value.clone()));
+            found.push((document.key.clone(), document.value.clone()));
             next = walk.next(&self.device).await?;
         }
         Ok(found)

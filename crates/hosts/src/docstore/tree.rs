@@ -215,7 +215,7 @@ impl Descent {
             let entry = old.next_if(|entry| entry.key == *key);
             match changes[at] {
                 Change::Keep => merged.extend(entry.cloned()),
-                Change::Put(place) => merged.push(Entry { key: Rc::clone(key), place }),
+                Change::Put(place) => merged.push(Entry { key: key.clone(), place }),
                 Change::Remove => {}
             }
         }
@@ -313,7 +313,7 @@ impl NodeBuilder {
 
     /// Drafts what is left; the parent's entry of it, if there is any.
     pub(super) fn finish<V: Value>(&mut self, draft: &mut Draft<Block<V>>) -> Option<Entry> {
-        let key = Rc::clone(&self.entries.first()?.key);
+        let key = self.entries.first()?.key.clone();
         let entries = std::mem::take(&mut self.entries);
         self.bytes = 0;
         let node = Node { at: draft.next(), level: self.level, entries };

@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use tantalum_base::{Result, Rng};
 
-use crate::values::{Value, ValueStamp};
+use crate::values::{Key, Value, ValueStamp};
 
 /// A handle of a storage engine as loads see it: values under keys, in the order of the keys.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
@@ -17,7 +17,7 @@ pub trait KeyValueStore: Clone + 'static {
     async fn put(&self, key: &[u8], value: Self::Value) -> Result<()>;
 
     /// The first `records_max` values from `from` on, in ascending order of their keys.
-    async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Rc<[u8]>, Self::Value)>>;
+    async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Key, Self::Value)>>;
 }
 
 /// A value that says which record it is of, and the how-many-th, so that every read can be checked.

@@ -104,7 +104,7 @@ where
                 changed.remove(&(tree, key));
             }
             8 => {
-                let value = changed.get(&(tree, Rc::clone(&key))).cloned();
+                let value = changed.get(&(tree, key.clone())).cloned();
                 assert_eq!(transaction.get(tree, &key).await?, value);
             }
             _ => {

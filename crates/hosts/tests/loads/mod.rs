@@ -106,7 +106,7 @@ pub fn trees_are_as_a_map_is<W: Way>(form: W) {
                 let found = engine.get(ROWS, &asked).await.unwrap();
                 assert_eq!(found, model.get(&asked[..]).copied());
             }
-            let all: Vec<_> = model.iter().map(|(key, value)| (Rc::clone(key), *value)).collect();
+            let all: Vec<_> = model.iter().map(|(key, value)| (key.clone(), *value)).collect();
             assert!(all.len() > 300, "{} rows", all.len());
             assert_eq!(engine.scan(ROWS, &[], None, usize::MAX).await.unwrap(), all);
             assert_eq!(
