@@ -50,22 +50,15 @@ pub(super) fn step<'a, V: Value>(
     page: &'a TreePage<V>,
     key: &[u8],
 ) -> Result<Option<(PageNo, Option<&'a Key>)>> {
-    next(&page.content, page.number, key)
-}
-
-/// As [`step`], in the `content` of `page`.
-pub(super) fn next<'a, V: Value>(
-    content: &'a Content<V>,
-    page: PageNo,
-    key: &[u8],
-) -> Result<Option<(PageNo, Option<&'a Key>)>> {
-    match content {
+    match &page.content {
         Content::Leaf(_) => Ok(None),
         Content::Inner(children) => match children.child(key) {
             Some(child) => Ok(Some(child)),
-            None => Err(broken(page, "is a node without children")),
+            None => Err(broken(page.number, "is a node without children")),
         },
-        Content::Space(_) | Content::Free { .. } => Err(broken(page, "is no node of a tree")),
+        Content::Space(_) | Content::Free { .. } => {
+            Err(broken(page.number, "is no node of a tree"))
+        }
     }
 }
 

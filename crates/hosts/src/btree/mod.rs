@@ -5,6 +5,7 @@
 //! change   what a redo log says of a page: applied by whoever changes it, and again by recovery
 //! find     from the root to a leaf, beside others who change the tree
 //! plan     changes of a transaction, worked out on copies of the pages: splits, empty pages, free pages
+//! spares   memory for these copies
 //! ```
 //!
 //! A tree is named by its root, which never moves: where it is full, its content goes to two new children. Nodes have no links to
@@ -16,11 +17,13 @@ mod change;
 mod find;
 mod page;
 mod plan;
+mod spares;
 
 pub use change::{Change, PageChanges};
 pub(crate) use find::{TreePages, find, free_pages, scan_leaf};
 pub use page::{Content, Entries, Lsn, Space, TreePage};
 pub(crate) use plan::Plan;
+pub(crate) use spares::Spares;
 
 /// Longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;

@@ -5,14 +5,16 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result};
 
 use super::SPACE_PAGE;
 use super::change::{Change, PageChanges};
-use super::find::{TreePages, broken, next};
+use super::find::{TreePages, broken, step};
 use super::page::{Content, Entries, Lsn, Space, TreePage};
+use super::spares::Spares;
 use crate::values::{Key, Value};
 
 /// What a transaction will do to pages. Nobody else may change pages between its first look at one and the moment at which its
 /// contents take effect.
 pub(crate) struct Plan<'a, V, S> {
     source: &'a S,
+    spares: &'a Spares<V>,
     pages: BTreeMap<PageNo, Planned<V>>,
     /// Pages of the database, and device pages of each.
     database_pages: u64,
@@ -22,15 +24,27 @@ pub(crate) struct Plan<'a, V, S> {
 }
 
 struct Planned<V> {
-    content: Content<V>,
-    /// LSN of the page as it is.
-    after: Lsn,
+    /// As it is, until it is changed; then a copy of which nobody knows.
+    page: Rc<TreePage<V>>,
+    /// With which that one came to be.
     changes: Vec<Change<V>>,
 }
 
+impl<V> Planned<V> {
+    fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+}
+
 impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
-    pub(crate) fn new(source: &'a S, database_pages: u64, device_pages: u32) -> Self {
-        Plan { source, pages: BTreeMap::new(), database_pages, device_pages, structure: false }
+    /// With `spares` for its copies, of a database of so many pages of so many device pages each.
+    pub(crate) fn new(
+        source: &'a S,
+        spares: &'a Spares<V>,
+        (database_pages, device_pages): (u64, u32),
+    ) -> Self {
+        let pages = BTreeMap::new();
+        Plan { source, spares, pages, database_pages, device_pages, structure: false }
     }
 
     /// Whether keys go to other pages, so that who is on the way to a leaf must begin again.
@@ -40,30 +54,31 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
 
     /// What a log must keep of it. Pages that were not changed from `whole_before` on have their whole content in it.
     pub(crate) fn changes(&self, whole_before: Lsn) -> Vec<PageChanges<V>> {
-        let changed = self.pages.iter().filter(|(_, planned)| !planned.changes.is_empty());
+        let changed = self.pages.iter().filter(|(_, planned)| planned.is_changed());
         let changes = changed.map(|(page, planned)| {
-            let whole = planned.after < whole_before;
-            let changes = match whole {
-                true => vec![Change::Content(planned.content.clone())],
+            let after = planned.page.lsn;
+            let changes = match after < whole_before {
+                true => vec![Change::Content(planned.page.content.clone())],
                 false => planned.changes.clone(),
             };
-            PageChanges { page: *page, after: planned.after, changes }
+            PageChanges { page: *page, after, changes }
         });
         changes.collect()
     }
 
     /// The pages that it changes, in ascending order.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
-        let changed = self.pages.iter().filter(|(_, planned)| !planned.changes.is_empty());
+        let changed = self.pages.iter().filter(|(_, planned)| planned.is_changed());
         changed.map(|(page, _)| *page)
     }
 
     /// Their new contents, in the same order.
     pub(crate) fn into_pages(self, lsn: Lsn) -> impl Iterator<Item = Rc<TreePage<V>>> {
-        let device_pages = self.device_pages;
-        let changed = self.pages.into_iter().filter(|(_, planned)| !planned.changes.is_empty());
-        changed.map(move |(number, planned)| {
-            Rc::new(TreePage { number, lsn, device_pages, content: planned.content })
+        let changed = self.pages.into_values().filter(Planned::is_changed);
+        changed.map(move |planned| {
+            let mut page = planned.page;
+            Rc::make_mut(&mut page).lsn = lsn;
+            page
         })
     }
 
@@ -77,7 +92,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         self.change(path[path.len() - 1], Change::Put(key.clone(), value)).await?;
         let room = TreePage::<V>::room(self.device_pages);
         while let Some(page) = path.pop() {
-            let content = &self.load(page).await?.content;
+            let content = &self.load(page).await?.page.content;
             if content.entry_bytes() <= room {
                 return Ok(());
             }
@@ -101,13 +116,13 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     pub(crate) async fn delete(&mut self, root: PageNo, key: &Key) -> Result<()> {
         let mut path = self.descend(root, key).await?;
         let leaf = path[path.len() - 1];
-        let Content::Leaf(rows) = &self.load(leaf).await?.content else { return Ok(()) };
+        let Content::Leaf(rows) = &self.load(leaf).await?.page.content else { return Ok(()) };
         if rows.get(key).is_none() {
             return Ok(());
         }
         self.change(leaf, Change::Remove(key.clone())).await?;
         while let Some(page) = path.pop() {
-            if self.load(page).await?.content.entries() > 0 {
+            if self.load(page).await?.page.content.entries() > 0 {
                 break;
             }
             let Some(parent) = path.last() else {
@@ -116,7 +131,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
                 break;
             };
             self.structure = true;
-            let Content::Inner(children) = &self.load(*parent).await?.content else {
+            let Content::Inner(children) = &self.load(*parent).await?.page.content else {
                 return Err(broken(*parent, "is no inner node"));
             };
             let Some(key) = children.key_of(page).cloned() else {
@@ -134,10 +149,10 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         let mut at = root;
         loop {
             let child = match self.pages.get(&at) {
-                Some(planned) => next(&planned.content, at, key)?.map(|(child, _)| child),
+                Some(planned) => step(&planned.page, key)?.map(|(child, _)| child),
                 None => {
                     let page = self.source.page(at).await?;
-                    next(&page.content, at, key)?.map(|(child, _)| child)
+                    step(&page, key)?.map(|(child, _)| child)
                 }
             };
             let Some(child) = child else { return Ok(path) };
@@ -149,7 +164,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// The upper half of `page` goes to a new one beside it.
     async fn split(&mut self, page: PageNo, parent: PageNo, middle: &Key) -> Result<()> {
         let new = self.allocate().await?;
-        let mut content = self.load(page).await?.content.clone();
+        let mut content = self.load(page).await?.page.content.clone();
         let upper = content.split_off(middle).unwrap_or(Content::empty());
         self.change(new, Change::Content(upper)).await?;
         self.change(page, Change::Cut(middle.clone())).await?;
@@ -159,7 +174,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// Both halves of the root go to new pages, which become its children.
     async fn split_root(&mut self, root: PageNo, middle: &Key) -> Result<()> {
         let (left, right) = (self.allocate().await?, self.allocate().await?);
-        let mut lower = self.load(root).await?.content.clone();
+        let mut lower = self.load(root).await?.page.content.clone();
         let upper = lower.split_off(middle).unwrap_or(Content::empty());
         self.change(left, Change::Content(lower)).await?;
         self.change(right, Change::Content(upper)).await?;
@@ -169,7 +184,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     }
 
     async fn space(&mut self) -> Result<Space> {
-        match self.load(SPACE_PAGE).await?.content {
+        match self.load(SPACE_PAGE).await?.page.content {
             Content::Space(space) => Ok(space),
             _ => Err(broken(SPACE_PAGE, "does not say which pages are free")),
         }
@@ -180,7 +195,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         let mut space = self.space().await?;
         let page = match space.free {
             Some(page) => {
-                let Content::Free { next } = self.load(page).await?.content else {
+                let Content::Free { next } = self.load(page).await?.page.content else {
                     return Err(broken(page, "is listed as free and is not"));
                 };
                 space.free = next;
@@ -188,11 +203,12 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
             }
             None if space.used < self.database_pages => {
                 space.used += 1;
-                let page = PageNo(space.used - 1);
-                let fresh = Content::Free { next: None };
-                let fresh = Planned { content: fresh, after: Lsn(0), changes: Vec::new() };
-                self.pages.insert(page, fresh);
-                page
+                let number = PageNo(space.used - 1);
+                let (lsn, device_pages) = (Lsn(0), self.device_pages);
+                let content = Content::Free { next: None };
+                let page = Rc::new(TreePage { number, lsn, device_pages, content });
+                self.pages.insert(number, Planned { page, changes: Vec::new() });
+                number
             }
             None => {
                 let context = format!("all {} pages of the database are used", self.database_pages);
@@ -211,8 +227,12 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     }
 
     async fn change(&mut self, page: PageNo, change: Change<V>) -> Result<()> {
+        let spares = self.spares;
         let planned = self.load(page).await?;
-        if !change.apply(&mut planned.content) {
+        if !planned.is_changed() {
+            planned.page = spares.copy(&planned.page);
+        }
+        if !change.apply(&mut Rc::make_mut(&mut planned.page).content) {
             return Err(broken(page, &format!("does not take {change:?}")));
         }
         // What a new content replaces needs no log.
@@ -226,8 +246,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     async fn load(&mut self, page: PageNo) -> Result<&mut Planned<V>> {
         if !self.pages.contains_key(&page) {
             let found = self.source.page(page).await?;
-            let (content, after) = (found.content.clone(), found.lsn);
-            self.pages.insert(page, Planned { content, after, changes: Vec::new() });
+            self.pages.insert(page, Planned { page: found, changes: Vec::new() });
         }
         self.pages.get_mut(&page).ok_or_else(|| broken(page, "is gone"))
     }

@@ -195,7 +195,8 @@ where
     async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
         let _turn = self.commit_turn.acquire(1).await;
         let pages = self.options.pages;
-        let mut plan = Plan::new(self, pages.database_pages, pages.device_pages_per_page);
+        let sizes = (pages.database_pages, pages.device_pages_per_page);
+        let mut plan = Plan::new(self, &self.spares, sizes);
         for ((tree, key), change) in changes {
             match change {
                 Some(value) => plan.put(tree.root(), &key, value).await?,
@@ -225,7 +226,7 @@ where
             }
             let (lsn, pages) = self.commits.append(group, |lsn| plan.into_pages(lsn).collect());
             for (held, page) in held.iter_mut().zip(pages) {
-                *held.page_mut() = page;
+                self.spares.keep(std::mem::replace(&mut *held.page_mut(), page));
             }
             return Ok(Some(lsn));
         }
