@@ -92,7 +92,7 @@ pub(crate) const SHAPES: &[Shape] = &[
 ];
 
 /// At the small scale `wal_engine` does 1.7 times as much on DuraSSD, and documents 1.3 times; a hundredth of their updates waits there for
-/// the compaction, whatever the device.
+/// the compaction, whatever the device, as it seems.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
     "every engine does more than twice as much on DuraSSD as on the plain SSD",
     "P99 of an update is lower on DuraSSD than on the plain SSD, of every engine",
