@@ -67,7 +67,7 @@ const SHOWN: [&str; 8] =
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     let scale = if args.quick { Scale::Small } else { Scale::parse(&args.scale)? };
-    let load = args.load.as_deref().map_or(Ok(Load::ALL[0]), Load::parse)?;
+    let load = args.load.as_deref().map_or(Ok(Load::DEFAULT), Load::parse)?;
     let experiments = match (&args.load, args.name.as_str()) {
         (None, name) => Experiment::by_name(name)?,
         (Some(_), "engines") => slice::from_ref(under(load)),
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         outcome.add(experiment, rows, *is_whole);
     }
     let mut config = vec![format!("repro={}", args.name), format!("scale={}", scale.name())];
-    if load != Load::ALL[0] {
+    if load != Load::DEFAULT {
         config.push(format!("load={}", load.name()));
     }
     let config = config_hash(config);

@@ -40,7 +40,10 @@ macro_rules! names {
 }
 
 impl Load {
-    /// All of them, the one that is taken where none is asked for first.
+    /// What is taken where none is asked for: shapes are of it alone.
+    pub const DEFAULT: Load = Load::Ycsb(Workload::A);
+
+    /// All of them.
     pub const ALL: [Load; 8] = [
         Load::Ycsb(Workload::A),
         Load::Ycsb(Workload::B),

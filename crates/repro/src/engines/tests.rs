@@ -11,7 +11,7 @@ use tantalum_runtime::{DeviceKind, Opening, Virtual};
 const TINY: Sizes = Sizes { drive_pages: 64 << 8, ageing: 0.0, operations: 500, cuts: 2 };
 
 /// What all but the names of loads are tested with.
-const YCSB_A: Load = Load::ALL[0];
+const YCSB_A: Load = Load::Ycsb(Workload::A);
 
 fn cell(engine: Engine, device: Device) -> Cell {
     Cell { engine, device, host: Host::of(engine, device).unwrap() }
