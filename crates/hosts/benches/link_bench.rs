@@ -22,6 +22,9 @@ const DATABASE_PAGES: u64 = 50_000;
 /// A tenth of the loaded database, and all of it.
 const POOLS: [(&str, u32); 2] = [("a tenth of it", 2_500), ("all of it", 60_000)];
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Stamps = Remembered<Block<ValueStamp>>;
 
 async fn bench(runtime: &Virtual, (what, pool_pages): (&str, u32)) -> Result<()> {
