@@ -19,7 +19,7 @@ pub(super) enum Sure {
     Undecided,
 }
 
-/// Ways to fill in what was lost that are tried.
+/// Guesses of what one page lost that are made for a check.
 const GUESSES_MAX: u64 = 4096;
 
 /// What a damaged medium excuses, in numbers of contents.
@@ -83,39 +83,66 @@ pub(super) fn check<P: Payload>(
     // Where the pages that can be read are wrong no guess makes them right.
     let mut checked = search(seen.clone())?;
     if !errors.is_empty() && checked == Sure::Right {
-        let (sure, guess) = guess(&errors, seen, search)?;
+        let (sure, guess) = guess(&errors, seen, search, GUESSES_MAX)?;
         errors.iter().for_each(|(page, _)| found.0[page.index()] = guess[page.index()]);
         checked = sure;
     }
     Ok((found, checked))
 }
 
-/// Fills in what the pages in `errors` may have lost until `search` finds an order that explains it, with
-/// all other pages as `seen`; with what they then held.
+/// Fills in what the pages in `errors` may have lost until `search` finds an order that explains it, with all other pages as
+/// `seen`; with what they then held. It goes page by page: what cannot be, whatever the pages behind it held, needs no guess of
+/// those.
 fn guess(
     errors: &[(PageNo, Vec<u64>)],
-    mut seen: Vec<Option<u64>>,
+    seen: Vec<Option<u64>>,
     search: impl Fn(Vec<Option<u64>>) -> Result<Sure, Violation>,
+    guesses_max: u64,
 ) -> Result<(Sure, Vec<u64>), Violation> {
-    let guesses = errors.iter().fold(1, |all: u64, (_, may)| all.saturating_mul(may.len() as u64));
-    let mut first = None;
-    for guess in 0..guesses.min(GUESSES_MAX) {
-        let mut digits = guess;
-        for (page, may) in errors {
-            seen[page.index()] = Some(may[(digits % may.len() as u64) as usize]);
-            digits /= may.len() as u64;
-        }
-        match search(seen.clone()) {
-            Ok(sure) => {
-                return Ok((sure, seen.into_iter().map(Option::unwrap_or_default).collect()));
-            }
-            Err(violation) => first = first.or(Some(violation)),
-        }
-    }
-    match first {
-        Some(violation) if guesses <= GUESSES_MAX => Err(violation),
+    let mut guesses = Guesses { errors, seen, search, left: guesses_max, first: None };
+    let sure = match (guesses.fill(0, Sure::Right), guesses.first) {
+        (Some(sure), _) => sure,
+        (None, Some(violation)) if guesses.left > 0 => return Err(violation),
         // The right one may be among those that were not tried.
-        _ => Ok((Sure::Undecided, seen.into_iter().map(Option::unwrap_or_default).collect())),
+        (None, _) => Sure::Undecided,
+    };
+    Ok((sure, guesses.seen.into_iter().map(Option::unwrap_or_default).collect()))
+}
+
+/// What is guessed, so far.
+struct Guesses<'a, S> {
+    errors: &'a [(PageNo, Vec<u64>)],
+    /// By page; `None` where nothing is guessed yet.
+    seen: Vec<Option<u64>>,
+    search: S,
+    /// Guesses that may still be made.
+    left: u64,
+    /// Why the first that was wrong is wrong.
+    first: Option<Violation>,
+}
+
+impl<S: Fn(Vec<Option<u64>>) -> Result<Sure, Violation>> Guesses<'_, S> {
+    /// Guesses the pages from the one with this place in `errors` on, where those before it are filled in and as `sure`; how sure it
+    /// is of all of them, `None` where none was right.
+    fn fill(&mut self, at: usize, sure: Sure) -> Option<Sure> {
+        let Some((page, may)) = self.errors.get(at) else { return Some(sure) };
+        for content in may {
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            self.seen[page.index()] = Some(*content);
+            match (self.search)(self.seen.clone()) {
+                Ok(sure) => {
+                    if let Some(sure) = self.fill(at + 1, sure) {
+                        return Some(sure);
+                    }
+                }
+                Err(violation) => _ = self.first.get_or_insert(violation),
+            }
+        }
+        self.seen[page.index()] = None;
+        None
     }
 }
 
@@ -403,9 +430,9 @@ mod tests {
     }
 
     #[test]
-    fn guesses_that_are_given_up_are_undecided() {
+    fn pages_that_are_lost_are_guessed_one_by_one() {
         // The newer content of each page has the smaller number, so that it is guessed last.
-        let pages = 13;
+        let pages = 40;
         let commands: Vec<(u64, u64)> = (0..pages)
             .map(|page| (page, 100 + page))
             .chain((0..pages).map(|page| (page, 1 + page)))
@@ -417,13 +444,32 @@ mod tests {
             seen[..errors].fill(None);
             checked(&history, &seen, lost, None, Durability::OnAck)
         };
-        assert_eq!(check(12, &lost), Ok(Sure::Right), "the last of 4,096");
-        assert_eq!(check(13, &lost), Ok(Sure::Undecided));
-        // All were tried.
-        assert!(check(12, &lost[pages as usize..]).is_err());
+        assert_eq!(check(40, &lost), Ok(Sure::Right));
+        assert!(check(40, &lost[pages as usize..]).is_err());
         // Where a page that can be read is wrong no guess is needed.
         let mut seen = vec![None; pages as usize];
         seen[0] = Some(100);
         assert!(checked(&history, &seen, &lost, None, Durability::OnAck).is_err());
+    }
+
+    /// Three pages that may hold 1 or 2 each; nothing is known of two of them alone.
+    #[test]
+    fn guesses_that_are_given_up_are_undecided() {
+        let errors: Vec<(PageNo, Vec<u64>)> =
+            (0..3).map(|page| (PageNo(page), vec![1, 2])).collect();
+        let guess = |right: Option<[u64; 3]>, guesses_max| {
+            let search = |seen: Vec<Option<u64>>| {
+                let all: Option<Vec<u64>> = seen.into_iter().collect();
+                let is_wrong = all.is_some_and(|all| right.is_none_or(|right| all != right));
+                if is_wrong { Err(Violation("wrong".to_owned())) } else { Ok(Sure::Right) }
+            };
+            guess(&errors, vec![None; 3], search, guesses_max)
+        };
+        // Two of the first page, four of the first two, eight of all.
+        let last = Some([2, 2, 2]);
+        assert_eq!(guess(last, 14), Ok((Sure::Right, vec![2, 2, 2])));
+        assert_eq!(guess(last, 13).map(|(sure, _)| sure), Ok(Sure::Undecided));
+        assert_eq!(guess(None, 13).map(|(sure, _)| sure), Ok(Sure::Undecided));
+        assert!(guess(None, 15).is_err(), "all were tried");
     }
 }

@@ -49,7 +49,7 @@ fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> C
 
 #[test]
 fn nand_with_a_durable_cache() {
-    cuts("ssd:cache=durable", "nand", 20_000, 101);
+    cuts("ssd:cache=durable", "nand", 20_000, 1);
 }
 
 #[test]
