@@ -77,9 +77,14 @@ fn a_trace_that_is_none_is_told_from_a_generator_that_is_none() {
 #[test]
 fn help_in_the_place_of_parameters_lists_them() {
     let told = refused(&["replay", TRACE, "--device", "wal:help"]);
-    for parameter in
-        ["wal takes: ", "capacity", "op (0 to 8, default 0.15)", "log (", "transactions ("]
-    {
+    for parameter in [
+        "wal takes: ",
+        "capacity",
+        "op (0 to 8, default 0.15)",
+        "log (",
+        "commit (pages or record,",
+        "transactions (",
+    ] {
         assert!(told.contains(parameter), "{told}");
     }
     let told = refused(&["trace", "stat", "zipf:help"]);

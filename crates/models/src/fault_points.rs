@@ -3,10 +3,12 @@
 tantalum_base::fault_points! {
     /// Of two changes of the same pages in a device without a write cache the later may be done first.
     ChangesOvertake,
-    /// A redo log's recovery redoes what has no commit record.
+    /// A redo log's recovery redoes what is not there as a whole.
     LogRedoesUncommitted,
     /// A redo log's recovery gives the numbers of dropped transactions to new ones.
     NumbersReused,
+    /// A redo log's recovery drops what is damaged as if a power cut had left it so.
+    LogDamageForgotten,
     /// Contents that were read from a redo log are not checked.
     LogUnchecked,
     /// Contents that a personality read are not checked.

@@ -13,7 +13,7 @@ use tantalum_base::{Error, PageBuf, PageDevice, PageNo, Payload, Stamp};
 use tantalum_ftl::FtlOptions;
 use tantalum_ftl::fault_points::Fault as LogFault;
 use tantalum_media::Fate;
-use tantalum_models::baselines::{RedoLog as RedoLogDevice, WalOptions};
+use tantalum_models::baselines::{RedoLog as RedoLogDevice, WalCommit, WalOptions};
 use tantalum_models::fault_points::Fault;
 use tantalum_models::rig::{FileRig, NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
@@ -70,15 +70,22 @@ fn atomic_log_survives_every_cut() {
 
 #[test]
 fn redo_log_survives_every_cut() {
-    cut_everywhere::<RedoLog, NandRig<Stamp>>(6, 1);
-    cut_everywhere::<RedoLog, NandRig<PageBuf>>(7, 7);
-    cut_everywhere::<RedoLog, FileRig>(8, 5);
+    cut_everywhere::<RedoLog<false>, NandRig<Stamp>>(6, 1);
+    cut_everywhere::<RedoLog<false>, NandRig<PageBuf>>(7, 7);
+    cut_everywhere::<RedoLog<false>, FileRig>(8, 5);
+}
+
+#[test]
+fn redo_log_with_commit_records_survives_every_cut() {
+    cut_everywhere::<RedoLog<true>, NandRig<Stamp>>(6, 2);
+    cut_everywhere::<RedoLog<true>, FileRig>(8, 7);
 }
 
 #[test]
 fn redo_log_survives_cuts_in_recovery() {
-    cut_in_recovery::<RedoLog, NandRig<Stamp>>(9, 2);
-    cut_in_recovery::<RedoLog, FileRig>(10, 7);
+    cut_in_recovery::<RedoLog<false>, NandRig<Stamp>>(9, 2);
+    cut_in_recovery::<RedoLog<true>, NandRig<Stamp>>(9, 5);
+    cut_in_recovery::<RedoLog<false>, FileRig>(10, 7);
 }
 
 #[test]
@@ -97,11 +104,18 @@ fn cycles_give_the_mapping_that_recovery_gives() {
 /// emptied only when the commits under way are done.
 #[test]
 fn a_full_log_lets_commits_under_way_end() {
+    let slots = [WalCommit::Pages, WalCommit::Record].map(slots_of_many_commits);
+    // A record takes a flash page of its own, which has two slots.
+    assert_eq!(slots, [4 * 60 * 6, 4 * 60 * 8]);
+}
+
+/// Slots of the log that four clients' commits of six pages each take.
+fn slots_of_many_commits(commit: WalCommit) -> u64 {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = NandRig::<Stamp>::new(13).open(&runtime);
     let handle = runtime.clone();
     let ended = runtime.run(async move {
-        let options = WalOptions { log_pages: 32, memory_pages: 0, transactions_max: 4 };
+        let options = WalOptions { log_pages: 32, memory_pages: 0, transactions_max: 4, commit };
         let wal = RedoLogDevice::format(Rc::new(media), FtlOptions::new(24), options).await?;
         let wal = Rc::new(wal);
         wal.start(&handle);
@@ -127,9 +141,9 @@ fn a_full_log_lets_commits_under_way_end() {
         let mut pages = [Stamp::zero(); 24];
         wal.read(PageNo(0), &mut pages, None).await?;
         assert!((0..24).zip(pages).all(|(page, stamp)| stamp == Stamp::new(PageNo(page), 59)));
-        Ok::<(), Error>(())
+        Ok::<_, Error>(wal.statistics().log_slots)
     });
-    ended.unwrap().unwrap();
+    ended.unwrap().unwrap()
 }
 
 /// Whether any of the cuts at every third operation is noticed.
@@ -143,14 +157,12 @@ fn is_noticed<B: Baseline + 'static>(seed: u64) -> bool {
 
 #[test]
 fn what_is_switched_off_is_noticed() {
-    assert!(!is_noticed::<RedoLog>(12) && !is_noticed::<TxFlash>(12));
-    {
-        let _planted = plant(Fault::LogRedoesUncommitted);
-        assert!(is_noticed::<RedoLog>(12));
-    }
-    {
-        let _planted = plant(Fault::NumbersReused);
-        assert!(is_noticed::<RedoLog>(12));
+    assert!(!is_noticed::<RedoLog<false>>(12) && !is_noticed::<RedoLog<true>>(12));
+    assert!(!is_noticed::<TxFlash>(12));
+    for fault in [Fault::LogRedoesUncommitted, Fault::NumbersReused] {
+        let _planted = plant(fault);
+        assert!(is_noticed::<RedoLog<false>>(12), "{fault:?}");
+        assert!(is_noticed::<RedoLog<true>>(12), "{fault:?}, with commit records");
     }
     // A broken cycle is accepted.
     let _planted = plant(LogFault::HalfBatches);

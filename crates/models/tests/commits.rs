@@ -7,7 +7,7 @@ use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_models::baselines::{
-    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalCommit, WalOptions,
 };
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -75,14 +75,14 @@ impl Kind for Shadow {
 }
 
 #[derive(Clone, Copy)]
-struct RedoLogged;
+struct RedoLogged(WalCommit);
 
 impl Kind for RedoLogged {
     type Device = Wal<Media>;
 
     async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
-        let device =
-            RedoLog::format(Rc::new(media), FtlOptions::new(PAGES), WalOptions::new(64)).await?;
+        let options = WalOptions { commit: self.0, ..WalOptions::new(64) };
+        let device = RedoLog::format(Rc::new(media), FtlOptions::new(PAGES), options).await?;
         let device = Rc::new(device);
         device.device().start(&runtime);
         Ok(device)
@@ -193,7 +193,8 @@ fn a_page_belongs_to_its_transaction_until_the_commit_is_there() {
     nothing_is_undone(WriteCached(CacheKind::WriteThrough));
     nothing_is_undone(WriteCached(CacheKind::Ordered));
     nothing_is_undone(Shadow);
-    nothing_is_undone(RedoLogged);
+    nothing_is_undone(RedoLogged(WalCommit::Pages));
+    nothing_is_undone(RedoLogged(WalCommit::Record));
     nothing_is_undone(TxCached);
 }
 
@@ -261,7 +262,9 @@ fn a_commit_that_fails_has_ended_its_transaction() {
     }
     for kind in [
         ends_what_it_refuses(Shadow, log_fails),
-        ends_what_it_refuses(RedoLogged, log_fails),
+        ends_what_it_refuses(RedoLogged(WalCommit::Pages), log_fails),
+        // A record.
+        ends_what_it_refuses(RedoLogged(WalCommit::Record), log_fails),
         ends_what_it_refuses(TxCached, log_fails),
     ] {
         assert!(matches!(kind, ErrorKind::Latched | ErrorKind::Io), "{kind:?}");
@@ -321,5 +324,6 @@ fn pages_are_written_in_one_call_as_in_a_transaction() {
         a_scattered_write_is_a_transaction(WriteCached(cache));
     }
     a_scattered_write_is_a_transaction(Shadow);
-    a_scattered_write_is_a_transaction(RedoLogged);
+    a_scattered_write_is_a_transaction(RedoLogged(WalCommit::Pages));
+    a_scattered_write_is_a_transaction(RedoLogged(WalCommit::Record));
 }

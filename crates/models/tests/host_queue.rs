@@ -190,9 +190,11 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
                 "capacity=1GiB,cache=99,barrier=on",
             ],
             DeviceFamily::TxSsd(_) => &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,cache=99"],
-            DeviceFamily::Baseline(BaselineKind::Wal) => {
-                &["pages=70000", "capacity=1GiB,op=0.2", "pages=9k,log=999,transactions=7"]
-            }
+            DeviceFamily::Baseline(BaselineKind::Wal) => &[
+                "pages=70000",
+                "capacity=1GiB,op=0.2",
+                "pages=9k,log=999,transactions=7,commit=record",
+            ],
             DeviceFamily::Baseline(_) => &["pages=70000", "capacity=1GiB,op=0.2,transactions=99"],
             DeviceFamily::Hybrid(_) => &["pages=70000", "capacity=1GiB,logs=4"],
             DeviceFamily::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
@@ -245,6 +247,7 @@ fn earlier_layers_and_tx_ssds_have_names() {
         ("dftl:logs=8", "cmt (2 to"),
         ("tx-flash:log=8k", "transactions (1 to"),
         ("wal:log=1", "log=1"),
+        ("wal:commit=late", "commit=late"),
         ("bast:capacity=4", "unit of bytes"),
     ] {
         let error = DeviceSpec::parse(text).unwrap_err();
@@ -272,8 +275,8 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
         device.commit(tx).await.unwrap();
         device.read(PageNo(99), &mut out, None).await.unwrap();
         assert_eq!(out, new);
-        for name in ["wal", "tx-flash", "atomic-log"] {
-            let device = build(&format!("{name}:pages=9000,op=0,transactions=3")).await;
+        for name in ["wal:commit=pages,", "wal:commit=record,", "tx-flash:", "atomic-log:"] {
+            let device = build(&format!("{name}pages=9000,op=0,transactions=3")).await;
             let limits = device.limits();
             assert_eq!((limits.pages, limits.transactions_max), (9000, 3));
             let tx = device.begin().await.unwrap();

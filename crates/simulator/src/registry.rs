@@ -13,7 +13,7 @@ use super::subject::{Kept, Subject, Tested};
 use super::subjects::{self, PERSONALITIES, SSD_PROFILES};
 use tantalum_base::PageDevice;
 use tantalum_cache::{Destage, Mode};
-use tantalum_models::baselines::Clustering;
+use tantalum_models::baselines::{Clustering, WalCommit};
 use tantalum_models::personality::PersonalitySpec;
 
 /// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
@@ -42,6 +42,7 @@ pub const DEVICES: &[&str] = &[
     "txcache",
     "nvcache",
     "wal",
+    "wal:commit=record",
     "tx-flash",
     "atomic-log",
     PERSONALITIES[0],
@@ -151,8 +152,12 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             Ok(kind::<R, _>(media, subjects::tx_cache(transactions)))
         }
         "wal" => {
+            let commit = match spec.word("commit", &["pages", "record"])? {
+                "record" => WalCommit::Record,
+                _ => WalCommit::Pages,
+            };
             spec.finish()?;
-            Ok(kind::<R, _>(media, subjects::wal()))
+            Ok(kind::<R, _>(media, subjects::wal(commit)))
         }
         name @ ("tx-flash" | "atomic-log") => {
             let cycles = name == "tx-flash";

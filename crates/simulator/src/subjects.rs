@@ -4,7 +4,9 @@ use tantalum_buffer::BufferedKind;
 use tantalum_cache::{Destage, Mode, TieredOptions};
 use tantalum_ftl::{CacheOptions, DumpOptions, FtlOptions, kept_pages_max};
 use tantalum_media::ZoneGeometry;
-use tantalum_models::baselines::{Clustering, ShadowKind, ShadowOptions, WalKind, WalOptions};
+use tantalum_models::baselines::{
+    Clustering, ShadowKind, ShadowOptions, WalCommit, WalKind, WalOptions,
+};
 use tantalum_models::nand::NandGeometry;
 use tantalum_models::personality::{PersonalityKind, PersonalitySpec};
 use tantalum_models::{DeviceConfig, DeviceSpec, HostQueueOptions, Linked};
@@ -211,14 +213,20 @@ pub fn tx_cache(transactions: bool) -> Subject<TxCacheKind> {
 const LOG_ZONES: u32 = 4;
 
 /// A redo log in flash.
-pub fn wal() -> Subject<WalKind> {
+pub fn wal(commit: WalCommit) -> Subject<WalKind> {
+    let text = match commit {
+        WalCommit::Pages => "wal",
+        WalCommit::Record => "wal:commit=record",
+    };
     // Less memory than log, so that contents are read back.
-    let wal = WalOptions { log_pages: 64, memory_pages: 8, transactions_max: TRANSACTIONS_MAX };
+    let wal =
+        WalOptions { log_pages: 64, memory_pages: 8, transactions_max: TRANSACTIONS_MAX, commit };
     let kind = move |pages| WalKind { ftl: ftl_options(pages), wal };
-    Subject::new("wal", move |_, pages| kind(pages)).more_zones(LOG_ZONES).promises(Promises {
+    Subject::new(text, move |_, pages| kind(pages)).more_zones(LOG_ZONES).promises(Promises {
         // A failed program in the log is not written elsewhere.
         failed_program: FailedProgram::Latches,
-        // Nothing behind a transaction in its log says that the one before it was durable.
+        // The last transactions of its log look like a cut where they are damaged: nothing behind them
+        // says that they were durable.
         damaged: Damaged::IsNotTold,
         ..Promises::USUAL
     })

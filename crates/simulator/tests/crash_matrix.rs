@@ -191,6 +191,7 @@ fn nand_with_a_durable_cache_behind_a_buffer() {
 #[test]
 fn nand_with_a_redo_log() {
     matrix("wal", "nand", 2, 13);
+    matrix("wal:commit=record", "nand", 2, 13);
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn a_share_that_builds_on_a_lost_one_is_lost_with_it() {
 /// What the log held went home at recovery, where room had to be made first; and nobody cleaned.
 #[test]
 fn a_redo_log_finds_room_when_it_recovers() {
-    let text = "wal; file; pages=60; seed=15975531445579089031; c31 c55 -> dark;  -> dark;  -> dark; \
+    let text = "wal:commit=record; file; pages=60; seed=15975531445579089031; c31 c55 -> dark;  -> dark;  -> dark; \
                  -> dark;  -> dark; c22 w35 c27 t57 w14+6 -> dark; w0 -> dark;  -> dark;  -> dark; \
                 w49 c2.30 -> dark;  -> dark;  -> dark;  -> dark; c9 t3 c5.1 -> dark; w10+4 w7+2 -> \
                 dark;  -> dark; t14 / w14 w0 / c5 a0.0 w10 -> land@15; c0 -> dark";
@@ -90,7 +90,9 @@ fn a_redo_log_finds_room_when_it_recovers() {
 /// when it is opened again, and the lab takes the refusals for what they are.
 #[test]
 fn a_device_that_latches_keeps_what_it_acknowledged() {
-    for device in ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5", "wal"] {
+    for device in
+        ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5", "wal", "wal:commit=record"]
+    {
         let text = format!(
             "{device}; nand; pages=24; seed=5; w1 w2 w3 w4 w5 w1 r2 w7 -> dark fail@4; r1 w1 w9 -> dark"
         );
@@ -156,8 +158,8 @@ const TORN_READS: [&str; 10] = [
     "buffered:cache=through; nand; pages=24; seed=1350315776965021224;  -> dark; w4 -> dark;  -> dark; \
      r4 w3+2 / s10<4 r3+2 -> dark",
     "buffered:cache=ordered; file; pages=24; seed=17958530336638355763; c4 -> dark; r3+2 / c4 / w3 -> dark",
-    "wal; nand; pages=24; seed=10696482260200681134; w2+3 -> dark; w4+2 / r3+3 -> dark",
-    "wal; file; pages=24; seed=12071019982737110898; c5 -> dark; t0 w0 c4 w11 / w12 t0 w2 c3.9 w1 w19 w6 -> \
+    "wal:commit=record; nand; pages=24; seed=10696482260200681134; w2+3 -> dark; w4+2 / r3+3 -> dark",
+    "wal:commit=record; file; pages=24; seed=12071019982737110898; c5 -> dark; t0 w0 c4 w11 / w12 t0 w2 c3.9 w1 w19 w6 -> \
      dark; r4+3 / w5+2 -> dark",
     "txcache; nand; pages=60; seed=14007084452537807092;  -> dark; w7 c11.5.14 c0.1 w10 c6.4.2.9 -> dark; \
      c2.1.12 / c6.5 c11 w12 / c7.39.8.10 r11+2 -> dark",

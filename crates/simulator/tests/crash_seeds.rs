@@ -196,11 +196,13 @@ fn file_with_a_cache_in_nvram_without_transactions() {
 #[test]
 fn nand_with_a_redo_log() {
     cuts("wal", "nand", 10_000, 13);
+    cuts("wal:commit=record", "nand", 3_000, 13);
 }
 
 #[test]
 fn file_with_a_redo_log() {
     cuts("wal", "file", 3_000, 14);
+    cuts("wal:commit=record", "file", 1_000, 14);
 }
 
 #[test]

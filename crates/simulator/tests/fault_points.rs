@@ -231,6 +231,9 @@ fn of_a_model(fault: Model) -> Test {
         Model::LogRedoesUncommitted | Model::NumbersReused => {
             ("crates/models/tests/baselines.rs", "what_is_switched_off_is_noticed")
         }
+        Model::LogDamageForgotten => {
+            ("crates/models/tests/redo_log.rs", "a_commit_that_decayed_is_not_forgotten")
+        }
         Model::LogUnchecked => {
             ("crates/models/tests/redo_log.rs", "a_page_of_the_log_that_decays_is_an_error")
         }

@@ -16,4 +16,4 @@ pub use cycles::{CycleScan, scan_cycles};
 pub use shadow::{
     Clustering, ShadowDevice, ShadowKind, ShadowLog, ShadowOptions, ShadowStatistics,
 };
-pub use wal::{RedoLog, Wal, WalKind, WalOptions, WalRecovery, WalStatistics};
+pub use wal::{RedoLog, Wal, WalCommit, WalKind, WalOptions, WalRecovery, WalStatistics};

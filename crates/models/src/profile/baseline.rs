@@ -5,7 +5,7 @@ use tantalum_ftl::FtlOptions;
 use super::{DeviceConfig, Profile, TxSsdConfig};
 use crate::NandZones;
 use crate::baselines::{
-    Clustering, ShadowDevice, ShadowKind, ShadowOptions, Wal, WalKind, WalOptions,
+    Clustering, ShadowDevice, ShadowKind, ShadowOptions, Wal, WalCommit, WalKind, WalOptions,
 };
 use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 
@@ -47,6 +47,8 @@ pub struct BaselineConfig {
     pub over_provisioning: f64,
     /// Pages of the redo log; 0 where there is none.
     pub log_pages: u32,
+    /// How a redo log commits.
+    pub commit: WalCommit,
     /// Transactions that may be open at once.
     pub transactions_max: u32,
     /// The link.
@@ -55,7 +57,7 @@ pub struct BaselineConfig {
 
 impl BaselineConfig {
     /// The device of `kind` that `spec` describes: `capacity` or `pages`, `op`, `transactions`,
-    /// and of WAL `log`, in pages.
+    /// and of WAL `log`, in pages, and `commit`.
     pub(super) fn of_spec(kind: BaselineKind, mut spec: Spec) -> Result<BaselineConfig> {
         let profile = Profile::tx_ssd();
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
@@ -65,12 +67,16 @@ impl BaselineConfig {
             "{}:pages={pages},op={over_provisioning},transactions={transactions}",
             kind.name()
         );
-        let mut log_pages = 0;
+        let (mut log_pages, mut commit) = (0, WalCommit::default());
         if kind == BaselineKind::Wal {
             // In proportion to the capacity, as the cache of a TxSSD.
             let scaled = profile.scaled(pages, over_provisioning)?.ssd.cache_pages;
             log_pages = spec.count("log", 64..=1 << 29, u64::from(scaled))? as u32;
-            name = format!("{name},log={log_pages}");
+            let word = spec.word("commit", &["pages", "record"])?;
+            if word == "record" {
+                commit = WalCommit::Record;
+            }
+            name = format!("{name},log={log_pages},commit={word}");
         }
         spec.finish()?;
         let config = BaselineConfig {
@@ -79,6 +85,7 @@ impl BaselineConfig {
             capacity_pages: pages,
             over_provisioning,
             log_pages,
+            commit,
             transactions_max: transactions as u32,
             link: profile.link,
         };
@@ -87,7 +94,11 @@ impl BaselineConfig {
     }
 
     fn wal_options(&self) -> WalOptions {
-        WalOptions { transactions_max: self.transactions_max, ..WalOptions::new(self.log_pages) }
+        WalOptions {
+            transactions_max: self.transactions_max,
+            commit: self.commit,
+            ..WalOptions::new(self.log_pages)
+        }
     }
 
     /// Array, zones and FTL: the TxSSD's, with the log's zones at the end.

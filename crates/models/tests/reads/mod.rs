@@ -8,13 +8,14 @@ use check::{Load, Seen, check};
 use devices::{Shape, Zones, run, ssd};
 use order::orders;
 use std::future::Future;
+use std::panic::UnwindSafe;
 use std::rc::Rc;
 use tantalum_base::fault_points::{FaultPoint, plant};
 use tantalum_base::{PageDevice, Result, Stamp};
 use tantalum_ftl::fault_points::Fault as LogFault;
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_models::baselines::{
-    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
+    Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalCommit, WalOptions,
 };
 use tantalum_models::fault_points::Fault;
 use tantalum_models::{TxCache, TxCacheOptions};
@@ -87,7 +88,7 @@ fn shares_seen_by_halves_are_noticed() {
 }
 
 /// Whether `test` fails while `fault` is planted.
-fn is_noticed(fault: impl Into<FaultPoint>, test: fn()) -> bool {
+fn is_noticed(fault: impl Into<FaultPoint>, test: impl Fn() + UnwindSafe) -> bool {
     let _planted = plant(fault);
     std::panic::catch_unwind(test).is_err()
 }
@@ -126,9 +127,9 @@ fn transactions_larger_than_the_cache() {
     );
 }
 
-async fn wal(runtime: Virtual, memory_pages: u32) -> Result<Rc<Wal<Zones>>> {
+async fn wal(runtime: Virtual, memory_pages: u32, commit: WalCommit) -> Result<Rc<Wal<Zones>>> {
     let zones = Rc::new(devices::zones(&runtime, Shape::SMALL)?);
-    let options = WalOptions { memory_pages, ..WalOptions::new(64) };
+    let options = WalOptions { memory_pages, commit, ..WalOptions::new(64) };
     let device = Rc::new(RedoLog::format(zones, FtlOptions::new(120), options).await?);
     device.device().start(&runtime);
     Ok(device)
@@ -136,15 +137,17 @@ async fn wal(runtime: Virtual, memory_pages: u32) -> Result<Rc<Wal<Zones>>> {
 
 #[test]
 fn redo_log() {
-    whole(LOAD, |runtime| wal(runtime, 64));
-    orders(|runtime| wal(runtime, 64));
+    whole(LOAD, |runtime| wal(runtime, 64, WalCommit::Pages));
+    orders(|runtime| wal(runtime, 64, WalCommit::Pages));
+    orders(|runtime| wal(runtime, 64, WalCommit::Record));
 }
 
 /// What is in the log must be read from there, where zones are emptied all the time.
 #[test]
 fn redo_log_without_memory() {
-    whole(LOAD, |runtime| wal(runtime, 0));
-    orders(|runtime| wal(runtime, 0));
+    whole(LOAD, |runtime| wal(runtime, 0, WalCommit::Pages));
+    orders(|runtime| wal(runtime, 0, WalCommit::Pages));
+    whole(LOAD, |runtime| wal(runtime, 0, WalCommit::Record));
 }
 
 /// Where programs fail, so that some commands take longer than those behind them.
@@ -167,7 +170,10 @@ fn cyclic_commits() {
 #[test]
 fn changes_that_overtake_are_noticed() {
     assert!(is_noticed(Fault::ChangesOvertake, || orders(shadow)));
-    assert!(is_noticed(Fault::ChangesOvertake, || orders(|runtime| wal(runtime, 64))));
+    for commit in [WalCommit::Pages, WalCommit::Record] {
+        let in_order = move || orders(move |runtime| wal(runtime, 64, commit));
+        assert!(is_noticed(Fault::ChangesOvertake, in_order), "{commit:?}");
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use tantalum_base::{Error, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, R
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::{CutPlan, Fate, ZoneMedia};
 use tantalum_models::baselines::{
-    Clustering, RedoLog as RedoLogDevice, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalOptions,
-    scan_cycles,
+    Clustering, RedoLog as RedoLogDevice, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalCommit,
+    WalOptions, scan_cycles,
 };
 use tantalum_models::rig::Rig;
 use tantalum_runtime::virtual_time::Schedule;
@@ -30,7 +30,8 @@ fn ftl_options() -> FtlOptions {
 
 pub struct TxFlash;
 pub struct AtomicLog;
-pub struct RedoLog;
+/// A redo log with commit records, or without.
+pub struct RedoLog<const RECORDS: bool>;
 
 fn shadow_options(clustering: Clustering) -> ShadowOptions {
     ShadowOptions { clustering, transactions_max: 4 }
@@ -86,24 +87,26 @@ impl Baseline for AtomicLog {
     }
 }
 
-fn wal_options() -> WalOptions {
+fn wal_options(records: bool) -> WalOptions {
+    let commit = if records { WalCommit::Record } else { WalCommit::Pages };
     // Less memory than log, so that contents are read back, too.
-    WalOptions { log_pages: 64, memory_pages: 8, transactions_max: 4 }
+    WalOptions { log_pages: 64, memory_pages: 8, transactions_max: 4, commit }
 }
 
-impl Baseline for RedoLog {
+impl<const RECORDS: bool> Baseline for RedoLog<RECORDS> {
     type Device<M: ZoneMedia> = Wal<M>;
 
     async fn format<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M>>> {
-        let device =
-            Rc::new(RedoLogDevice::format(Rc::new(media), ftl_options(), wal_options()).await?);
+        let options = wal_options(RECORDS);
+        let device = Rc::new(RedoLogDevice::format(Rc::new(media), ftl_options(), options).await?);
         device.device().start(runtime);
         Ok(device)
     }
 
     async fn recover<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M>>> {
+        let options = wal_options(RECORDS);
         let recovered =
-            RedoLogDevice::recover(Rc::new(media), ftl_options(), wal_options(), runtime).await?;
+            RedoLogDevice::recover(Rc::new(media), ftl_options(), options, runtime).await?;
         let device = Rc::new(recovered.0);
         device.ftl().validate();
         device.device().start(runtime);

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result, Stamp};
-use tantalum_models::baselines::{Clustering, ShadowKind, ShadowOptions, WalKind, WalOptions};
+use tantalum_models::baselines::{
+    Clustering, ShadowKind, ShadowOptions, WalCommit, WalKind, WalOptions,
+};
 use tantalum_models::nand::Nand;
 use tantalum_models::profile::TxSsdConfig;
 use tantalum_models::tx_cache::HeaderRelease;
@@ -27,6 +29,8 @@ const PARTS_OF_LOG: u32 = 4;
 pub(super) enum Device {
     /// A redo log of so many pages in flash.
     Wal(u32),
+    /// The same, of which a commit is a record that waits for its pages.
+    RecordedWal(u32),
     /// Shadow pages at the commit; the atomic-write log does the same until power is cut.
     TxFlash,
     /// So many pages of transactional cache.
@@ -40,6 +44,7 @@ impl Device {
     pub fn name(self) -> &'static str {
         match self {
             Device::Wal(_) => "WAL",
+            Device::RecordedWal(_) => "WAL, record apart",
             Device::TxFlash => "TxFlash",
             Device::TxCache(_, HeaderRelease::WrittenBack) => "TxCache",
             Device::TxCache(_, HeaderRelease::Mapped) => "TxCache, headers until mapped",
@@ -132,14 +137,13 @@ async fn run(
     let (pages, seed) = (sizes.capacity_pages, sizes.seed);
     match device {
         Device::Wal(log_pages) => {
+            let config = wal_config(sizes, log_pages)?;
+            run_wal(runtime, &config, sizes, trace, &expected).await
+        }
+        Device::RecordedWal(log_pages) => {
             let (config, options) = wal_config(sizes, log_pages)?;
-            let (nand, zones) = zones(runtime, &config, seed)?;
-            let wal = WalKind { ftl: config.ftl, wal: options }.make(runtime, zones).await?;
-            fill(wal.ftl(), &expected, pages).await?;
-            let fits = trace.pages_max <= wal.limits().transaction_pages_max;
-            let parts = (!fits).then(|| Rc::new(trace.in_parts(log_pages / PARTS_OF_LOG)));
-            let trace = parts.as_ref().unwrap_or(trace);
-            on_link(runtime, wal, &config, &nand, trace, &expected).await
+            let config = (config, WalOptions { commit: WalCommit::Record, ..options });
+            run_wal(runtime, &config, sizes, trace, &expected).await
         }
         Device::TxFlash => {
             let config = sizes.plain(|_| 0)?;
@@ -163,6 +167,22 @@ async fn run(
             run_cache(runtime, &config, sizes, trace, &expected).await
         }
     }
+}
+
+async fn run_wal(
+    runtime: &Virtual,
+    (config, options): &(DeviceConfig, WalOptions),
+    sizes: &Sizes,
+    trace: &Rc<Trace>,
+    expected: &Rc<RefCell<Expected>>,
+) -> Result<Measured> {
+    let (nand, zones) = zones(runtime, config, sizes.seed)?;
+    let wal = WalKind { ftl: config.ftl, wal: *options }.make(runtime, zones).await?;
+    fill(wal.ftl(), expected, sizes.capacity_pages).await?;
+    let fits = trace.pages_max <= wal.limits().transaction_pages_max;
+    let parts = (!fits).then(|| Rc::new(trace.in_parts(options.log_pages / PARTS_OF_LOG)));
+    let trace = parts.as_ref().unwrap_or(trace);
+    on_link(runtime, wal, config, &nand, trace, expected).await
 }
 
 async fn run_cache(

@@ -22,10 +22,12 @@ const PENALTY_MEAN: f64 = 1.4;
 /// What the figures' axes are of.
 pub(super) const TRACE: &str = "trace";
 
-/// What the four devices did on one trace.
+/// What the devices did on one trace.
 pub(super) struct Compared {
     pub trace: &'static str,
     pub wal: Measured,
+    /// WAL whose commits wait for their pages first and then for a record.
+    pub recorded_wal: Measured,
     pub tx_flash: Measured,
     pub tx_cache: Measured,
     pub nv_cache: Measured,
@@ -44,9 +46,10 @@ impl Compared {
         -gain(&self.mapped, &self.nv_cache)
     }
 
-    fn all(&self) -> [(Device, &Measured); 5] {
+    fn all(&self) -> [(Device, &Measured); 6] {
         [
             (Device::Wal(0), &self.wal),
+            (Device::RecordedWal(0), &self.recorded_wal),
             (Device::TxFlash, &self.tx_flash),
             (Device::TxCache(0, HeaderRelease::WrittenBack), &self.tx_cache),
             (Device::TxCache(0, HeaderRelease::Mapped), &self.mapped),
@@ -137,6 +140,7 @@ pub(super) fn compare(setup: &Setup, progress: Progress) -> Result<Vec<Compared>
         all.push(Compared {
             trace: trace.name,
             wal: on(Device::Wal(pages))?,
+            recorded_wal: on(Device::RecordedWal(pages))?,
             tx_flash: on(Device::TxFlash)?,
             tx_cache: on(Device::TxCache(pages, HeaderRelease::WrittenBack))?,
             nv_cache: on(Device::NvCache(pages))?,

@@ -175,8 +175,8 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     let runtime = Virtual::new(Schedule::Fifo);
     let (config, options) = wal_config(sizes, log_pages)?;
     let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
-    // As many as fill the log and no more, commit records included.
-    let transactions = u64::from(log_pages) / (TRANSACTION_PAGES + 1);
+    // As many as fill the log and no more.
+    let transactions = u64::from(log_pages) / TRANSACTION_PAGES;
     let mut expected = Expected::new(sizes.capacity_pages);
     let kind = WalKind { ftl: config.ftl, wal: options };
     let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());

@@ -148,7 +148,14 @@ fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
         lines.push(format!("| {case} | | | | | {} |", penalties.join(" | ")));
     }
     for trace in TRACES {
-        let devices = ["WAL", "TxFlash", "TxCache", "TxCache, headers until mapped", "NVCache"];
+        let devices = [
+            "WAL",
+            "WAL, record apart",
+            "TxFlash",
+            "TxCache",
+            "TxCache, headers until mapped",
+            "NVCache",
+        ];
         let cells = devices.map(|device| {
             let case = || format!("{trace}, {device}");
             let rate = number("Figure 4", case(), "throughput", 1);

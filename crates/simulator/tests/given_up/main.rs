@@ -12,7 +12,7 @@ use tantalum_base::Stamp;
 use tantalum_base::fault_points::plant;
 use tantalum_ftl::fault_points::Fault;
 use tantalum_models::NandZones;
-use tantalum_models::baselines::Clustering;
+use tantalum_models::baselines::{Clustering, WalCommit};
 use tantalum_models::personality::PersonalitySpec;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -95,7 +95,8 @@ fn transactional_cache() {
 
 #[test]
 fn redo_log() {
-    at_every_poll(&subjects::wal());
+    at_every_poll(&subjects::wal(WalCommit::Pages));
+    at_every_poll(&subjects::wal(WalCommit::Record));
 }
 
 #[test]
@@ -139,7 +140,7 @@ fn commands_that_stop_midway_are_noticed() {
     let found = [
         noticed(&|| at_every_poll(&through)),
         noticed(&|| at_every_poll(&durable)),
-        noticed(&|| at_every_poll(&subjects::wal())),
+        noticed(&|| at_every_poll(&subjects::wal(WalCommit::Pages))),
         noticed(&|| at_every_poll(&shadow)),
         noticed(&|| at_every_poll(&bast)),
     ];

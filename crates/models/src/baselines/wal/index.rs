@@ -38,9 +38,10 @@ impl<P: Clone> Index<P> {
         }
     }
 
-    /// Transaction `number` is being logged.
-    pub(super) fn start(&mut self, number: u64) {
+    /// Transaction `number` is being logged. The number up to which none is any more.
+    pub(super) fn start(&mut self, number: u64) -> u64 {
         self.in_flight.insert(number);
+        self.in_flight.first().unwrap_or(&number) - 1
     }
 
     /// Whether a transaction up to `last` is being logged.

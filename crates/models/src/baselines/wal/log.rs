@@ -10,7 +10,7 @@ use tantalum_ftl::ZonePins;
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
-use super::options::WalOptions;
+use super::options::{WalCommit, WalOptions};
 
 /// Stream number of the log's appends; the FTL's own are 0 to 2.
 pub(super) const LOG_STREAM: u8 = 3;
@@ -24,6 +24,21 @@ pub(super) struct Filled {
     pub used_slots: u32,
     /// Highest transaction with a page or a record in it.
     pub last: u64,
+}
+
+/// The place of a transaction among all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub number: u64,
+    /// All transactions up to this one are durable, or were dropped by a recovery.
+    pub durable: u64,
+}
+
+/// What a commit logged.
+pub(super) struct Committed {
+    pub number: u64,
+    /// The slot and the checksum of each page.
+    pub pages: Vec<(SlotNo, u32)>,
 }
 
 #[derive(Default)]
@@ -94,13 +109,15 @@ impl<M: ZoneMedia> Log<M> {
         &self.media
     }
 
-    /// Slots that an append of `pages` pages takes, over all its pieces but for zone ends.
+    /// Slots that a commit of `pages` pages takes, over all its pieces but for zone ends.
     pub(super) fn slots_of(&self, pages: usize) -> u64 {
+        let records = u64::from(self.options.commit.records());
         let most = self.geometry.append_pages_max as usize;
         let whole = u64::from(self.geometry.append_slots(self.geometry.append_pages_max));
         let rest = (pages % most) as u32;
         let rest = if rest > 0 { u64::from(self.geometry.append_slots(rest)) } else { 0 };
-        (pages / most) as u64 * whole + rest
+        let record = u64::from(self.geometry.append_slots(1));
+        (pages / most) as u64 * whole + rest + records * record
     }
 
     /// Whether the oldest zone should be copied home: no zone is free, or somebody waits.
@@ -129,11 +146,11 @@ impl<M: ZoneMedia> Log<M> {
                 return Some(Err(error));
             }
             let areas = &mut *self.areas.borrow_mut();
-            let records = u64::from(areas.records_due + 1);
-            let needed = self.options.slots_max(&self.geometry, pages as u64, records);
+            let records = areas.records_due + self.options.commit.records();
+            let needed = self.options.slots_max(&self.geometry, pages as u64, u64::from(records));
             if self.room_slots(areas) >= needed {
                 areas.wanted = 0;
-                areas.records_due += 1;
+                areas.records_due = records;
                 return Some(Ok(()));
             }
             areas.wanted = areas.free.len() as u32 + 1;
@@ -170,18 +187,17 @@ impl<M: ZoneMedia> Log<M> {
         pieces
     }
 
-    /// Logs the pages of the transaction whose number `take_number` gives, in order with all
-    /// others: durable when it returns, and committed by its record only. The slot and the checksum
-    /// of each page.
-    pub(super) async fn append_pages(
+    /// Logs a transaction with these pages, in order with all others: committed when it returns.
+    /// `take_place` gives its number, and is called when there is room.
+    pub(super) async fn commit(
         &self,
         pages: &[(PageNo, M::Page)],
         failed: impl Fn() -> Result<()>,
-        take_number: impl FnOnce() -> u64,
-    ) -> Result<(u64, Vec<(SlotNo, u32)>)> {
+        take_place: impl FnOnce() -> Place,
+    ) -> Result<Committed> {
         let turn = self.turn.acquire(1).await;
         self.admit(pages.len(), &failed).await?;
-        let number = take_number();
+        let Place { number, durable } = take_place();
         let spares: Vec<Spare> = pages
             .iter()
             .map(|(page, content)| Spare {
@@ -193,49 +209,52 @@ impl<M: ZoneMedia> Log<M> {
             .collect();
         let bodies: Vec<Body<M::Page>> =
             pages.iter().map(|(_, content)| Body::Data(content.clone())).collect();
+        let header = AppendHeader {
+            stream: LOG_STREAM,
+            durable: Version(durable),
+            batch_first: Version(number),
+            batch_len: pages.len() as u32 + self.options.commit.records(),
+            ..AppendHeader::default()
+        };
         let pieces = self.place(number, pages.len());
         drop(turn);
-        let slots = self.append(number, pages.len(), pieces, &spares, &bodies).await?;
+        let slots = self.append(header, pieces, &spares, &bodies).await?;
+        if self.options.commit == WalCommit::Record {
+            self.append_record(header).await?;
+        }
         let checksums = spares.iter().map(|spare| spare.checksum);
-        Ok((number, slots.into_iter().zip(checksums).collect()))
+        Ok(Committed { number, pages: slots.into_iter().zip(checksums).collect() })
     }
 
-    /// Logs the commit record of transaction `number`: when this returns, it is committed.
+    /// Logs the commit record of the transaction of `header`, of which all pages are durable.
     /// It waits for nobody: whoever waits for room may wait for this very transaction.
-    pub(super) async fn append_record(&self, number: u64, pages: usize) -> Result<()> {
+    async fn append_record(&self, header: AppendHeader) -> Result<()> {
         let mut bytes = PageBuf::zero();
-        bytes.make_mut()[..8].copy_from_slice(&number.to_le_bytes());
-        bytes.make_mut()[8..16].copy_from_slice(&(pages as u64).to_le_bytes());
+        bytes.make_mut()[..8].copy_from_slice(&header.batch_first.0.to_le_bytes());
+        bytes.make_mut()[8..12].copy_from_slice(&header.batch_len.to_le_bytes());
         let spare = Spare {
             kind: SlotKind::Record,
-            page: PageNo(pages as u64),
-            version: Version(number),
+            page: PageNo(0),
+            version: header.batch_first,
             checksum: bytes.checksum(),
         };
-        let pieces = self.place(number, 1);
+        let pieces = self.place(header.batch_first.0, 1);
         self.areas.borrow_mut().records_due -= 1;
-        self.append(number, pages, pieces, &[spare], &[Body::Meta(bytes)]).await?;
-        Ok(())
+        self.append(header, pieces, &[spare], &[Body::Meta(bytes)]).await.map(|_| ())
     }
 
-    /// Sends the pieces to the medium together. It polls all of them before it first waits, so that
-    /// they reach the medium in the order in which their places were taken.
+    /// Sends the pieces to the medium together, each with `header` and its zone's epoch. It polls all of
+    /// them before it first waits, so that they reach the medium in the order in which their places were
+    /// taken.
     async fn append(
         &self,
-        number: u64,
-        pages: usize,
+        header: AppendHeader,
         pieces: Vec<Piece>,
         spares: &[Spare],
         bodies: &[Body<M::Page>],
     ) -> Result<Vec<SlotNo>> {
         let send = |piece: &Piece| {
-            let header = AppendHeader {
-                epoch: piece.epoch,
-                stream: LOG_STREAM,
-                batch_first: Version(number),
-                batch_len: pages as u32,
-                ..AppendHeader::default()
-            };
+            let header = AppendHeader { epoch: piece.epoch, ..header };
             let (zone, range) = (piece.zone, piece.start..piece.end);
             async move {
                 let (spares, bodies) = (&spares[range.clone()], &bodies[range.clone()]);

@@ -10,9 +10,10 @@
 //! A redo log of whole pages without undo: nothing of an open transaction reaches a home location
 //! (no-steal), and a commit waits for the log alone (no-force), as in the journal of ext3 and, with
 //! records of pages for records of changes, in ARIES (Mohan et al., ACM TODS 17(1), 1992). At the
-//! commit the pages are appended to the log, then, when they are durable, a commit record: the
-//! transaction is committed when that is. So every page is written twice, less those of which a
-//! newer version is committed before the log comes round.
+//! commit the pages are appended to the log, and each append says how many the transaction has: it is
+//! committed when all of them are durable. So every page is written twice, less those of which a newer
+//! version is committed before the log comes round. A log whose transactions end with a commit
+//! record, as those do, is an option ([`WalCommit`]).
 //!
 //! Which transactions are home is a number in a page of the FTL behind the host's pages (the
 //! journal's super block); it changes in one batch with the last pages that are copied home.
@@ -38,11 +39,11 @@ use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use crate::page_turns::PageTurns;
 use index::{Index, Logged};
-use log::Log;
+use log::{Committed, Log, Place};
 use tantalum_ssd::Transactional;
 
 pub use kind::WalKind;
-pub use options::WalOptions;
+pub use options::{WalCommit, WalOptions};
 pub use recovery::WalRecovery;
 
 /// Counters of a [`Wal`] since it was opened.
@@ -208,26 +209,22 @@ impl<M: ZoneMedia> RedoLog<M> {
             return Ok(());
         }
         let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
-        let take_number = || {
+        let take_place = || {
             let number = self.next_number.get();
             self.next_number.set(number + 1);
-            self.index.borrow_mut().start(number);
-            number
+            Place { number, durable: self.index.borrow_mut().start(number) }
         };
-        let logged = self.log.append_pages(pages, || self.check_failed(), take_number).await;
-        let (number, slots) = logged.inspect_err(|error| self.fail(error))?;
-        let record = self.log.append_record(number, pages.len()).await;
-        record.inspect_err(|error| self.fail(error))?;
+        let logged = self.log.commit(pages, || self.check_failed(), take_place).await;
+        let Committed { number, pages: slots } = logged.inspect_err(|error| self.fail(error))?;
         turn.first().await;
         let numbered = pages.iter().zip(slots);
         let logged = numbered.map(|((page, content), (slot, checksum))| {
             (*page, Logged { number, slot, checksum, content: Some(content.clone()) })
         });
         self.index.borrow_mut().committed(number, logged);
-        let slots = self.log.slots_of(pages.len()) + self.log.slots_of(1);
         self.count(|counts| {
             counts.pages_written += pages.len() as u64;
-            counts.log_slots += slots;
+            counts.log_slots += self.log.slots_of(pages.len());
         });
         self.commits_ended.wake_all();
         Ok(())

@@ -2,6 +2,26 @@
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 
+/// What makes a transaction in the log a committed one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WalCommit {
+    /// That all its pages are there: each append says how many it has. One program.
+    #[default]
+    Pages,
+    /// A record behind them, which is programmed when they are durable. Two programs in a row.
+    Record,
+}
+
+impl WalCommit {
+    /// Commit records of a transaction.
+    pub(super) fn records(self) -> u32 {
+        match self {
+            WalCommit::Pages => 0,
+            WalCommit::Record => 1,
+        }
+    }
+}
+
 /// Settings of a [`Wal`](super::Wal). Sizes in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalOptions {
@@ -13,12 +33,15 @@ pub struct WalOptions {
     pub memory_pages: u32,
     /// Transactions that may be open at once.
     pub transactions_max: u32,
+    /// How commits are logged from now on: recovery takes either for what it is.
+    pub commit: WalCommit,
 }
 
 impl WalOptions {
-    /// Defaults: a log of `log_pages`, all of it in memory too, 32 transactions.
+    /// Defaults: a log of `log_pages`, all of it in memory too, 32 transactions, no commit records.
     pub fn new(log_pages: u32) -> Self {
-        WalOptions { log_pages, memory_pages: log_pages, transactions_max: 32 }
+        let commit = WalCommit::default();
+        WalOptions { log_pages, memory_pages: log_pages, transactions_max: 32, commit }
     }
 
     /// Zones of `geometry` that the log takes.
@@ -36,11 +59,11 @@ impl WalOptions {
     }
 
     /// Pages that a transaction may have: what fits into the log's zones but one, beside the
-    /// commit records of all open transactions.
+    /// commit records of all open transactions where there are any.
     pub fn transaction_pages_max(&self, geometry: &ZoneGeometry) -> u32 {
         let zones = u64::from(self.log_zones(geometry) - 1);
         let slots = zones * u64::from(geometry.slots_per_zone);
-        let records = u64::from(self.transactions_max) + 1;
+        let records = u64::from(self.commit.records()) * (u64::from(self.transactions_max) + 1);
         let fits = |pages: &u64| self.slots_max(geometry, *pages, records) <= slots;
         let most = slots.min(u64::from(u32::MAX));
         let (mut low, mut high) = (0, most + 1);

@@ -21,7 +21,7 @@ pub struct WalRecovery {
     pub slots: u64,
     /// Transactions found committed and not home.
     pub committed: u64,
-    /// Transactions found without a whole set of pages and record, and dropped.
+    /// Transactions of which something is not there, and that were dropped.
     pub dropped: u64,
     /// Time of the FTL's own recovery, of the mapping of the home locations.
     pub ftl_ns: u64,
@@ -36,32 +36,34 @@ pub struct WalRecovery {
 struct Found {
     /// Page, place and checksum of each of its pages.
     pages: Vec<(PageNo, SlotNo, u32)>,
-    /// Its pages, as its commit record says; `None` without a record.
-    committed: Option<u64>,
+    has_record: bool,
+    /// Pages that it was committed with, and its record where it was to have one.
+    slots: u32,
 }
 
 impl Found {
     fn is_committed(&self) -> bool {
-        self.committed == Some(self.pages.len() as u64) || Fault::LogRedoesUncommitted.is_planted()
+        let found = self.pages.len() + usize::from(self.has_record);
+        found == self.slots as usize || Fault::LogRedoesUncommitted.is_planted()
     }
+}
 
-    /// A record is written when all pages are durable: where it is without them, they were lost
-    /// since, and it would not do to forget what was committed.
-    fn check(&self, number: u64) -> Result<()> {
-        let Some(pages) = self.committed else { return Ok(()) };
-        let context = format!(
-            "transaction {number} of the redo log was committed with {pages} pages, of which {} are \
-             readable",
-            self.pages.len()
-        );
-        Err(Error::new(ErrorKind::Corrupt, context))
-    }
+/// Each recovery that drops a transaction begins a new life, so that no number is given twice. The
+/// numbers of a life follow each other from 1 on, with the life above these bits.
+const LIFE_SHIFT: u32 = 32;
+
+/// The number before the first one of the life of `number`.
+fn life_start(number: u64) -> u64 {
+    number >> LIFE_SHIFT << LIFE_SHIFT
 }
 
 /// All that the log holds.
 #[derive(Default)]
 struct Scan {
     transactions: BTreeMap<u64, Found>,
+    /// For each life, by its start, the highest transaction up to which all of that life are said to
+    /// be durable.
+    durable: BTreeMap<u64, u64>,
     /// Zones with anything of the log.
     zones: Vec<Filled>,
     epoch: u64,
@@ -69,12 +71,42 @@ struct Scan {
 }
 
 impl Scan {
-    /// The highest number that a new transaction must not have: those that were dropped count, as
-    /// their pages are still there.
-    fn last(&self, home: u64) -> u64 {
-        let counts = |found: &Found| found.is_committed() || !Fault::NumbersReused.is_planted();
-        let last = self.transactions.iter().rev().find(|(_, found)| counts(found));
-        last.map_or(home, |(last, _)| home.max(*last))
+    fn is_committed(&self, number: u64) -> bool {
+        self.transactions.get(&number).is_some_and(Found::is_committed)
+    }
+
+    /// The first of the numbers that new transactions get, above all that were ever given.
+    fn next_number(&self, home: u64) -> u64 {
+        let last = self.transactions.keys().next_back().map_or(home, |last| home.max(*last));
+        let mut life = home.max(life_start(last)) + 1..=last;
+        if life.all(|number| self.is_committed(number)) {
+            return last + 1;
+        }
+        // Pages of what is dropped here are still in the log.
+        if Fault::NumbersReused.is_planted() {
+            let mut found = self.transactions.range(home + 1..).rev();
+            return found.find(|(_, found)| found.is_committed()).map_or(home, |(last, _)| *last)
+                + 1;
+        }
+        life_start(last) + (1 << LIFE_SHIFT) + 1
+    }
+
+    /// Whether all is there that was committed for certain: that of which a record or a later append
+    /// says so. What is not was lost since, and it would not do to forget it.
+    fn check(&self, home: u64) -> Result<()> {
+        let durable = self.durable.iter().flat_map(|(start, last)| home.max(*start) + 1..=*last);
+        let recorded = self.transactions.range(home + 1..).filter(|(_, found)| found.has_record);
+        let mut certain = durable.chain(recorded.map(|(number, _)| *number));
+        let Some(lost) = certain.find(|number| !self.is_committed(*number)) else { return Ok(()) };
+        if Fault::LogDamageForgotten.is_planted() {
+            return Ok(());
+        }
+        let context = match self.transactions.get(&lost) {
+            Some(found) => format!("{} of its {} pages are", found.pages.len(), found.slots),
+            None => "nothing of it is".to_owned(),
+        };
+        let context = format!("transaction {lost} of the redo log was durable: {context} readable");
+        Err(Error::new(ErrorKind::Corrupt, context))
     }
 
     /// The zones with anything above `home`, from the oldest on.
@@ -90,7 +122,8 @@ impl<M: ZoneMedia> RedoLog<M> {
     /// Opens the device that `media` holds. Before it is written to it must be started, as a new one.
     ///
     /// # Errors
-    /// Those of [`Ftl::recover`]; `Corrupt` where pages of a committed transaction are gone.
+    /// Those of [`Ftl::recover`]; `Corrupt` where a transaction is not whole of which the log says elsewhere
+    /// that it was durable.
     pub async fn recover(
         media: Rc<M>,
         ftl: FtlOptions,
@@ -107,11 +140,12 @@ impl<M: ZoneMedia> RedoLog<M> {
         let opened_ns = runtime.now_ns();
         let scan = scan_log(&log).await?;
         let scanned_ns = runtime.now_ns();
+        scan.check(home)?;
         let filled = scan.filled(home);
         reset_zones(&log, |zone| filled.iter().all(|filled| filled.zone != zone)).await?;
         let log = Log::with(log, options, filled, scan.epoch);
         let wal = RedoLog::open(ftl, log, options, home);
-        wal.next_number.set(scan.last(home) + 1);
+        wal.next_number.set(scan.next_number(home));
         let mut report = WalRecovery {
             slots: scan.slots,
             ftl_ns: opened_ns - start_ns,
@@ -121,7 +155,6 @@ impl<M: ZoneMedia> RedoLog<M> {
         };
         for (number, found) in scan.transactions.range(home + 1..) {
             if !found.is_committed() {
-                found.check(*number)?;
                 report.dropped += 1;
                 continue;
             }
@@ -149,7 +182,9 @@ async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
             if append.header.stream != LOG_STREAM {
                 continue;
             }
-            let number = append.header.batch_first.0;
+            let (number, durable) = (append.header.batch_first.0, append.header.durable.0);
+            let highest = scan.durable.entry(life_start(durable)).or_default();
+            *highest = durable.max(*highest);
             filled = Some(Filled {
                 zone,
                 epoch,
@@ -158,10 +193,11 @@ async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
                 last: filled.map_or(number, |filled: Filled| filled.last.max(number)),
             });
             let found = scan.transactions.entry(number).or_default();
+            found.slots = append.header.batch_len;
             for (offset, spare) in (append.first_offset..).zip(&append.spares) {
                 let Some(spare) = spare else { continue };
                 match spare.kind {
-                    SlotKind::Record => found.committed = Some(spare.page.0),
+                    SlotKind::Record => found.has_record = true,
                     _ => {
                         let slot = geometry.slot(zone, offset);
                         found.pages.push((spare.page, slot, spare.checksum));
