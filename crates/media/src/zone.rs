@@ -25,17 +25,20 @@ pub struct ZoneGeometry {
 
 impl ZoneGeometry {
     /// Slots that an append of `pages` pages occupies.
+    #[inline]
     pub fn append_slots(&self, pages: u32) -> u32 {
         (self.append_overhead_slots + pages).next_multiple_of(self.append_unit_slots)
     }
 
     /// Pages that one append into `free_slots` remaining slots of a zone can hold.
+    #[inline]
     pub fn append_pages_fit(&self, free_slots: u32) -> u32 {
         let usable = free_slots / self.append_unit_slots * self.append_unit_slots;
         usable.saturating_sub(self.append_overhead_slots).min(self.append_pages_max)
     }
 
     /// The slot at `offset` slots into `zone`.
+    #[inline]
     pub fn slot(&self, zone: ZoneNo, offset: u32) -> SlotNo {
         debug_assert!(offset < self.slots_per_zone);
         SlotNo(zone.0 * self.slots_per_zone + offset)
@@ -97,6 +100,7 @@ pub enum SlotKind {
 
 impl SlotKind {
     /// The kind that is stored as `byte`.
+    #[inline]
     pub fn from_byte(byte: u8) -> Option<SlotKind> {
         Some(match byte {
             1 => SlotKind::Data,
@@ -113,6 +117,7 @@ impl SlotKind {
     }
 
     /// Whether the slot holds a host's page that reads are served from.
+    #[inline]
     pub fn is_page(self) -> bool {
         match self {
             SlotKind::Data | SlotKind::Copy | SlotKind::RemappedCopy => true,
@@ -122,6 +127,7 @@ impl SlotKind {
     }
 
     /// Whether it says that the page's home has the content too.
+    #[inline]
     pub fn is_clean(self) -> bool {
         matches!(self, SlotKind::Clean | SlotKind::CleanCopy)
     }

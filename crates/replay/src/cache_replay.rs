@@ -11,7 +11,7 @@ use crate::side_by_side::side_by_side;
 use crate::work::{TOLD_EVERY, Work};
 
 /// A trace in memory, 8 bytes a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CacheTrace {
     /// What rows call it.
     pub name: String,

@@ -61,7 +61,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::cfdc,
         shapes: dissertation::CFDC,
         not_met_small: dissertation::CFDC_NOT_MET,
-        full_seconds: 280,
+        full_seconds: 190,
     },
     Experiment {
         name: "energy",
@@ -69,7 +69,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::energy,
         shapes: dissertation::ENERGY,
         not_met_small: dissertation::ENERGY_NOT_MET,
-        full_seconds: 79,
+        full_seconds: 58,
     },
     Experiment {
         name: "casa",
@@ -77,7 +77,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::casa,
         shapes: dissertation::CASA,
         not_met_small: dissertation::CASA_NOT_MET,
-        full_seconds: 139,
+        full_seconds: 110,
     },
     Experiment {
         name: "write-cache",

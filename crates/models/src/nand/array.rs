@@ -2,7 +2,7 @@
 use super::counters::{NandCounters, Wear};
 use super::faults::{Failures, NandFaults};
 use super::geometry::{BlockAddr, NandGeometry, PageAddr};
-use super::power::{InFlight, Operation, Unfinished, cut_at_ns};
+use super::power::{Erased, InFlight, Operation, Unfinished, cut_at_ns};
 use super::slot::{Content, SlotRead};
 use super::timing::{NandTiming, Occupancy, Span};
 use std::collections::VecDeque;
@@ -219,7 +219,8 @@ impl<P: Payload> Array<P> {
         block.health = if failed { Health::GrownBad } else { Health::Good };
         self.counters.erase_failures += u64::from(failed);
         self.counters.erases += 1;
-        self.note(Operation::Erase, at.page(0), span, Some((content, was_half_erased)));
+        let erased = Box::new(Erased { content, was_half_erased });
+        self.note(Operation::Erase, at.page(0), span, Some(erased));
         Outcome { span, ok: !failed }
     }
 
@@ -258,6 +259,7 @@ impl<P: Payload> Array<P> {
     }
 
     /// What slot `slot` of a block reads as, without the time it takes.
+    #[inline]
     pub(crate) fn slot(&self, at: BlockAddr, slot: u32) -> SlotRead<P> {
         let block = self.block(at);
         if block.health == Health::HalfErased {
@@ -276,12 +278,13 @@ impl<P: Payload> Array<P> {
         self.counters.uncorrectable_reads += 1;
     }
 
+    #[inline]
     fn note(
         &mut self,
         operation: Operation,
         at: PageAddr,
         span: Span,
-        erased: Option<(Content<P>, bool)>,
+        erased: Option<Box<Erased<P>>>,
     ) {
         let Span { start_ns, end_ns } = span;
         self.mutation_span = Some(match self.mutation_span {
@@ -299,7 +302,7 @@ impl<P: Payload> Array<P> {
     fn forget_done(&mut self, now_ns: u64) {
         while self.in_flight.front().is_some_and(|first| first.info.end_ns <= now_ns) {
             let erased = self.in_flight.pop_front().and_then(|first| first.erased);
-            if let Some((content, _)) = erased
+            if let Some(Erased { content, .. }) = erased.map(|erased| *erased)
                 && content.has_memory()
                 && self.recycled.len() < RECYCLED_MAX
             {
@@ -362,8 +365,10 @@ impl<P: Payload> Array<P> {
         match operation {
             Operation::Program => block.content.truncate(first),
             Operation::Erase => {
-                let (content, was_half_erased) = unfinished.erased.unwrap_or_default();
-                block.content = content;
+                let was_half_erased = unfinished.erased.is_some_and(|erased| {
+                    block.content = erased.content;
+                    erased.was_half_erased
+                });
                 block.erases -= 1;
                 if was_half_erased && block.health == Health::Good {
                     block.health = Health::HalfErased;

@@ -24,6 +24,7 @@ pub struct NandGeometry {
 impl NandGeometry {
     /// Planes in the array. Plane `p` hangs on channel `p % channels`, so that neighbouring
     /// numbers lie on different channels.
+    #[inline]
     pub fn planes(&self) -> u32 {
         self.channels * self.packages_per_channel * self.planes_per_package
     }
@@ -35,6 +36,7 @@ impl NandGeometry {
     }
 
     /// Places of 4096 bytes in a block.
+    #[inline]
     pub fn slots_per_block(&self) -> u32 {
         self.slots_per_page() * self.pages_per_block
     }

@@ -29,8 +29,15 @@ pub struct InFlight {
 /// An operation in flight with what brings the state before it back.
 pub(super) struct Unfinished<P> {
     pub(super) info: InFlight,
-    /// What an erased block held, and whether an erase before had been interrupted.
-    pub(super) erased: Option<(Content<P>, bool)>,
+    /// Of an erase, what it undoes.
+    pub(super) erased: Option<Box<Erased<P>>>,
+}
+
+/// A block before its erase.
+pub(super) struct Erased<P> {
+    pub(super) content: Content<P>,
+    /// An erase before had been interrupted.
+    pub(super) was_half_erased: bool,
 }
 
 /// When to cut a mutation (append or reset of the zones above) that was submitted at `now_ns` and

@@ -34,6 +34,7 @@ const TOKEN_MASK: u32 = TOKEN_RELATIVE - 1;
 
 impl Slot {
     /// The slot, and whether page and version fit in it.
+    #[inline]
     fn pack(flags: u8, spare: &Spare, base: Version, token: u32) -> (Slot, bool) {
         let page = u32::try_from(spare.page.0);
         let version = i32::try_from(spare.version.0.wrapping_sub(base.0) as i64);
@@ -43,32 +44,39 @@ impl Slot {
         (Slot([words[0], words[1], token << 8 | u32::from(flags)]), fits)
     }
 
+    #[inline]
     fn flags(self) -> u8 {
         self.0[2] as u8
     }
 
+    #[inline]
     fn token(self) -> u32 {
         self.0[2] >> 8
     }
 
+    #[inline]
     fn page(self) -> PageNo {
         PageNo(u64::from(self.0[0]))
     }
 
+    #[inline]
     fn version(self, base: Version) -> Version {
         Version(base.0.wrapping_add_signed(i64::from(self.0[1] as i32)))
     }
 
+    #[inline]
     fn set(&mut self, flag: u8) {
         self.0[2] |= u32::from(flag);
     }
 
+    #[inline]
     fn has(self, flag: u8) -> bool {
         self.flags() & flag != 0
     }
 }
 
 /// The flags for a page of `kind`. Those of caches are rare in simulations: the side table says which it is.
+#[inline]
 fn kind_flags(kind: SlotKind) -> u8 {
     match kind {
         SlotKind::Clean => SlotKind::Data as u8 | SIDE_SPARE,
@@ -249,6 +257,7 @@ impl<P: Payload> Content<P> {
     }
 
     /// Spare and content of `slot`.
+    #[inline]
     pub(super) fn read(&self, slot: u32) -> SlotRead<P> {
         let Some(packed) = self.slots.get(slot as usize).copied() else { return SlotRead::Blank };
         if packed.has(UNREADABLE) {
@@ -257,6 +266,21 @@ impl<P: Payload> Content<P> {
         let Some(kind) = SlotKind::from_byte(packed.flags() & KIND) else {
             return SlotRead::Blank;
         };
+        if packed.has(SIDE_BODY | META | SIDE_SPARE | TORN) {
+            return self.read_aside(slot, packed, kind);
+        }
+        let (page, version) = (packed.page(), packed.version(self.base));
+        match P::from_token(page, unpack_token(packed.token(), version)) {
+            Some(body) => {
+                let spare = Spare { kind, page, version, checksum: body.checksum() };
+                SlotRead::Found(spare, Body::Data(body))
+            }
+            None => SlotRead::Unreadable,
+        }
+    }
+
+    /// The same of a slot that is torn, or not all of which is in its 12 bytes.
+    fn read_aside(&self, slot: u32, packed: Slot, kind: SlotKind) -> SlotRead<P> {
         let side = self.side.as_deref();
         let kept = side.and_then(|side| find(&side.spares, slot));
         let (page, version) = match kept {

@@ -55,8 +55,14 @@ pub(super) struct Occupancy {
     // ("still requires a 8KB page IO", DuraSSD, section 3.1.2).
     page_transfer_ns: u64,
     spare_transfer_ns: u64,
-    plane_busy_until_ns: Vec<u64>,
+    planes: Vec<Plane>,
     channels: Vec<Channel>,
+}
+
+struct Plane {
+    busy_until_ns: u64,
+    /// The channel that it hangs on.
+    channel: usize,
 }
 
 impl Occupancy {
@@ -66,29 +72,34 @@ impl Occupancy {
             timing,
             page_transfer_ns: timing.transfer_ns(whole_bytes),
             spare_transfer_ns: timing.transfer_ns(u64::from(geometry.spare_bytes)),
-            plane_busy_until_ns: vec![0; geometry.planes() as usize],
+            planes: (0..geometry.planes())
+                .map(|plane| Plane {
+                    busy_until_ns: 0,
+                    channel: (plane % geometry.channels) as usize,
+                })
+                .collect(),
             channels: (0..geometry.channels).map(|_| Channel::default()).collect(),
         }
     }
 
     /// Everything idle, on a clock that may start anew.
     pub(super) fn clear(&mut self) {
-        self.plane_busy_until_ns.fill(0);
+        self.planes.iter_mut().for_each(|plane| plane.busy_until_ns = 0);
         self.channels.iter_mut().for_each(|channel| channel.busy.clear());
     }
 
     /// Transfer into the plane's register once that is free, then the program pulse.
     #[inline]
     pub(super) fn program(&mut self, now_ns: u64, at: PageAddr) -> Span {
-        let plane = at.block.plane as usize;
-        let channel = plane % self.channels.len();
-        let ready_ns = now_ns.max(self.plane_busy_until_ns[plane]);
+        let plane = &mut self.planes[at.block.plane as usize];
+        let channel = &mut self.channels[plane.channel];
+        let ready_ns = now_ns.max(plane.busy_until_ns);
         let transfer_ns = self.page_transfer_ns;
-        let start_ns = self.channels[channel].reserve(now_ns, ready_ns, transfer_ns) + transfer_ns;
+        let start_ns = channel.reserve(now_ns, ready_ns, transfer_ns) + transfer_ns;
         let upper = (at.page + at.block.plane) % 2 == 1;
         let timing = &self.timing;
         let end_ns = start_ns + if upper { timing.program_upper_ns } else { timing.program_ns };
-        self.plane_busy_until_ns[plane] = end_ns;
+        plane.busy_until_ns = end_ns;
         Span { start_ns, end_ns }
     }
 
@@ -105,18 +116,18 @@ impl Occupancy {
 
     #[inline]
     fn sense(&mut self, now_ns: u64, at: PageAddr, transfer_ns: u64) -> Span {
-        let plane = at.block.plane as usize;
-        let channel = plane % self.channels.len();
-        let start_ns = now_ns.max(self.plane_busy_until_ns[plane]);
+        let plane = &mut self.planes[at.block.plane as usize];
+        let channel = &mut self.channels[plane.channel];
+        let start_ns = now_ns.max(plane.busy_until_ns);
         let sensed_ns = start_ns + self.timing.read_ns;
-        let end_ns = self.channels[channel].reserve(now_ns, sensed_ns, transfer_ns) + transfer_ns;
-        self.plane_busy_until_ns[plane] = end_ns;
+        let end_ns = channel.reserve(now_ns, sensed_ns, transfer_ns) + transfer_ns;
+        plane.busy_until_ns = end_ns;
         Span { start_ns, end_ns }
     }
 
     /// Erasing keeps the plane busy and the channel free.
     pub(super) fn erase(&mut self, now_ns: u64, plane: u32) -> Span {
-        let busy_until_ns = &mut self.plane_busy_until_ns[plane as usize];
+        let busy_until_ns = &mut self.planes[plane as usize].busy_until_ns;
         let start_ns = now_ns.max(*busy_until_ns);
         *busy_until_ns = start_ns + self.timing.erase_ns;
         Span { start_ns, end_ns: *busy_until_ns }

@@ -51,6 +51,8 @@ pub struct NandZones<R, P> {
     power: u64,
     // Pages of the mapping table programmed since.
     mapping_programs: Cell<u64>,
+    // Memory of reads: where each slot lies, and its place in the block.
+    places: RefCell<Vec<(PageAddr, u32)>>,
 }
 
 impl<R: Runtime, P: Payload> NandZones<R, P> {
@@ -79,7 +81,8 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         let power = nand.power_cuts();
         let table = Rc::new(RefCell::new(table));
         let mapping_programs = Cell::new(0);
-        Ok(NandZones { runtime, nand, table, geometry, planes, power, mapping_programs })
+        let places = RefCell::default();
+        Ok(NandZones { runtime, nand, table, geometry, planes, power, mapping_programs, places })
     }
 
     /// The zones of the same array after a loss of power, on a new executor. Where the power was
@@ -97,6 +100,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             planes: self.planes,
             power: self.nand.power_cuts(),
             mapping_programs: Cell::new(0),
+            places: RefCell::default(),
         }
     }
 

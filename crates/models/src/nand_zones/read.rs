@@ -35,37 +35,35 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         self.powered(array.power)?;
         let table = self.table.borrow();
         let (mut end_ns, mut result) = (now_ns, Ok(()));
-        array.fetch(slots.iter().map(|slot| {
-            let (zone, offset) = (self.geometry.zone_of(*slot), self.geometry.offset_of(*slot));
-            let (page, slot_in_block) = self.locate(&table, zone, offset);
-            (page.block, slot_in_block)
+        let mut places = self.places.borrow_mut();
+        places.clear();
+        places.extend(slots.iter().map(|slot| {
+            self.locate(&table, self.geometry.zone_of(*slot), self.geometry.offset_of(*slot))
         }));
+        array.fetch(places.iter().map(|(page, slot_in_block)| (page.block, *slot_in_block)));
+        let unit = self.geometry.append_unit_slots as usize;
         let mut at = 0;
         while at < slots.len() {
-            let locate = |slot: SlotNo| {
-                self.locate(&table, self.geometry.zone_of(slot), self.geometry.offset_of(slot))
-            };
             let zone = self.geometry.zone_of(slots[at]);
             if table.zones[zone.index()].retired {
                 return Err(retired(zone));
             }
-            let (page, _) = locate(slots[at]);
+            let (page, _) = places[at];
             // Neighbours in one flash page are sensed once.
-            let unit = self.geometry.append_unit_slots as usize;
-            let rest = &slots[at..slots.len().min(at + unit)];
-            let run = rest.iter().take_while(|slot| locate(**slot).0 == page).count();
+            let rest = &places[at..slots.len().min(at + unit)];
+            let run = rest.iter().take_while(|(other, _)| *other == page).count();
             end_ns = end_ns.max(array.read(now_ns, page));
-            for (index, &slot) in slots.iter().enumerate().skip(at).take(run) {
-                let (page, slot_in_block) = locate(slot);
-                let found = array.slot(page.block, slot_in_block);
-                if found == SlotRead::Unreadable {
-                    array.count_uncorrectable();
-                }
-                let checked = match found {
-                    SlotRead::Unreadable => Err(at_slot(ErrorKind::Uncorrectable, slot)),
+            for index in at..at + run {
+                let checked = match array.slot(page.block, places[index].1) {
+                    SlotRead::Unreadable => {
+                        array.count_uncorrectable();
+                        Err(at_slot(ErrorKind::Uncorrectable, slots[index]))
+                    }
                     found => out(index, found),
                 };
-                result = result.and(checked);
+                if result.is_ok() {
+                    result = checked;
+                }
             }
             at += run;
         }

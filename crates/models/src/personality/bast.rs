@@ -14,7 +14,7 @@ use tantalum_base::{PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
-use super::merge::{copy_all, last_page};
+use super::merge::{copy_all, up_to_last};
 use super::survey::Survey;
 
 /// A log block and what is newest in it.
@@ -145,7 +145,8 @@ impl<M: ZoneMedia> Bast<M> {
     async fn merge(&mut self, at: usize) -> Result<()> {
         let Log { logical, block, .. } = self.logs[at];
         let data = self.map[logical as usize];
-        let end = last_page(&self.blocks, logical, |page| self.find(page));
+        let sources = self.sources(at);
+        let end = sources.len() as u32;
         let filled = self.blocks.get(block).filled();
         // Its beginning is whole, in order and in force.
         let in_order = self.logs[at].newest.len() as u32 == filled
@@ -161,8 +162,6 @@ impl<M: ZoneMedia> Bast<M> {
             self.blocks.statistics.merges_full += 1;
             self.blocks.open(Role::Data).await?
         };
-        let sources: Vec<Option<Place>> =
-            (0..end).map(|offset| self.find(self.page(logical, offset))).collect();
         copy_all(&mut self.blocks, logical, &sources, target).await?;
         self.map[logical as usize] = Some(target);
         self.logs.remove(at);
@@ -173,7 +172,18 @@ impl<M: ZoneMedia> Bast<M> {
         Ok(())
     }
 
-    fn page(&self, logical: u64, offset: u32) -> PageNo {
-        PageNo(logical * u64::from(self.blocks.pages_per_block) + u64::from(offset))
+    /// Where the pages of the block lie that has the log at `at`, up to the last one that holds something.
+    fn sources(&self, at: usize) -> Vec<Option<Place>> {
+        let Log { logical, block, newest } = &self.logs[at];
+        let mut places = vec![None; self.blocks.pages_per_block as usize];
+        if let Some(data) = self.map[*logical as usize] {
+            for (offset, _) in self.blocks.get(data).contents() {
+                places[offset as usize] = Some(Place { block: data, offset });
+            }
+        }
+        for (&offset, &at) in newest {
+            places[offset as usize] = Some(Place { block: *block, offset: at });
+        }
+        up_to_last(places)
     }
 }

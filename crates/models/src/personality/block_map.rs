@@ -12,7 +12,7 @@ use tantalum_base::{PageNo, PageRange, Payload, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
-use super::merge::copy_all;
+use super::merge::{copy_all, up_to_last};
 use super::survey::Survey;
 
 /// A block being replaced.
@@ -104,13 +104,11 @@ impl<M: ZoneMedia> BlockMap<M> {
     async fn fill(&mut self, logical: u64, block: ZoneNo, end: u32) -> Result<()> {
         let pages_per_block = self.blocks.pages_per_block;
         let first = logical * u64::from(pages_per_block);
-        let page = |offset: u32| PageNo(first + u64::from(offset));
-        let mut end = end;
+        let pages = (first..first + u64::from(end)).map(PageNo);
+        let mut sources: Vec<Option<Place>> = pages.map(|page| self.find(page)).collect();
         if end == pages_per_block {
-            let last = (0..end).rev().find(|offset| self.find(page(*offset)).is_some());
-            end = last.map_or(0, |last| last + 1);
+            sources = up_to_last(sources);
         }
-        let sources: Vec<Option<Place>> = (0..end).map(|offset| self.find(page(offset))).collect();
         copy_all(&mut self.blocks, logical, &sources, block).await
     }
 

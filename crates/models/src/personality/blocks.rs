@@ -63,6 +63,7 @@ pub(super) struct Block {
 
 impl Block {
     /// Pages appended, torn ones included.
+    #[inline]
     pub fn filled(&self) -> u32 {
         self.spares.len() as u32
     }
@@ -74,12 +75,14 @@ impl Block {
     }
 
     /// What it holds at `offset`.
+    #[inline]
     pub fn get(&self, offset: u32) -> Option<&Spare> {
         self.spares.get(offset as usize).and_then(held)
     }
 }
 
 /// The spare where it belongs to a page of hosts: no padding, no map.
+#[inline]
 fn held(spare: &Option<Spare>) -> Option<&Spare> {
     spare.as_ref().filter(|spare| spare.kind.is_page())
 }
@@ -367,7 +370,8 @@ impl<M: ZoneMedia> Blocks<M> {
     ) -> Result<Place> {
         let places: Vec<Place> = sources.iter().copied().flatten().collect();
         let mut read = self.read_all(&places).await?.into_iter();
-        let (mut spares, mut bodies) = (Vec::new(), Vec::new());
+        let mut spares = Vec::with_capacity(sources.len());
+        let mut bodies = Vec::with_capacity(sources.len());
         for (page, from) in (first.0..).map(PageNo).zip(sources) {
             let (spare, content) = match from {
                 Some(from) => {
@@ -438,11 +442,6 @@ impl<M: ZoneMedia> Blocks<M> {
 
     /// Counters, and what the blocks look like now.
     pub fn statistics(&self) -> PersonalityStatistics {
-        let erases = || self.blocks.iter().filter(|block| !block.retired).map(|one| one.erases);
-        PersonalityStatistics {
-            blocks_free: self.free_count(),
-            erases_min_max: (erases().min().unwrap_or(0), erases().max().unwrap_or(0)),
-            ..self.statistics
-        }
+        PersonalityStatistics { blocks_free: self.free_count(), ..self.statistics }
     }
 }

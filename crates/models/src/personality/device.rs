@@ -1,6 +1,5 @@
 //! A personality as a device: one request at a time, pages one by one.
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
@@ -18,6 +17,7 @@ use super::blocks::{Blocks, Place};
 use super::dftl::Dftl;
 use super::fast::Fast;
 use super::statistics::PersonalityStatistics;
+use super::writes::Writes;
 use tantalum_ftl::CommandTasks;
 
 /// The layers.
@@ -28,49 +28,8 @@ enum Layer<M: ZoneMedia> {
     Dftl(Dftl<M>),
 }
 
-/// Writes in the order in which they came. Who has the turn takes those from the oldest on whose
-/// pages follow one another, so that writes in order use all planes of a zone.
-struct Writes<P> {
-    waiting: VecDeque<(PageNo, P)>,
-    /// Writes that left the queue, all told: the number of the oldest one in it.
-    taken: u64,
-    /// The first write that failed; all from it on are refused.
-    failed_from: Option<u64>,
-}
-
-impl<P> Default for Writes<P> {
-    fn default() -> Self {
-        Writes { waiting: VecDeque::new(), taken: 0, failed_from: None }
-    }
-}
-
-impl<P> Writes<P> {
-    /// Queues a write; its number.
-    fn push(&mut self, page: PageNo, content: P) -> u64 {
-        self.waiting.push_back((page, content));
-        self.taken + self.waiting.len() as u64 - 1
-    }
-
-    /// Takes the oldest and those that follow it in page order.
-    fn take_run(&mut self) -> Option<(PageNo, Vec<P>)> {
-        let (first, content) = self.waiting.pop_front()?;
-        let mut contents = vec![content];
-        let follows = |contents: &Vec<P>, page: PageNo| page.0 == first.0 + contents.len() as u64;
-        while contents.len() < RUN_PAGES_MAX
-            && self.waiting.front().is_some_and(|(page, _)| follows(&contents, *page))
-        {
-            contents.extend(self.waiting.pop_front().map(|(_, content)| content));
-        }
-        self.taken += contents.len() as u64;
-        Some((first, contents))
-    }
-}
-
-/// Writes that one turn takes at the most.
-const RUN_PAGES_MAX: usize = 256;
-
 /// A translation layer over `M`, without write cache: what is acknowledged is durable.
-/// Every request is a task, which comes to its end where the caller gives it up.
+/// Every request that may change something is a task, which comes to its end where the caller gives it up.
 pub struct Personality<M: ZoneMedia> {
     limits: Limits,
     spec: PersonalitySpec,
@@ -193,10 +152,7 @@ impl<M: ZoneMedia> Personality<M> {
         if change && let Some(first) = &*self.latched.borrow() {
             return Err(refused(first.clone()));
         }
-        let Some(mut layer) = self.layer.take() else {
-            let context = "a request was dropped midway";
-            return Err(refused(Error::new(ErrorKind::Closed, context)));
-        };
+        let Some(mut layer) = self.layer.take() else { return Err(dropped_midway()) };
         let result = request(&mut layer).await;
         self.statistics.set(layer.blocks().statistics());
         let refusal = result.as_ref().err().filter(|_| change).cloned();
@@ -206,6 +162,17 @@ impl<M: ZoneMedia> Personality<M> {
         }
         self.layer.set(Some(layer));
         result
+    }
+
+    /// Reads the pages from `first` on of a layer that reads do not change: no task, as the caller may give it up midway.
+    async fn read_only(&self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
+        let _turn = self.turn.acquire(1).await;
+        let mut taken = Taken { device: self, layer: self.layer.take() };
+        let Some(layer) = &mut taken.layer else { return Err(dropped_midway()) };
+        layer.blocks_mut().statistics.host_reads += out.len() as u64;
+        let read = layer.read(first, out).await;
+        self.statistics.set(layer.blocks().statistics());
+        read
     }
 
     /// Writes one page: with others, where they follow one another. Whoever queues a write must stay
@@ -247,6 +214,22 @@ impl<M: ZoneMedia> Personality<M> {
             _ => Ok(()),
         }
     }
+}
+
+/// The layer of whoever has the turn, given back when this is dropped: for requests that leave it whole at every await.
+struct Taken<'a, M: ZoneMedia> {
+    device: &'a Personality<M>,
+    layer: Option<Box<Layer<M>>>,
+}
+
+impl<M: ZoneMedia> Drop for Taken<'_, M> {
+    fn drop(&mut self) {
+        self.device.layer.set(self.layer.take());
+    }
+}
+
+fn dropped_midway() -> Error {
+    refused(Error::new(ErrorKind::Closed, "a request was dropped midway"))
 }
 
 fn refused(first: Error) -> Error {
@@ -296,13 +279,20 @@ impl<M: ZoneMedia> Layer<M> {
     }
 
     async fn read(&mut self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
-        let pages = (first.0..).map(PageNo).zip(out);
         if let Layer::Dftl(layer) = self {
-            for (page, out) in pages {
+            for (page, out) in (first.0..).map(PageNo).zip(out) {
                 *out = layer.read(page).await?;
             }
             return Ok(());
         }
+        if let [out] = out {
+            *out = match self.find(first) {
+                Some(place) => self.blocks().read(place).await?,
+                None => M::Page::zero(),
+            };
+            return Ok(());
+        }
+        let pages = (first.0..).map(PageNo).zip(out);
         let mut places = Vec::new();
         let mut held = Vec::new();
         for (page, out) in pages {
@@ -417,6 +407,9 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
     async fn read(&self, first: PageNo, out: &mut [M::Page], tx: Option<TxId>) -> Result<()> {
         refuse_transactions(tx)?;
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
+        if !matches!(self.spec, PersonalitySpec::Dftl { .. }) {
+            return self.read_only(first, out).await;
+        }
         let pages = out.len();
         let read = async move |layer: &mut Layer<M>| {
             layer.blocks_mut().statistics.host_reads += pages as u64;

@@ -15,7 +15,7 @@ use tantalum_base::{PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place, Role};
-use super::merge::{copy_all, last_page};
+use super::merge::{copy_all, up_to_last};
 use super::survey::{Kept, Survey};
 
 /// The sequential log.
@@ -181,8 +181,8 @@ impl<M: ZoneMedia> Fast<M> {
     /// The places of all pages of a block, up to the last one.
     fn sources(&self, logical: u64) -> Vec<Option<Place>> {
         let first = logical * u64::from(self.blocks.pages_per_block);
-        let end = last_page(&self.blocks, logical, |page| self.find(page));
-        (0..end).map(|offset| self.find(PageNo(first + u64::from(offset)))).collect()
+        let pages = (first..first + u64::from(self.blocks.pages_per_block)).map(PageNo);
+        up_to_last(pages.map(|page| self.find(page)).collect())
     }
 
     /// Makes the sequential log the data block of its owner, completed where it must be.

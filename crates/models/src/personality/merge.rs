@@ -4,15 +4,11 @@ use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place};
 
-/// Offset behind the last page of `logical` that holds something.
-pub(super) fn last_page<M: ZoneMedia>(
-    blocks: &Blocks<M>,
-    logical: u64,
-    find: impl Fn(PageNo) -> Option<Place>,
-) -> u32 {
-    let first = logical * u64::from(blocks.pages_per_block);
-    let held = |offset: &u32| find(PageNo(first + u64::from(*offset))).is_some();
-    (0..blocks.pages_per_block).rev().find(held).map_or(0, |last| last + 1)
+/// Of the `places` of a block's pages, by offset, those up to the last page that holds something.
+pub(super) fn up_to_last(mut places: Vec<Option<Place>>) -> Vec<Option<Place>> {
+    let end = places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    places.truncate(end);
+    places
 }
 
 /// Appends to `target` what `sources` say of the offsets of `logical` behind what it holds;

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! device     PageDevice: one request at a time          spec, config  from text, over simulated NAND
+//! writes     those that wait for their turn
 //! block_map  pages at their offsets                     bast, fast    log blocks; merge: what they share
 //! dftl       pages anywhere, the map on flash           blocks        erase blocks and spare areas
 //! survey     which blocks hold what is in force, after a power cut
@@ -23,6 +24,7 @@ mod merge;
 mod spec;
 mod statistics;
 mod survey;
+mod writes;
 
 pub use config::{PersonalityConfig, SimulatedPersonality};
 pub use device::{Personality, PersonalityKind};

@@ -33,8 +33,6 @@ pub struct PersonalityStatistics {
     pub erases: u64,
     /// Blocks free now.
     pub blocks_free: u32,
-    /// Fewest and most erases of a block since opening.
-    pub erases_min_max: (u32, u32),
 }
 
 impl PersonalityStatistics {

@@ -1,11 +1,14 @@
 //! A program that fails, anywhere in a load: from then on changes are refused, and every page can
-//! still be read, as often as one likes, and after the device was opened again.
+//! still be read, as often as one likes, and after the device was opened again. And reads that nobody waits for.
 use crate::personality::loads::{
     Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones,
 };
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Rng};
+use std::task::Poll;
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Rng, Stamp};
 use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -77,5 +80,32 @@ fn what_was_written_stays_readable_when_a_program_fails() {
         let spec = PersonalitySpec::parse(name).unwrap();
         let failed = (0..160).filter(|nth| fails_at(spec, *nth)).count();
         assert!(failed > 100, "{name}: only {failed} of the programs failed");
+    }
+}
+
+#[test]
+fn a_read_that_is_given_up_midway_leaves_the_device_as_it_was() {
+    for name in ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5"] {
+        let spec = PersonalitySpec::parse(name).unwrap();
+        let runtime = Virtual::new(Schedule::Fifo);
+        let media = zones(&runtime, &nand(1, 24, PAGES_PER_BLOCK, 4096));
+        let rt = runtime.clone();
+        let session = async move {
+            let device = Personality::format(&rt, media, spec, PAGES).await?;
+            for page in 0..3 {
+                device.write(PageNo(page), &[stamp(page, 1)], None).await?;
+            }
+            let mut out = [Stamp::zero(); 3];
+            {
+                let mut read = pin!(device.read(PageNo(0), &mut out, None));
+                let waits = |polled: Poll<_>| Poll::Ready(polled.is_pending());
+                assert!(poll_fn(|context| waits(read.as_mut().poll(context))).await, "{name}");
+            }
+            device.write(PageNo(1), &[stamp(1, 2)], None).await?;
+            device.read(PageNo(0), &mut out, None).await?;
+            assert_eq!(out, [stamp(0, 1), stamp(1, 2), stamp(2, 1)], "{name}");
+            Ok::<_, Error>(())
+        };
+        runtime.run(session).unwrap().unwrap();
     }
 }

@@ -37,7 +37,7 @@ use crate::side_by_side::side_by_side;
 use crate::work::Work;
 
 /// One policy with one size over one device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BufferRun {
     /// The policy.
     pub policy: PolicySpec,

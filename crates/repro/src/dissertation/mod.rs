@@ -4,7 +4,7 @@
 //! ```text
 //! workload  the traces: the synthetic ones of 3.3, and what stands in for those of appendix B
 //! bank      the order of the bank's trace, which is public, with updates
-//! runs      policies times sizes over a device, on all cores
+//! runs      policies times sizes over a device, on all cores; remembered: each once
 //! counts    the same without a device, and formula 5.1
 //! cfdc      figures 3.5 to 3.8      energy      figures 4.2 to 4.4
 //! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
@@ -25,6 +25,7 @@ mod counts;
 mod energy;
 mod gains;
 pub mod live;
+mod remembered;
 mod runs;
 mod shapes;
 mod small;

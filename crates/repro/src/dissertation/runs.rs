@@ -5,6 +5,7 @@ use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
 
 use super::super::{Row, Scale, X};
+use super::remembered::{recall, remember};
 use tantalum_replay::buffer_replay::{self, BufferReplayOptions, BufferReplayRow, BufferRun};
 use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::device_replay::Age;
@@ -50,7 +51,7 @@ fn home(device: &str, pages: u64) -> Result<DeviceSpec> {
     DeviceSpec::parse(&text)
 }
 
-/// Runs every policy with every size over `device`, policies outermost.
+/// Runs every policy with every size over `device`, policies outermost; what was run before is not run again.
 pub(super) fn over(
     device: &str,
     trace: &Arc<CacheTrace>,
@@ -68,17 +69,29 @@ pub(super) fn over(
             device: spec.clone(),
         }));
     }
+    let options = options(device, seed);
+    let known: Vec<_> = runs.iter().map(|run| recall(trace, run, &options)).collect();
+    let unknown = runs.iter().zip(&known).filter(|(_, known)| known.is_none());
+    let unknown: Vec<BufferRun> = unknown.map(|(run, _)| run.clone()).collect();
+    let rows = all_done(buffer_replay::replay(trace, &unknown, &options, &Arc::default())?)?;
+    for (run, row) in unknown.iter().zip(&rows) {
+        remember(trace, run, &options, row);
+    }
+    let mut rows = rows.into_iter();
+    Ok(known.into_iter().filter_map(|known| known.or_else(|| rows.next())).collect())
+}
+
+fn options(device: &str, seed: u64) -> BufferReplayOptions {
     // A mapping by blocks is filled; what it costs does not depend on what was written before.
     let rounds_max = if device.starts_with("mtron") { 0 } else { 20 };
-    let options = BufferReplayOptions {
+    BufferReplayOptions {
         cpu_ns: CPU_NS,
         search_step_ns: SEARCH_STEP_NS,
         age: Some(Age { rounds_max, ..Age::default() }),
         seed,
         threads: cores(),
         ..BufferReplayOptions::default()
-    };
-    all_done(buffer_replay::replay(trace, &runs, &options, &Arc::default())?)
+    }
 }
 
 /// The run of `policy` with `pages`.
