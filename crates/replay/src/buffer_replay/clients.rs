@@ -6,7 +6,7 @@ use tantalum_base::{PageDevice, PageNo, Result, Stamp};
 use tantalum_buffer::{Intent, Pool};
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
-use super::BufferReplayOptions;
+use super::{BufferReplayOptions, Sample};
 use crate::cache_replay::CacheTrace;
 use crate::device_replay::Expected;
 use crate::work::Work;
@@ -24,9 +24,11 @@ struct Replay<D: PageDevice<Page = Stamp>> {
     search_step_ns: u64,
     /// What was charged of the policy's searches.
     search_steps: Cell<u64>,
+    gauges_every: usize,
+    samples: RefCell<Vec<Sample>>,
 }
 
-/// Sends every request of `trace` through `pool`, pages folded into those of the device.
+/// Sends every request of `trace` through `pool`, pages folded into those of the device. What the policy told of itself on the way.
 pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
     runtime: &Virtual,
     trace: &Arc<CacheTrace>,
@@ -34,7 +36,7 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
     expected: &Rc<RefCell<Expected>>,
     options: &BufferReplayOptions,
     work: &Arc<Work>,
-) -> Result<()> {
+) -> Result<Vec<Sample>> {
     let replay = Rc::new(Replay {
         runtime: runtime.clone(),
         trace: Arc::clone(trace),
@@ -46,12 +48,15 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
         cpu_ns: options.cpu_ns,
         search_step_ns: options.search_step_ns,
         search_steps: Cell::new(0),
+        gauges_every: options.gauges_every,
+        samples: RefCell::default(),
     });
     let client = |_| {
         let replay = Rc::clone(&replay);
         async move { replay.serve().await }
     };
-    spawn_all(runtime, "client", (0..options.clients).map(client)).await
+    spawn_all(runtime, "client", (0..options.clients).map(client)).await?;
+    Ok(replay.samples.take())
 }
 
 impl<D: PageDevice<Page = Stamp>> Replay<D> {
@@ -76,9 +81,19 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
             if request.is_write() {
                 *guard.page_mut() = self.expected.borrow_mut().write_one(page);
             }
+            drop(guard);
+            self.sample(at + 1);
         }
         self.runtime.sleep(computed_ns).await;
         Ok(())
+    }
+
+    /// Notes what the policy tells of itself where a sample is due behind so many requests.
+    fn sample(&self, requests: usize) {
+        if self.gauges_every > 0 && requests.is_multiple_of(self.gauges_every) {
+            let gauges = self.pool.with_policy(|policy| policy.gauges());
+            self.samples.borrow_mut().push(Sample { requests, gauges });
+        }
     }
 
     /// Time of the searches that were not charged yet.

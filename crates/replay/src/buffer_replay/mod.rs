@@ -19,7 +19,7 @@ mod row;
 mod tests;
 
 pub use meter::{Meter, Metered};
-pub use row::BufferReplayRow;
+pub use row::{BufferReplayRow, Sample};
 pub use tantalum_buffer::PoolOptions;
 
 use std::cell::RefCell;
@@ -61,6 +61,8 @@ pub struct BufferReplayOptions {
     pub age: Option<Age>,
     /// The pool.
     pub pool: PoolOptions,
+    /// Requests between two samples of what the policy tells of itself; 0: none but at the end.
+    pub gauges_every: usize,
     /// Seed of everything that is left to chance.
     pub seed: u64,
     /// Threads at the most; the rows do not depend on it.
@@ -75,6 +77,7 @@ impl Default for BufferReplayOptions {
             search_step_ns: 0,
             age: Some(Age::default()),
             pool: PoolOptions::classic(),
+            gauges_every: 0,
             seed: 1,
             threads: 1,
         }
@@ -146,7 +149,7 @@ async fn replay_on(
     let pool = Pool::new(Rc::clone(&meter), runtime.clone(), policy, options.pool)?;
     pool.start();
     let start_ns = runtime.now_ns();
-    clients::run(runtime, trace, &pool, &expected, options, work).await?;
+    let samples = clients::run(runtime, trace, &pool, &expected, options, work).await?;
     let took_ns = runtime.now_ns() - start_ns;
     let counted = row::Counted {
         took_ns,
@@ -154,6 +157,7 @@ async fn replay_on(
         device: meter.counted(),
         dirty_pages: pool.with_policy(|policy| policy.dirty_pages()),
         gauges: pool.with_policy(|policy| policy.gauges()),
+        samples,
         search_steps: pool.with_policy(|policy| policy.search_steps()),
     };
     Ok(BufferReplayRow::new(trace, run, options, counted))

@@ -5,6 +5,26 @@ use tantalum_policy::Gauge;
 use super::{BufferReplayOptions, BufferRun, Metered};
 use crate::cache_replay::CacheTrace;
 
+/// What a policy told of itself on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Behind so many requests of the trace.
+    pub requests: usize,
+    /// What it told.
+    pub gauges: Vec<Gauge>,
+}
+
+impl Sample {
+    /// What the gauge called `name` said.
+    pub fn gauge(&self, name: &str) -> Option<f64> {
+        value(&self.gauges, name)
+    }
+}
+
+fn value(gauges: &[Gauge], name: &str) -> Option<f64> {
+    gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
+}
+
 /// One trace through one policy and size over one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferReplayRow {
@@ -34,6 +54,8 @@ pub struct BufferReplayRow {
     pub write_mean_ns: Option<f64>,
     /// What the policy tells of itself at the end.
     pub gauges: Vec<Gauge>,
+    /// What it told of itself on the way, where samples were asked for.
+    pub samples: Vec<Sample>,
     /// Pages that the policy's searches looked at.
     pub search_steps: u64,
     /// Time that the clients computed, together.
@@ -47,6 +69,7 @@ pub(super) struct Counted {
     pub(super) device: Metered,
     pub(super) dirty_pages: u32,
     pub(super) gauges: Vec<Gauge>,
+    pub(super) samples: Vec<Sample>,
     pub(super) search_steps: u64,
 }
 
@@ -57,7 +80,7 @@ impl BufferReplayRow {
         options: &BufferReplayOptions,
         counted: Counted,
     ) -> Self {
-        let Counted { took_ns, pool, device, dirty_pages, gauges, search_steps } = counted;
+        let Counted { took_ns, pool, device, dirty_pages, gauges, samples, search_steps } = counted;
         let computed_ns = pool.requests * options.cpu_ns + search_steps * options.search_step_ns;
         let mean = |ns: u64, pages: u64| (pages > 0).then(|| ns as f64 / pages as f64);
         BufferReplayRow {
@@ -74,6 +97,7 @@ impl BufferReplayRow {
             read_mean_ns: mean(device.read_ns, device.reads),
             write_mean_ns: mean(device.write_ns, device.writes),
             gauges,
+            samples,
             search_steps,
             computed_seconds: computed_ns as f64 / 1e9,
         }
@@ -81,6 +105,6 @@ impl BufferReplayRow {
 
     /// What the policy's gauge called `name` says at the end.
     pub fn gauge(&self, name: &str) -> Option<f64> {
-        self.gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
+        value(&self.gauges, name)
     }
 }

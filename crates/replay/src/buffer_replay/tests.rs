@@ -126,6 +126,26 @@ fn a_search_takes_time_and_a_list_does_not() {
 }
 
 #[test]
+fn samples_are_what_the_policy_tells_on_the_way_and_cost_nothing() {
+    let trace = trace();
+    let runs = runs_of("casa", &[300], &DEVICES[1..2]);
+    let every = trace.requests.len() / 4;
+    let rows = |gauges_every| {
+        let options = BufferReplayOptions { gauges_every, ..quick() };
+        rows_of(&trace, &runs, &options).unwrap().remove(0)
+    };
+    let (without, with) = (rows(0), rows(every));
+    let at: Vec<usize> = with.samples.iter().map(|sample| sample.requests).collect();
+    assert_eq!(at, [every, 2 * every, 3 * every, 4 * every]);
+    assert_eq!(trace.requests.len(), 4 * every);
+    assert_eq!(with.samples[3].gauges, with.gauges, "the last one is the end");
+    let (first, last) = (&with.samples[0], &with.samples[3]);
+    assert!(first.gauge("read_cost_ns").unwrap() > 0.0);
+    assert_ne!(first.gauge("write_cost_ns"), last.gauge("write_cost_ns"));
+    assert_eq!(without, BufferReplayRow { samples: Vec::new(), ..with });
+}
+
+#[test]
 fn rows_are_the_same_on_any_number_of_threads() {
     let (trace, runs) = (trace(), runs_of("lru,casa", &[100, 300], &DEVICES[..2]));
     let of = |threads| {

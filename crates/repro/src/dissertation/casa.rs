@@ -7,9 +7,11 @@ use super::super::{Progress, Row, Scale};
 use super::bank::{bank, scattered};
 use super::cost_ratios::cost_ratios;
 use super::counts::{Counts, TIME, casa_at, virtual_time};
-use super::runs::{BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, case, find, four_metrics, name, over};
+use super::runs::{
+    BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, case, every, find, four_metrics, name, over,
+};
 use super::workload::{self, SMALL_REQUESTS, concat, oltp};
-use tantalum_replay::buffer_replay::BufferReplayRow;
+use tantalum_replay::buffer_replay::{BufferReplayRow, Sample};
 
 /// Figures 5.2 to 5.8 and table 5.2.
 pub(in super::super) fn casa(
@@ -63,9 +65,6 @@ fn changing_workload(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// Points of figure 5.3a.
-const CLEAN_LIST_POINTS: usize = 48;
-
 /// How many pages CASA keeps on its clean list: at equal distances, and the mean over the second half of each phase.
 fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     let (trace, ends) = concat(scale)?;
@@ -78,7 +77,7 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
         let clean = gauges.iter().find(|gauge| gauge.name == "clean_pages");
         clean.map_or(0.0, |gauge| gauge.value)
     };
-    let every = (trace.requests.len() / CLEAN_LIST_POINTS).max(1);
+    let every = every(trace.requests.len());
     let mut begin = 0;
     for (phase, end) in ends.into_iter().enumerate() {
         let middle = begin + (end - begin) / 2;
@@ -130,6 +129,7 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
             let row = Row::new("Figure 5.5", case(), (metric, "us"), None, cost_us);
             rows.push(row.at("", "", ("device", device)));
         }
+        rows.extend(casa.samples.iter().flat_map(|sample| costs_at(device, sample)));
         let ratio = casa.gauge("write_cost_ratio").unwrap_or(0.0);
         let row =
             Row::new("Figure 5.5", case(), ("detected cost ratio", "ratio"), Some(paper), ratio);
@@ -143,6 +143,17 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
         rows.push(row.at(device, &*run.policy, (BUFFER, run.buffer_pages)));
     }
     Ok(())
+}
+
+/// Figure 5.5 behind so many requests: what reads and writes were taken to cost until then.
+fn costs_at(device: &str, sample: &Sample) -> impl Iterator<Item = Row> {
+    let costs = [("read_cost_ns", "cost of a read"), ("write_cost_ns", "cost of a write")];
+    costs.into_iter().filter_map(move |(gauge, metric)| {
+        let cost_us = sample.gauge(gauge)? / 1e3;
+        let case = format!("{device}, 1000 pages, request {}", sample.requests);
+        let row = Row::new("Figure 5.5", case, (metric, "us"), None, cost_us);
+        Some(row.at(device, metric, ("request", sample.requests as f64)))
+    })
 }
 
 /// SAWC, CASA and CFDC on the SSD with the random-write weakness.

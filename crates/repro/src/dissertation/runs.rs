@@ -25,6 +25,14 @@ pub(super) fn sizes(scale: Scale) -> &'static [u32] {
     if scale == Scale::Small { &SIZES[..2] } else { &SIZES }
 }
 
+/// Points of a curve over the requests of a trace: figures 5.3a and 5.5.
+const POINTS: usize = 48;
+
+/// Requests from one point to the next.
+pub(super) fn every(requests: usize) -> usize {
+    (requests / POINTS).max(1)
+}
+
 /// Time that the storage engine computes for a request. Derived: at 500 pages the bank trace takes
 /// 28.04 W (4.2.2), of which the idle components take 27.1 and the busy SSD 0.8; what is left is a
 /// mainboard that is busy for about a hundredth of the time, in which a run of some 700 s serves
@@ -69,7 +77,7 @@ pub(super) fn over(
             device: spec.clone(),
         }));
     }
-    let options = options(device, seed);
+    let options = options(device, trace.requests.len(), seed);
     let known: Vec<_> = runs.iter().map(|run| recall(trace, run, &options)).collect();
     let unknown = runs.iter().zip(&known).filter(|(_, known)| known.is_none());
     let unknown: Vec<BufferRun> = unknown.map(|(run, _)| run.clone()).collect();
@@ -81,13 +89,14 @@ pub(super) fn over(
     Ok(known.into_iter().filter_map(|known| known.or_else(|| rows.next())).collect())
 }
 
-fn options(device: &str, seed: u64) -> BufferReplayOptions {
+fn options(device: &str, requests: usize, seed: u64) -> BufferReplayOptions {
     // A mapping by blocks is filled; what it costs does not depend on what was written before.
     let rounds_max = if device.starts_with("mtron") { 0 } else { 20 };
     BufferReplayOptions {
         cpu_ns: CPU_NS,
         search_step_ns: SEARCH_STEP_NS,
         age: Some(Age { rounds_max, ..Age::default() }),
+        gauges_every: every(requests),
         seed,
         threads: cores(),
         ..BufferReplayOptions::default()

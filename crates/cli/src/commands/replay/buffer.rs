@@ -60,6 +60,7 @@ pub fn run(
         search_step_ns: 0,
         age: device.age(),
         pool: PoolOptions::classic(),
+        gauges_every: 0,
         seed: device.device_seed,
         threads: cache.threads.unwrap_or_else(cores),
     };
