@@ -37,7 +37,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: durassd::run,
         shapes: durassd::SHAPES,
         not_met_small: durassd::NOT_MET_SMALL,
-        full_seconds: 112,
+        full_seconds: 74,
     },
     Experiment {
         name: "share",
@@ -45,7 +45,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: share::run,
         shapes: share::SHAPES,
         not_met_small: share::NOT_MET_SMALL,
-        full_seconds: 104,
+        full_seconds: 124,
     },
     Experiment {
         name: "txcache",
@@ -53,7 +53,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: txcache::run,
         shapes: txcache::SHAPES,
         not_met_small: txcache::NOT_MET_SMALL,
-        full_seconds: 57,
+        full_seconds: 69,
     },
     Experiment {
         name: "cfdc",
@@ -61,7 +61,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::cfdc,
         shapes: dissertation::CFDC,
         not_met_small: dissertation::CFDC_NOT_MET,
-        full_seconds: 190,
+        full_seconds: 147,
     },
     Experiment {
         name: "energy",
@@ -69,7 +69,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::energy,
         shapes: dissertation::ENERGY,
         not_met_small: dissertation::ENERGY_NOT_MET,
-        full_seconds: 58,
+        full_seconds: 41,
     },
     Experiment {
         name: "casa",
@@ -77,7 +77,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::casa,
         shapes: dissertation::CASA,
         not_met_small: dissertation::CASA_NOT_MET,
-        full_seconds: 110,
+        full_seconds: 84,
     },
     Experiment {
         name: "write-cache",
