@@ -8,7 +8,7 @@ use super::bank::{bank, scattered};
 use super::cost_ratios::cost_ratios;
 use super::counts::{Counts, TIME, casa_at, virtual_time};
 use super::runs::{
-    BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, case, every, find, four_metrics, name, over,
+    BUFFER, CFDC_WINDOWS, CFLRU_WINDOWS, case, find, four_metrics, name, over, requests_a_point,
 };
 use super::workload::{self, SMALL_REQUESTS, concat, oltp};
 use tantalum_replay::buffer_replay::{BufferReplayRow, Sample};
@@ -77,7 +77,7 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
         let clean = gauges.iter().find(|gauge| gauge.name == "clean_pages");
         clean.map_or(0.0, |gauge| gauge.value)
     };
-    let every = every(trace.requests.len());
+    let every = requests_a_point(trace.requests.len());
     let mut begin = 0;
     for (phase, end) in ends.into_iter().enumerate() {
         let middle = begin + (end - begin) / 2;

@@ -28,8 +28,8 @@ pub(super) fn sizes(scale: Scale) -> &'static [u32] {
 /// Points of a curve over the requests of a trace: figures 5.3a and 5.5.
 const POINTS: usize = 48;
 
-/// Requests from one point to the next.
-pub(super) fn every(requests: usize) -> usize {
+/// Requests from one point of such a curve to the next.
+pub(super) fn requests_a_point(requests: usize) -> usize {
     (requests / POINTS).max(1)
 }
 
@@ -96,7 +96,7 @@ fn options(device: &str, requests: usize, seed: u64) -> BufferReplayOptions {
         cpu_ns: CPU_NS,
         search_step_ns: SEARCH_STEP_NS,
         age: Some(Age { rounds_max, ..Age::default() }),
-        gauges_every: every(requests),
+        gauges_every: requests_a_point(requests),
         seed,
         threads: cores(),
         ..BufferReplayOptions::default()
@@ -162,4 +162,26 @@ pub(super) fn name(policy: &str) -> String {
 /// `policy, 500 pages`.
 pub(super) fn case(run: &BufferReplayRow) -> String {
     format!("{}, {} pages", run.policy, run.buffer_pages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::workload::generated;
+    use super::*;
+
+    #[test]
+    fn rows_come_in_the_order_that_was_asked_for_whatever_was_run_before() {
+        let trace = generated("zipf:pages=500,requests=3000,theta=0.8,writes=0.4,seed=12").unwrap();
+        let trace = Arc::new(trace);
+        let of =
+            |policies: &[&str], sizes: &[u32]| over("mtron", &trace, policies, sizes, 1).unwrap();
+        let first = of(&["cflru:window=0.5"], &[60, 40]);
+        let all = of(&["lru", "cflru:window=0.5", "lru_wsr"], &[40, 50, 60]);
+        let asked = ["lru", "cflru:window=0.5", "lru_wsr"]
+            .iter()
+            .flat_map(|policy| [40, 50, 60].map(|pages| ((*policy).to_owned(), pages)));
+        assert!(all.iter().map(|row| (row.policy.clone(), row.buffer_pages)).eq(asked));
+        assert_eq!([&all[5], &all[3]], [&first[0], &first[1]]);
+        assert_ne!(all[3].pool, all[0].pool, "policies differ here");
+    }
 }
