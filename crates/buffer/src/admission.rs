@@ -15,7 +15,7 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::page_table::NO_FRAME;
 use tantalum_policy::{Effect, Policy, Request};
 
-use crate::frames::{Content, Frames};
+use crate::frames::{Content, Frames, Pin};
 use crate::options::{Intent, PoolOptions};
 use crate::prefetch::Prefetch;
 use crate::statistics::{ClusterCounter, PoolStatistics};
@@ -82,11 +82,11 @@ impl Admission {
     /// changed. `retry`: also retry failed write-backs to make room.
     ///
     /// # Errors
-    /// `OutOfSpace` where every frame is pinned, with nothing changed.
+    /// `OutOfSpace` where guards are kept of every frame, with nothing changed.
     pub(crate) fn admit(
         &mut self,
         page: PageNo,
-        intent: Intent,
+        (intent, pin): (Intent, Pin),
         retry: bool,
     ) -> Result<Option<u32>> {
         let found = self.frames.find(page);
@@ -100,7 +100,7 @@ impl Admission {
         self.frames.get_mut(frame).cached = true;
         self.statistics.prefetch_hits += u64::from(prefetched);
         self.statistics.rescues += u64::from(!hit && found != NO_FRAME && !prefetched);
-        self.frames.pin(frame, intent.is_write());
+        self.frames.pin(frame, pin);
         Ok(Some(frame))
     }
 
@@ -181,7 +181,7 @@ impl Admission {
         if self.give_up_prefetched() {
             return Ok(true);
         }
-        if self.frames.pinned == self.frames.count() {
+        if self.frames.kept == self.frames.count() {
             return Err(Error::new(
                 ErrorKind::OutOfSpace,
                 format!("all {} frames of the buffer are pinned", self.frames.count()),
@@ -273,17 +273,17 @@ impl Admission {
     pub(crate) fn unfix(
         &mut self,
         frame: u32,
-        intent: Intent,
+        pin: Pin,
         entered: bool,
         updated: bool,
         waits: bool,
     ) {
-        let write = intent.is_write();
+        let write = pin == Pin::Update;
         let held = self.frames.get_mut(frame);
         held.readers -= u32::from(entered && !write);
         held.updating &= !(entered && write);
         held.updaters_waiting -= u32::from(waits);
-        self.frames.unpin(frame, write);
+        self.frames.unpin(frame, pin);
         if updated {
             self.frames.get_mut(frame).content = Content::Ready;
             self.frames.set_dirty(frame, true);

@@ -4,7 +4,7 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::Physical;
 use tantalum_runtime::Runtime;
 
-use crate::frames::Content;
+use crate::frames::{Content, Pin};
 use crate::guard::Guard;
 use crate::options::Intent;
 use crate::pool::Pool;
@@ -24,19 +24,24 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// guards that exclude `intent`, and for a free frame.
     ///
     /// # Errors
-    /// `OutOfRange`; `OutOfSpace` where every frame is pinned, with nothing changed; the device's
+    /// `OutOfRange`; `OutOfSpace` where guards are kept of every frame, with nothing changed; the device's
     /// error where the page could not be read, which all waiting fixes get and which leaves the
     /// page out of the pool; the device's error where pages cannot be written back to make room.
     pub async fn fix(self: &Rc<Self>, page: PageNo, intent: Intent) -> Result<Guard<D, R>> {
+        let pin = if intent.is_write() { Pin::Update } else { Pin::Read };
+        self.fix_as(page, (intent, pin)).await
+    }
+
+    async fn fix_as(self: &Rc<Self>, page: PageNo, how: (Intent, Pin)) -> Result<Guard<D, R>> {
         if page.0 >= self.device.pages() {
             let context = format!("page {page} of {} under a buffer", self.device.pages());
             return Err(Error::new(ErrorKind::OutOfRange, context));
         }
-        let frame = match self.admit_now(page, intent)? {
+        let frame = match self.admit_now(page, how)? {
             Some(frame) => frame,
-            None => self.admit_when_free(page, intent).await?,
+            None => self.admit_when_free(page, how).await?,
         };
-        let mut guard = Guard::pinned(Rc::clone(self), frame, intent);
+        let mut guard = Guard::pinned(Rc::clone(self), frame, how);
         if self.options.writers == 0 && self.state.borrow().has_queued() {
             self.write_queued(true).await;
         }
@@ -44,7 +49,8 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         Ok(guard)
     }
 
-    /// The page as it is now: a fix for reading, a copy of the content and the unfix.
+    /// The page as it is now: a fix for reading, a copy of the content and the unfix. However many tasks read at once, each waits
+    /// for a frame until it gets one.
     ///
     /// # Errors
     /// As [`fix`](Self::fix).
@@ -52,7 +58,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         if let Some(content) = self.read_now(page) {
             return Ok(content);
         }
-        let fixed = self.fix(page, Intent::Read).await?;
+        let fixed = self.fix_as(page, (Intent::Read, Pin::Passing)).await?;
         let content = fixed.page().clone();
         Ok(content)
     }
@@ -71,23 +77,23 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         Some(self.content(frame).borrow().clone())
     }
 
-    fn admit_now(&self, page: PageNo, intent: Intent) -> Result<Option<u32>> {
+    fn admit_now(&self, page: PageNo, how: (Intent, Pin)) -> Result<Option<u32>> {
         let mut state = self.state.borrow_mut();
         if state.frame_waiters > 0 && !state.is_resident(page) {
             return Ok(None);
         }
-        let admitted = state.admit(page, intent, true);
+        let admitted = state.admit(page, how, true);
         self.wake_waiting(&state);
         admitted
     }
 
     /// Waits for a frame, in order of arrival.
-    async fn admit_when_free(&self, page: PageNo, intent: Intent) -> Result<u32> {
+    async fn admit_when_free(&self, page: PageNo, how: (Intent, Pin)) -> Result<u32> {
         let _waiter = FrameWaiter::new(self);
         let _turn = self.frame_turn.acquire(1).await;
         let failures = self.state.borrow().statistics.write_failures;
         loop {
-            let room = || self.room_for(page, intent, failures);
+            let room = || self.room_for(page, how, failures);
             match self.room.until(room).await {
                 Room::Frame(frame) => return Ok(frame),
                 Room::Fail(error) => return Err(error),
@@ -100,10 +106,10 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
 
     /// `failures`: number of failed write-backs when the fix began to wait; a new one ends the wait
     /// if no other write-back is in flight.
-    fn room_for(&self, page: PageNo, intent: Intent, failures: u64) -> Option<Room> {
+    fn room_for(&self, page: PageNo, how: (Intent, Pin), failures: u64) -> Option<Room> {
         let mut state = self.state.borrow_mut();
         let failed = state.statistics.write_failures > failures;
-        match state.admit(page, intent, !failed) {
+        match state.admit(page, how, !failed) {
             Ok(Some(frame)) => {
                 self.wake_waiting(&state);
                 return Some(Room::Frame(frame));

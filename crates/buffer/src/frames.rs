@@ -23,7 +23,9 @@ pub(crate) struct Frame {
     pub content: Content,
     /// Fixes of the page, including those that wait.
     pub pins: u32,
-    /// Those of them with the intent to change the page.
+    /// Those of them that end by themselves, as nobody keeps a guard.
+    pub passing_pins: u32,
+    /// Those with the intent to change the page.
     pub update_pins: u32,
     /// Guards that hold the page for reading.
     pub readers: u32,
@@ -69,6 +71,7 @@ impl Frame {
         page: PageNo(0),
         content: Content::Absent,
         pins: 0,
+        passing_pins: 0,
         update_pins: 0,
         readers: 0,
         updating: false,
@@ -90,6 +93,11 @@ impl Frame {
         next: NO_FRAME,
     };
 
+    /// Whether somebody keeps a guard of it.
+    fn is_kept(&self) -> bool {
+        self.pins > self.passing_pins
+    }
+
     /// Whether only the policy keeps the frame.
     pub(crate) fn is_idle(&self) -> bool {
         self.pins == 0 && !self.writing && !self.dirty
@@ -107,6 +115,17 @@ impl Frame {
     }
 }
 
+/// What a fix keeps in its frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pin {
+    /// A guard for reading.
+    Read,
+    /// A guard for an update.
+    Update,
+    /// A read that copies the page and lets it go: it waits for nothing that whoever keeps a guard may wait for.
+    Passing,
+}
+
 /// All frames, numbered from 1, with the page table and the queue of pages to write.
 pub(crate) struct Frames {
     /// Index 0 is the head of the ring of pages to write, the last index that of prefetched pages.
@@ -116,6 +135,8 @@ pub(crate) struct Frames {
     free_count: u32,
     /// Frames with a pin.
     pub pinned: u32,
+    /// Frames with a pin that does not end by itself.
+    pub kept: u32,
     /// Frames with `dirty`.
     pub dirty: u32,
     /// Frames with `writing`.
@@ -143,6 +164,7 @@ impl Frames {
             free: 1,
             free_count: count,
             pinned: 0,
+            kept: 0,
             dirty: 0,
             writing: 0,
             failed: 0,
@@ -215,18 +237,26 @@ impl Frames {
         true
     }
 
-    pub(crate) fn pin(&mut self, frame: u32, update: bool) {
+    pub(crate) fn pin(&mut self, frame: u32, pin: Pin) {
         let held = self.get_mut(frame);
+        let was_kept = held.is_kept();
         held.pins += 1;
-        held.update_pins += u32::from(update);
-        self.pinned += u32::from(self.get(frame).pins == 1);
+        held.update_pins += u32::from(pin == Pin::Update);
+        held.passing_pins += u32::from(pin == Pin::Passing);
+        let (first, is_kept) = (held.pins == 1, held.is_kept());
+        self.pinned += u32::from(first);
+        self.kept += u32::from(is_kept) - u32::from(was_kept);
     }
 
-    pub(crate) fn unpin(&mut self, frame: u32, update: bool) {
+    pub(crate) fn unpin(&mut self, frame: u32, pin: Pin) {
         let held = self.get_mut(frame);
+        let was_kept = held.is_kept();
         held.pins -= 1;
-        held.update_pins -= u32::from(update);
-        self.pinned -= u32::from(self.get(frame).pins == 0);
+        held.update_pins -= u32::from(pin == Pin::Update);
+        held.passing_pins -= u32::from(pin == Pin::Passing);
+        let (last, is_kept) = (held.pins == 0, held.is_kept());
+        self.pinned -= u32::from(last);
+        self.kept -= u32::from(was_kept) - u32::from(is_kept);
     }
 
     pub(crate) fn set_dirty(&mut self, frame: u32, dirty: bool) {
@@ -340,6 +370,7 @@ impl Frames {
         let frames = || self.all[1..=self.count() as usize].iter();
         let count = |has: fn(&Frame) -> bool| frames().filter(|frame| has(frame)).count() as u32;
         assert_eq!(self.pinned, count(|frame| frame.pins > 0));
+        assert_eq!(self.kept, count(Frame::is_kept));
         assert_eq!(self.dirty, count(|frame| frame.dirty));
         assert_eq!(self.writing, count(|frame| frame.writing));
         assert_eq!(self.failed, count(|frame| frame.failed));

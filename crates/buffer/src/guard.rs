@@ -5,6 +5,7 @@ use tantalum_base::{PageNo, Result};
 use tantalum_runtime::Runtime;
 
 use crate::admission::Step;
+use crate::frames::Pin;
 use crate::options::Intent;
 use crate::pool::Pool;
 use crate::store::PageStore;
@@ -17,6 +18,7 @@ pub struct Guard<D: PageStore, R: Runtime> {
     pool: Rc<Pool<D, R>>,
     frame: u32,
     intent: Intent,
+    pin: Pin,
     /// It holds the latch.
     entered: bool,
     /// It is counted in `updaters_waiting`.
@@ -27,8 +29,8 @@ pub struct Guard<D: PageStore, R: Runtime> {
 
 impl<D: PageStore, R: Runtime> Guard<D, R> {
     /// A fix whose frame is pinned, without content and latch yet.
-    pub(crate) fn pinned(pool: Rc<Pool<D, R>>, frame: u32, intent: Intent) -> Self {
-        Guard { pool, frame, intent, entered: false, waits: false, updated: false }
+    pub(crate) fn pinned(pool: Rc<Pool<D, R>>, frame: u32, (intent, pin): (Intent, Pin)) -> Self {
+        Guard { pool, frame, intent, pin, entered: false, waits: false, updated: false }
     }
 
     /// Waits for the content and the latch; reads the page if no other fix does.
@@ -74,7 +76,7 @@ impl<D: PageStore, R: Runtime> Guard<D, R> {
 impl<D: PageStore, R: Runtime> Drop for Guard<D, R> {
     fn drop(&mut self) {
         let mut state = self.pool.state.borrow_mut();
-        state.unfix(self.frame, self.intent, self.entered, self.updated, self.waits);
+        state.unfix(self.frame, self.pin, self.entered, self.updated, self.waits);
         self.pool.wake_waiting(&state);
         drop(state);
         self.pool.latch(self.frame).wake_all();

@@ -6,7 +6,7 @@ use tantalum_policy::page_table::NO_FRAME;
 use tantalum_runtime::sync::WaitQueue;
 
 use crate::admission::Admission;
-use crate::frames::Content;
+use crate::frames::{Content, Pin};
 use crate::in_flight::{InFlight, Ticket};
 use crate::options::{Intent, PoolOptions};
 use crate::ranges::Ranges;
@@ -72,16 +72,16 @@ impl<P: Payload> ReadCache<P> {
         if frame == NO_FRAME || state.frames.get(frame).content != Content::Ready {
             return None;
         }
-        state.admit(page, Intent::Read, false).ok()?;
-        state.frames.unpin(frame, false);
+        state.admit(page, (Intent::Read, Pin::Read), false).ok()?;
+        state.frames.unpin(frame, Pin::Read);
         Some(self.contents[frame as usize - 1].borrow().clone())
     }
 
     /// Caches `page`; the policy counts a read.
     fn install(&self, page: PageNo, content: &P) {
         let mut state = self.state.borrow_mut();
-        if let Ok(Some(frame)) = state.admit(page, Intent::Read, false) {
-            state.frames.unpin(frame, false);
+        if let Ok(Some(frame)) = state.admit(page, (Intent::Read, Pin::Read), false) {
+            state.frames.unpin(frame, Pin::Read);
             state.frames.get_mut(frame).content = Content::Ready;
             *self.contents[frame as usize - 1].borrow_mut() = content.clone();
         }

@@ -89,6 +89,30 @@ fn a_pool_full_of_pinned_frames_is_an_error_that_changes_nothing() {
 }
 
 #[test]
+fn however_many_read_at_once_each_waits_for_a_frame() {
+    for seed in 0..20 {
+        run(Schedule::Shuffled(seed), |runtime| async move {
+            let (device, pool) = lru(&runtime, 4, 1000, small(2));
+            // Of the six frames five are kept by guards for a while: the readers share one.
+            let mut guards = Vec::new();
+            for page in 0..5 {
+                guards.push(hold(&pool, page).await);
+            }
+            let reader = |page| {
+                let pool = Rc::clone(&pool);
+                runtime.spawn("reader", async move { pool.read(PageNo(page)).await })
+            };
+            let readers: Vec<_> = (5..105).map(reader).collect();
+            for reader in readers {
+                assert_eq!(reader.await.unwrap(), Stamp::default());
+            }
+            assert_eq!(device.reads.get(), 105);
+            pool.validate();
+        });
+    }
+}
+
+#[test]
 fn whoever_waits_for_a_frame_gets_the_error_when_all_become_pinned() {
     run(FIFO, |runtime| async move {
         // Three frames: one page being written, the others pinned; a fix could wait for ever.

@@ -37,6 +37,12 @@ tantalum_base::fault_points! {
     NoFlushBeforeRecovery,
     /// A record is taken for whole whatever its checksum says.
     ChecksumsIgnored,
+    /// A record is read also from the middle of another one, where what a user stored may look like one.
+    RecordsAnywhere,
+    /// A damaged block of the log is taken for its end, whatever is behind it.
+    LogDamageTakenForItsEnd,
+    /// A page is read that has changes of which the log knows nothing.
+    NewerPagesTaken,
     /// A redo change is made in a page that lacks the one before it.
     LostWritesIgnored,
     /// No page is logged whole at its first change after a checkpoint.

@@ -86,6 +86,55 @@ fn no_key_tree_or_size_is_too_large_to_be_refused() {
     });
 }
 
+#[test]
+fn a_commit_leaves_a_frame_to_those_who_read_meanwhile() {
+    for seed in 0..5 {
+        run(seed, move |rt| async move {
+            let (disk, codec) = disk(Durability::OnAck);
+            // One row fills a quarter of a page, and the next one that is put is in another page.
+            let mut small = options(Form::Off);
+            (small.pages.pool_pages, small.log_pages) = (32, 1_000);
+            let engine = DoubleWrite::create(&rt, &disk, &codec, small).await.unwrap();
+            for number in 0..400 {
+                put(&engine, number, value(number)).await.unwrap();
+            }
+            let done = Rc::new(Cell::new(false));
+            let reader = |first: u64| {
+                let (engine, done) = (Rc::clone(&engine), Rc::clone(&done));
+                rt.spawn("reader", async move {
+                    let mut number = first;
+                    while !done.get() {
+                        number = (number + 37) % 400;
+                        let found = engine.get(ROWS, &key(number)).await;
+                        assert!(found.unwrap().is_some(), "row {number}");
+                        yield_now().await;
+                    }
+                })
+            };
+            let readers: Vec<_> = (0..60).map(reader).collect();
+            let (mut committed, mut refused) = (0, 0);
+            for pages in 20..60 {
+                let mut transaction = engine.begin();
+                for number in 0..pages {
+                    transaction.put(ROWS, &key(number * 6), value(pages)).await.unwrap();
+                }
+                match transaction.commit().await {
+                    Ok(()) => committed += 1,
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::OutOfSpace, "{error}");
+                        refused += 1;
+                    }
+                }
+            }
+            done.set(true);
+            for reader in readers {
+                reader.await;
+            }
+            assert!(committed > 10 && refused > 10, "{committed} and {refused}");
+        });
+    }
+}
+
 async fn headers(disk: &WorstDisk<Stamp>) -> Vec<Stamp> {
     let mut headers = vec![Stamp::default(); 2];
     disk.read(PageNo(0), &mut headers, None).await.unwrap();

@@ -1,12 +1,15 @@
 //! Records in bytes and as remembered stamps, on a disk that forgets or tears what was not flushed.
 use std::cell::RefCell;
 use std::rc::Rc;
+use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{
     Durability, ErrorKind, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload, Result, Rng,
     Stamp, TxId,
 };
+use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::{
-    ByteCodec, ByteRecord, Codec, Draft, PAGE_ROOM, Place, Record, RecordDevice, Remembered,
+    ByteCodec, ByteRecord, Codec, Draft, FRAME_BYTES, PAGE_ROOM, Place, Record, RecordDevice,
+    Remembered,
 };
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -314,6 +317,32 @@ fn a_text_that_looks_like_a_head_is_none() {
         let head = device.read(Place::of_pages(PageNo(10), 1)).await.unwrap();
         assert_eq!(*head, Note::Head(6));
     });
+}
+
+/// A text whose second page begins with what would be a record by itself; what is found there.
+fn read_from_the_middle() -> Option<String> {
+    let found = Rc::new(RefCell::new(None));
+    let out = Rc::clone(&found);
+    run(async move {
+        let (_, notes) = notes(&Rc::new(ByteCodec::<Note>::default()));
+        let inner = Note::Text(b"no record of its own".to_vec());
+        let framed = ByteCodec::default().encode(PageNo(0), &[Rc::new(inner)]);
+        let mut text = vec![b'x'; PAGE_ROOM - FRAME_BYTES - 1];
+        text.extend(&framed[0][1..100]);
+        let whole = Rc::new(Note::Text(text));
+        let mut draft = Draft::new(PageNo(4));
+        let place = draft.align(Rc::clone(&whole));
+        notes.write(&draft).await.unwrap();
+        assert_eq!(notes.read(place).await.unwrap(), whole);
+        let inner = notes.try_read(Place::of_pages(PageNo(5), 1)).await.unwrap();
+        out.replace(inner.map(|inner| format!("{inner:?}")));
+    });
+    found.take()
+}
+
+#[test]
+fn no_record_is_read_from_the_middle_of_another_one() {
+    assert_noticed(Fault::RecordsAnywhere, read_from_the_middle);
 }
 
 #[test]

@@ -203,4 +203,9 @@ where
     async fn before(&self, newest: Lsn) -> Result<()> {
         self.until_durable(newest).await
     }
+
+    /// The log has a change before a page does. Without a log LSNs begin anew at each opening.
+    fn knows(&self, lsn: Lsn) -> bool {
+        self.log().is_none_or(|log| lsn < log.groups().next())
+    }
 }

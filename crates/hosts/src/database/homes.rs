@@ -45,6 +45,11 @@ pub trait BatchRules: 'static {
     /// Returns when pages with changes up to `newest` may be written.
     async fn before(&self, newest: Lsn) -> Result<()>;
 
+    /// Whether a page can have changes up to `lsn`: whether they were ever committed.
+    fn knows(&self, _lsn: Lsn) -> bool {
+        true
+    }
+
     /// The page is durable at its home, with changes up to `lsn`.
     fn at_home(&self, _page: PageNo, _lsn: Lsn) {}
 }
@@ -352,13 +357,17 @@ where
 
     async fn read(&self, first: PageNo, out: &mut [P]) -> Result<()> {
         for (page, out) in (first.0..).map(PageNo).zip(out) {
-            *out = self.0.try_read(page).await?.ok_or_else(|| {
-                let context = format!(
-                    "page {page} of the database is torn or damaged (pages {} of the device)",
-                    self.0.layout.home(page)
-                );
+            let refuse = |why: &str| {
+                let home = self.0.layout.home(page);
+                let context =
+                    format!("page {page} of the database {why} (pages {home} of the device)");
                 Error::new(ErrorKind::Corrupt, context)
-            })?;
+            };
+            let found = self.0.try_read(page).await?;
+            *out = found.ok_or_else(|| refuse("is torn or damaged"))?;
+            if !self.0.rules.knows(out.lsn()) && !Fault::NewerPagesTaken.is_planted() {
+                return Err(refuse("has a change that the log has lost"));
+            }
         }
         Ok(())
     }

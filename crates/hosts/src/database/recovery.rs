@@ -41,7 +41,8 @@ where
     /// # Errors
     /// `Format` where the device holds none; `InvalidInput` where it was made with another form or other sizes; `Corrupt` with
     /// the page where one is torn that the log has changes of, or has lost a write: where nothing protects from that, on a device
-    /// that tears pages. The device's. What was there is there for the next try.
+    /// that tears pages. `Corrupt` where the log is damaged and goes on behind that. The device's. What was there is there for the next
+    /// try.
     pub async fn open(
         runtime: &R,
         device: &Rc<D>,
@@ -88,6 +89,7 @@ where
             while let Some((first, block)) = reader.next().await? {
                 groups.extend((first.0..).map(Lsn).zip(block));
             }
+            reader.check_end().await?;
             end = reader.end();
         }
         let engine = Self::with(runtime, drives, options, headers, end)?;

@@ -191,6 +191,18 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
+    /// A commit holds the frames of all pages that it changes, and leaves one to those who read meanwhile.
+    fn check_frames(&self, pages: usize) -> Result<()> {
+        let frames = self.pool.frames().total as usize;
+        if pages >= frames {
+            let context = format!(
+                "a commit changes {pages} pages of the database, and the pool has {frames} frames"
+            );
+            return Err(Error::new(ErrorKind::OutOfSpace, context));
+        }
+        Ok(())
+    }
+
     /// Brings changes into the log and the pool, in one step; the LSN of their group, if anything changes.
     async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
         let _turn = self.commit_turn.acquire(1).await;
@@ -209,6 +221,7 @@ where
             if group.pages.is_empty() {
                 return Ok(None);
             }
+            self.check_frames(group.pages.len())?;
             // Before the pages are held: what makes room in the log writes pages.
             self.commits.room(&group).await?;
             let mut held = Vec::with_capacity(group.pages.len());

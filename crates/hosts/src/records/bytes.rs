@@ -1,4 +1,5 @@
 //! Records as bytes.
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use tantalum_base::checksum::{crc32c, crc32c_append};
@@ -17,14 +18,20 @@ impl<T> Default for ByteCodec<T> {
     }
 }
 
+/// Set in the mark of a page in which a record goes on that began before it: no record is looked for at its beginning, so that
+/// nothing in a user's value passes for one.
+const GOES_ON: u8 = 0x80;
+
 impl<T: ByteRecord> Codec for ByteCodec<T> {
     type Page = PageBuf;
     type Record = T;
 
     fn encode(&self, _first: PageNo, records: &[Rc<T>]) -> Vec<PageBuf> {
         let mut bytes = Vec::new();
+        let mut frames = Vec::with_capacity(records.len());
         for record in records {
             let frame = bytes.len();
+            frames.push(frame);
             bytes.extend([0; FRAME_BYTES]);
             record.encode(&mut bytes);
             let content = &bytes[frame + FRAME_BYTES..];
@@ -35,35 +42,48 @@ impl<T: ByteRecord> Codec for ByteCodec<T> {
             bytes[frame + 4..frame + 8].copy_from_slice(&length);
         }
         let mark = records.first().map_or(0, |record| record.mark());
-        let page = |room: &[u8]| {
+        let page = |(number, room): (usize, &[u8])| {
+            let begins = frames.binary_search(&(number * PAGE_ROOM)).is_ok();
             let mut page = [0; PAGE_BYTES];
-            page[0] = mark;
+            page[0] = if begins { mark } else { mark | GOES_ON };
             page[1..=room.len()].copy_from_slice(room);
             PageBuf::copy_from(&page)
         };
-        bytes.chunks(PAGE_ROOM).map(page).collect()
+        bytes.chunks(PAGE_ROOM).enumerate().map(page).collect()
     }
 
     fn decode(&self, offset: u16, pages: &[PageBuf]) -> Option<Rc<T>> {
         let mark = pages.first()?[0];
-        // One page is decoded in place; most records lie in one.
-        let gathered: Vec<u8>;
-        let room: &[u8] = match pages {
-            [page] => &page[1..],
-            _ => {
-                gathered = pages.iter().flat_map(|page| &page[1..]).copied().collect();
-                &gathered
-            }
-        };
-        let frame = room.get(usize::from(offset)..)?;
-        let word = |at: usize| frame.get(at..at + 4)?.try_into().map(u32::from_le_bytes).ok();
-        let (checksum, length) = (word(0)?, word(4)?);
-        let content = frame.get(FRAME_BYTES..FRAME_BYTES.checked_add(length as usize)?)?;
-        let is_whole = crc32c_append(crc32c(&length.to_le_bytes()), content) == checksum;
+        let goes_on = offset == 0 && mark & GOES_ON != 0;
+        if goes_on && !Fault::RecordsAnywhere.is_planted() {
+            return None;
+        }
+        let offset = usize::from(offset);
+        let frame = room(pages, offset, FRAME_BYTES)?;
+        let (checksum, length) = frame.split_at(4);
+        let bytes = u32::from_le_bytes(length.try_into().ok()?);
+        let content = room(pages, offset + FRAME_BYTES, bytes as usize)?;
+        let is_whole = crc32c_append(crc32c(length), &content).to_le_bytes() == checksum;
         if !is_whole && !Fault::ChecksumsIgnored.is_planted() {
             return None;
         }
-        let record = T::decode(content)?;
+        let record = T::decode(&content)?;
+        let mark = mark & !GOES_ON;
         (mark != 0 && record.mark() == mark).then(|| Rc::new(record))
+    }
+}
+
+/// So many bytes of the pages' room, without copying where they lie in one page, as most do.
+fn room(pages: &[PageBuf], begin: usize, bytes: usize) -> Option<Cow<'_, [u8]>> {
+    let end = begin.checked_add(bytes)?;
+    let (first, last) = (begin / PAGE_ROOM, end.saturating_sub(1) / PAGE_ROOM);
+    let taken = pages.get(first..=last.max(first))?;
+    let begin = begin - first * PAGE_ROOM;
+    match taken {
+        [page] => Some(Cow::Borrowed(page.get(1 + begin..1 + begin + bytes)?)),
+        _ => {
+            let gathered = taken.iter().flat_map(|page| &page[1..]).skip(begin).take(bytes);
+            Some(Cow::Owned(gathered.copied().collect()))
+        }
     }
 }

@@ -96,6 +96,57 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(self.codec.decode(place.offset, &pages))
     }
 
+    /// Whether a whole record that is `wanted` begins in a page of `range` and lies in it; such a record takes `pages_max` pages at
+    /// most. A damaged page has none.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) async fn has_record(
+        &self,
+        range: PageRange,
+        pages_max: u64,
+        wanted: impl Fn(&C::Record) -> bool,
+    ) -> Result<bool> {
+        // The pages from `at` on that were read so far.
+        let (mut at, mut pages) = (range.first.0, Vec::new());
+        while at < range.end().0 {
+            let known = at + pages.len() as u64;
+            let upto = (at + 2 * pages_max).min(range.end().0);
+            self.read_what_can_be(PageRange::new(PageNo(known), upto - known), &mut pages).await?;
+            let begins = if upto == range.end().0 { pages.len() } else { pages_max as usize };
+            for begin in 0..begins {
+                let end = pages.len().min(begin + pages_max as usize);
+                let found = self.codec.decode(0, &pages[begin..end]);
+                if found.is_some_and(|record| wanted(&record)) {
+                    return Ok(true);
+                }
+            }
+            pages.drain(..begins);
+            at += begins as u64;
+        }
+        Ok(false)
+    }
+
+    /// Appends the pages of `range`, blank ones in place of those that are damaged.
+    async fn read_what_can_be(&self, range: PageRange, pages: &mut Vec<D::Page>) -> Result<()> {
+        let before = pages.len();
+        pages.resize(before + range.pages as usize, D::Page::zero());
+        self.count(|counts| counts.pages_read += range.pages);
+        let read = self.device.read(range.first, &mut pages[before..], None).await;
+        match read {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            read => return read,
+        }
+        for (page, out) in range.iter().zip(&mut pages[before..]) {
+            let read = self.device.read(page, std::slice::from_mut(out), None).await;
+            match read {
+                Err(error) if error.kind() == ErrorKind::Corrupt => *out = D::Page::zero(),
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a page has any content.
     ///
     /// # Errors

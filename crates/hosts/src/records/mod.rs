@@ -11,8 +11,8 @@
 //! An engine that is written against records runs in either time: its reads find what was written and are checked, and
 //! its sizes are the same, whether a page has bytes or is a stamp of 16.
 //!
-//! A page begins with a mark, which says what kind of records it holds; records follow each other in the
-//! rest, from any offset on, and may go on in the next page:
+//! A page begins with a mark, which says what kind of records it holds, and whether the first of them began in the page before;
+//! records follow each other in the rest, from any offset on, and may go on in the next page:
 //!
 //! ```text
 //! page     | mark 1 | PAGE_ROOM bytes ...................................... |
@@ -46,7 +46,7 @@ pub trait Record: Clone + PartialEq + fmt::Debug + 'static {
     /// Bytes of its content.
     fn content_bytes(&self) -> usize;
 
-    /// The mark of the pages that it may lie in, not 0. A record is taken for nothing else than what its page is marked
+    /// The mark of the pages that it may lie in, 1 to 127. A record is taken for nothing else than what its page is marked
     /// for, so that no value that a user stores can pass for a header.
     fn mark(&self) -> u8;
 }

@@ -1,11 +1,12 @@
 //! Reading a log: the blocks behind a checkpoint.
 use std::rc::Rc;
-use tantalum_base::{PageDevice, PageNo, PageRange, Result};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
 
 use super::block::{Block, Group, LogBlock};
 use super::block_pages_max;
 use super::log::LogEnd;
 use crate::btree::Lsn;
+use crate::fault_points::Fault;
 use crate::records::PAGE_ROOM;
 use crate::records::{Codec, Place, RecordDevice, framed_bytes};
 use crate::values::Value;
@@ -53,6 +54,28 @@ where
         let next = Lsn(block.first.0 + block.groups.len() as u64);
         self.end = LogEnd { position: position + pages, next };
         Ok(Some((block.first, block.groups)))
+    }
+
+    /// Makes sure that nothing is behind the end. A block is begun when the one before it is durable, so that at most the last one is
+    /// not whole after a cut: where another one follows, what is missing before it was damaged, or lost by the device.
+    ///
+    /// # Errors
+    /// `Corrupt` where a block follows; the device's.
+    pub(crate) async fn check_end(&self) -> Result<()> {
+        let most = block_pages_max(self.region.pages);
+        let next = self.end.next;
+        let is_later =
+            |record: &Block<V>| matches!(record, Block::Log(block) if block.first > next);
+        let goes_on = self.device.has_record(self.region, most, is_later).await?;
+        if goes_on && !Fault::LogDamageTakenForItsEnd.is_planted() {
+            let at = self.region.first.0 + self.end.position % self.region.pages;
+            let context = format!(
+                "the log is damaged at page {at} of its device: transaction {} is missing, and later ones are there",
+                next.0
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+        Ok(())
     }
 
     /// The block that begins at `offset`, if it is the next one, with its pages.
