@@ -4,6 +4,7 @@
 //! store        what a load of single values needs of an engine
 //! rows         what a load of transactions needs of one
 //! row_layer    a store of rows over another one that changes some of its calls
+//! undo         undo logs above a store that needs none
 //! one_tree     one tree of rows as single values
 //! closed_loop  clients that each wait for one operation before they begin the next
 //! link_bench   LinkBench: a social graph in rows
@@ -19,6 +20,7 @@ mod row_layer;
 mod rows;
 mod store;
 pub mod tpcc;
+mod undo;
 pub mod ycsb;
 
 pub use closed_loop::{ClosedLoad, Ending, LoopOptions, LoopReport, run_closed_loop, transact};
@@ -26,3 +28,4 @@ pub use one_tree::OneTree;
 pub use row_layer::{RowStoreLayer, RowTransactionLayer};
 pub use rows::{RowStore, RowTransaction};
 pub use store::{KeyValueStore, LoadValue};
+pub use undo::{UndoLog, Undone};

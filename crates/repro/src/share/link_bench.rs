@@ -9,9 +9,9 @@ use tantalum_hosts::double_write::{
 };
 use tantalum_hosts::records::Remembered;
 use tantalum_hosts::redo::Block;
-use tantalum_hosts::values::ValueStamp;
-use tantalum_hosts::workload::link_bench::{LinkBench, TREES};
-use tantalum_hosts::workload::{LoopOptions, run_closed_loop};
+use tantalum_hosts::values::{Tree, ValueStamp};
+use tantalum_hosts::workload::link_bench::{LinkBench, TREES, Table};
+use tantalum_hosts::workload::{LoopOptions, UndoLog, run_closed_loop};
 use tantalum_models::{DeviceConfig, SimulatedSsd};
 use tantalum_runtime::{LifeCycle, Virtual};
 
@@ -32,6 +32,9 @@ pub(super) const MEGABYTE_PAGES: f64 = 244.14;
 const JOURNAL_PAGES: u64 = 16_384;
 /// MySQL's two log files of 48 MB, the default of its version 5.7.
 const LOG_PAGES: u64 = 23_438;
+/// The tree of the undo log, and old rows that it keeps: InnoDB's purge follows close behind. The number is chosen.
+const UNDO: Tree = Tree(TREES);
+const UNDO_ROWS_MAX: u64 = 1_000;
 /// The most of the drive that the database may come to take.
 const DATABASE_SHARE_MAX: f64 = 0.75;
 /// Device pages of file-system metadata for each page of the database that is flushed. Set so that
@@ -141,6 +144,7 @@ struct Machine {
     log: Rc<Device>,
     drives: Drives<Device, Codec>,
     bench: Rc<LinkBench>,
+    undo: Rc<UndoLog>,
     options: DoubleWriteOptions,
     size: Size,
 }
@@ -189,7 +193,7 @@ impl Machine {
             metadata_pages: (JOURNAL_PAGES / size.scale_down) as u32,
         };
         let log_pages = LOG_PAGES / size.scale_down;
-        let options = DoubleWriteOptions { pages, log_pages, trees: TREES };
+        let options = DoubleWriteOptions { pages, log_pages, trees: TREES + 1 };
         let build = async |text: &str| -> Result<Rc<Device>> {
             DeviceConfig::parse(text)?.build(runtime, seed).await
         };
@@ -203,7 +207,9 @@ impl Machine {
         bench.load(&store).await?;
         store.close().await?;
         let runtime = runtime.clone();
-        Ok(Machine { runtime, device, log, drives, bench, options, size })
+        let rows = [Table::Node, Table::Link, Table::Count].map(Table::tree);
+        let undo = UndoLog::new(UNDO, &rows, UNDO_ROWS_MAX);
+        Ok(Machine { runtime, device, log, drives, bench, undo, options, size })
     }
 
     fn with_buffer(&self, megabytes: u32) -> DoubleWriteOptions {
@@ -219,7 +225,7 @@ impl Machine {
     /// Runs the load until the drive is as worn in as [`Size`] says.
     async fn age(&self, seed: u64) -> Result<()> {
         let store = self.open(self.options).await?;
-        let requests = self.bench.requests(&self.runtime, &store, seed)?;
+        let requests = self.bench.requests(&self.runtime, &self.undo.over(&store), seed)?;
         let step = LoopOptions { clients: CLIENTS, warm_up: 0, operations: AGEING_STEP };
         let pages = self.device.limits().pages as f64 * self.size.aged_fills;
         while (store.statistics().pages.pages_written() as f64) < pages {
@@ -231,7 +237,7 @@ impl Machine {
     /// Runs the load on a buffer that is empty at first.
     async fn measure(&self, options: DoubleWriteOptions, seed: u64) -> Result<Outcome> {
         let store = self.open(options).await?;
-        let requests = self.bench.requests(&self.runtime, &store, seed)?;
+        let requests = self.bench.requests(&self.runtime, &self.undo.over(&store), seed)?;
         let warm_up = LoopOptions { clients: CLIENTS, warm_up: 0, operations: self.size.warm_up };
         run_closed_loop(&self.runtime, &requests, warm_up).await?;
         let (host, drive) = (store.statistics().pages, self.counters());
