@@ -9,6 +9,7 @@ mod double_write_failures;
 mod double_write_live;
 mod double_write_load;
 mod link_bench;
+mod link_bench_cuts;
 mod log_damage;
 mod page_load;
 mod page_load_crash;

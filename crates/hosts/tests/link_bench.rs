@@ -14,7 +14,7 @@ use tantalum_hosts::workload::link_bench::{
     Inspection, LinkBench, LinkBenchReport, Operation, TREES, Table,
 };
 use tantalum_hosts::workload::{
-    LoadValue, LoopOptions, RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer,
+    LoadValue, LoopOptions, RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer, UndoLog,
 };
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::live::LiveOptions;
@@ -24,12 +24,12 @@ use tantalum_volume::{OpenOptions, VolumeConfig, config, create_volume, open_fla
 
 const NODES: u64 = 1_000;
 const OPERATIONS: u64 = 20_000;
-const LOOP: LoopOptions = LoopOptions { clients: 100, warm_up: 2_000, operations: OPERATIONS };
+pub const LOOP: LoopOptions = LoopOptions { clients: 100, warm_up: 2_000, operations: OPERATIONS };
 
-type Stamps = Remembered<Block<ValueStamp>>;
+pub type Stamps = Remembered<Block<ValueStamp>>;
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;
 
-fn options(form: Form) -> DoubleWriteOptions {
+pub fn options(form: Form) -> DoubleWriteOptions {
     let pages = PageOptions {
         form,
         database_pages: 1_000,
@@ -114,6 +114,59 @@ fn the_same_seed_does_the_same_and_another_one_does_not() {
     let run = |seed| run::<Stamp, ValueStamp, Stamps>(Form::Off, seed);
     assert_eq!(run(5), run(5));
     assert_ne!(run(5).1, run(6).1);
+}
+
+const OTHER: ValueStamp = ValueStamp { bytes: 7, count: 7 };
+
+async fn change_and_change_back<S>(store: &S, key: &[u8], value: ValueStamp) -> Result<()>
+where
+    S: RowStore<Value = ValueStamp>,
+{
+    let mut transaction = store.begin();
+    transaction.put(Table::Node.tree(), key, OTHER).await?;
+    transaction.put(Table::Node.tree(), key, value).await?;
+    // What comes in anew leaves nothing.
+    transaction.put(Table::Node.tree(), &[key, b"new"].concat(), value).await?;
+    transaction.commit().await?;
+    let mut transaction = store.begin();
+    transaction.put(Table::Index.tree(), b"of no row", value).await?;
+    transaction.delete(Table::Index.tree(), b"of no row").await?;
+    transaction.delete(Table::Node.tree(), &[key, b"new"].concat()).await?;
+    transaction.commit().await
+}
+
+#[test]
+fn an_undo_log_has_what_rows_had_before_their_newest_changes() {
+    const ROWS_MAX: u64 = 500;
+    let undo = Tree(TREES);
+    let runtime = Virtual::new(Schedule::Shuffled(4));
+    let rt = runtime.clone();
+    let ran = runtime.run(async move {
+        let disk = WorstDisk::<Stamp>::new(Durability::OnFlush, 6_000);
+        let codec = Rc::new(Stamps::default());
+        let options = DoubleWriteOptions { trees: TREES + 1, ..options(Form::On) };
+        let store = DoubleWrite::create(&rt, &disk, &codec, options).await.unwrap();
+        let bench = LinkBench::new(NODES).unwrap();
+        bench.load(&store).await.unwrap();
+        let nodes = store.scan(Table::Node.tree(), &[], None, usize::MAX).await.unwrap();
+        let log = UndoLog::new(undo, &[Table::Node.tree()], ROWS_MAX);
+        let undone = log.over(&store);
+        // The first changes of all find what was loaded.
+        for (key, value) in nodes.iter().take(10) {
+            change_and_change_back(&undone, key, *value).await.unwrap();
+        }
+        let kept = store.scan(undo, &[], None, usize::MAX).await.unwrap();
+        let expected = nodes.iter().take(10).flat_map(|(_, value)| [*value, OTHER, *value]);
+        assert!(kept.into_iter().map(|(_, value)| value).eq(expected));
+        let report = bench.run(&rt, &undone, LOOP, 4).await.unwrap();
+        assert_eq!(report.operations(), OPERATIONS);
+        bench.inspect(&store).await.unwrap();
+        let kept = store.scan(undo, &[], None, usize::MAX).await.unwrap();
+        assert_eq!((kept.len() as u64, log.rows()), (ROWS_MAX, ROWS_MAX));
+        store.close().await.unwrap();
+    });
+    runtime.drop_tasks();
+    ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
 }
 
 /// What a store does wrong.

@@ -41,7 +41,7 @@ pub struct Args {
     /// differ from run to run
     #[arg(long, value_name = "FILE")]
     live: Option<PathBuf>,
-    /// With engines: what they are put under, ycsb-a (without it) to ycsb-f, and tpcc or pgbench, for engines
+    /// With engines: what they are put under, ycsb-a (without it) to ycsb-f, and tpcc, pgbench or linkbench, for engines
     /// of rows alone
     #[arg(long, value_name = "LOAD")]
     load: Option<String>,

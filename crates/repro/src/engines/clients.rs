@@ -2,6 +2,7 @@
 use hdrhistogram::Histogram;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
+use tantalum_hosts::workload::link_bench::{LinkBench, LinkBenchReport, Operation};
 use tantalum_hosts::workload::pgbench::{Pgbench, PgbenchReport};
 use tantalum_hosts::workload::tpcc::{self, Tpcc, TpccOptions, TpccReport};
 use tantalum_hosts::workload::ycsb::{Kind, Workload, Ycsb, YcsbOptions, YcsbReport};
@@ -20,6 +21,7 @@ pub(super) enum Clients {
     Ycsb(Rc<Ycsb>, Workload),
     Tpcc(Rc<Tpcc>),
     Pgbench(Rc<Pgbench>),
+    LinkBench(Rc<LinkBench>),
 }
 
 /// What some operations of a load came to.
@@ -44,6 +46,7 @@ impl Clients {
             }
             Load::Tpcc => Clients::Tpcc(Tpcc::new(sizes.warehouses(), seed)?),
             Load::Pgbench => Clients::Pgbench(Pgbench::new(sizes.accounts())?),
+            Load::LinkBench => Clients::LinkBench(LinkBench::new(sizes.nodes())?),
         })
     }
 
@@ -61,6 +64,7 @@ impl Clients {
             Clients::Ycsb(ycsb, _) => ycsb.load_by(runtime, store, CLIENTS).await,
             Clients::Tpcc(tpcc) => tpcc.load(rows(store)?).await,
             Clients::Pgbench(pgbench) => pgbench.load(rows(store)?).await,
+            Clients::LinkBench(bench) => bench.load(rows(store)?).await,
         }
     }
 
@@ -115,6 +119,10 @@ impl Clients {
                 let options = LoopOptions { clients: CLIENTS, warm_up: 0, operations };
                 of_pgbench(&pgbench.run(runtime, rows(store)?, options, seed).await?)
             }
+            Clients::LinkBench(bench) => {
+                let options = LoopOptions { clients: CLIENTS, warm_up: 0, operations };
+                of_link_bench(&bench.run(runtime, rows(store)?, options, seed).await?)
+            }
         })
     }
 
@@ -133,6 +141,7 @@ impl Clients {
             Clients::Ycsb(ycsb, _) => ycsb.check(store).await,
             Clients::Tpcc(tpcc) => tpcc.check(rows(store)?).await.map(drop),
             Clients::Pgbench(pgbench) => pgbench.check(rows(store)?).await.map(drop),
+            Clients::LinkBench(bench) => bench.after_cut(rows(store)?).await.map(drop),
         }
     }
 }
@@ -188,5 +197,35 @@ fn of_pgbench(report: &PgbenchReport) -> Ran {
         elapsed_ns: report.elapsed_ns(),
         kinds: vec![(table::TRANSACTION_P99, report.latencies().clone())],
         changes: report.transactions(),
+    }
+}
+
+fn of_link_bench(report: &LinkBenchReport) -> Ran {
+    let metric = |operation| match operation {
+        Operation::AddLink => table::ADD_LINK_P99,
+        Operation::DeleteLink => table::DELETE_LINK_P99,
+        Operation::UpdateLink => table::UPDATE_LINK_P99,
+        Operation::CountLink => table::COUNT_LINK_P99,
+        Operation::MultigetLink => table::MULTIGET_LINK_P99,
+        Operation::GetLinkList => table::GET_LINK_LIST_P99,
+        Operation::GetNode => table::GET_NODE_P99,
+        Operation::AddNode => table::ADD_NODE_P99,
+        Operation::UpdateNode => table::UPDATE_NODE_P99,
+        Operation::DeleteNode => table::DELETE_NODE_P99,
+    };
+    let changes = [
+        Operation::AddLink,
+        Operation::DeleteLink,
+        Operation::UpdateLink,
+        Operation::AddNode,
+        Operation::UpdateNode,
+        Operation::DeleteNode,
+    ];
+    let latencies = |operation| (metric(operation), report.latencies(operation).clone());
+    Ran {
+        elapsed_ns: report.elapsed_ns(),
+        kinds: Operation::ALL.map(latencies).into(),
+        // Of these rows are the transactions that changed something.
+        changes: changes.iter().map(|operation| report.rows(*operation)).sum(),
     }
 }

@@ -1,7 +1,7 @@
 //! What an engine may be put under.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_hosts::workload::ycsb::Workload;
-use tantalum_hosts::workload::{pgbench, tpcc};
+use tantalum_hosts::workload::{link_bench, pgbench, tpcc};
 
 use super::cell::Engine;
 
@@ -14,6 +14,8 @@ pub enum Load {
     Tpcc,
     /// pgbench's built-in script: transactions over four tables.
     Pgbench,
+    /// LinkBench: a social graph in three tables and an index.
+    LinkBench,
 }
 
 /// What the figures are called under a load, and live.
@@ -44,7 +46,7 @@ impl Load {
     pub const DEFAULT: Load = Load::Ycsb(Workload::A);
 
     /// All of them.
-    pub const ALL: [Load; 8] = [
+    pub const ALL: [Load; 9] = [
         Load::Ycsb(Workload::A),
         Load::Ycsb(Workload::B),
         Load::Ycsb(Workload::C),
@@ -53,6 +55,7 @@ impl Load {
         Load::Ycsb(Workload::F),
         Load::Tpcc,
         Load::Pgbench,
+        Load::LinkBench,
     ];
 
     /// Parses a name.
@@ -97,6 +100,7 @@ impl Load {
             Load::Ycsb(Workload::F) => names!("ycsb-f", "YCSB F"),
             Load::Tpcc => names!("tpcc", "TPC-C"),
             Load::Pgbench => names!("pgbench", "pgbench"),
+            Load::LinkBench => names!("linkbench", "LinkBench"),
         }
     }
 
@@ -104,7 +108,7 @@ impl Load {
     pub(super) fn runs_on(self, engine: Engine) -> bool {
         match self {
             Load::Ycsb(_) => true,
-            Load::Tpcc | Load::Pgbench => engine != Engine::Documents,
+            Load::Tpcc | Load::Pgbench | Load::LinkBench => engine != Engine::Documents,
         }
     }
 
@@ -112,7 +116,7 @@ impl Load {
     pub(super) fn weight(self) -> u64 {
         match self {
             Load::Ycsb(Workload::E) => 8,
-            Load::Ycsb(_) => 1,
+            Load::Ycsb(_) | Load::LinkBench => 1,
             Load::Tpcc => 16,
             Load::Pgbench => 2,
         }
@@ -124,6 +128,7 @@ impl Load {
             Load::Ycsb(_) => 1,
             Load::Tpcc => tpcc::TREES,
             Load::Pgbench => pgbench::TREES,
+            Load::LinkBench => link_bench::TREES,
         }
     }
 }

@@ -52,6 +52,7 @@ static EXPERIMENTS: [Experiment; Load::ALL.len()] = [
     experiment::<5>(&[], &[]),
     experiment::<6>(&[], &[]),
     experiment::<7>(&[], &[]),
+    experiment::<8>(&[], &[]),
 ];
 
 /// That under the load which is taken where none is asked for. It alone has shapes.

@@ -85,6 +85,11 @@ impl Sizes {
         (0..=tpcc::Population::HALVINGS_MAX).map(halved).find(fits).unwrap_or(smallest)
     }
 
+    /// LinkBench's nodes: a million of them with their links take a gigabyte.
+    pub(super) fn nodes(&self) -> u64 {
+        self.bytes() / 1_000
+    }
+
     /// pgbench's rows: as many branches as clients, as its manual asks for, with the accounts that there is room for.
     pub(super) fn accounts(&self) -> pgbench::Population {
         let branches = u64::from(CLIENTS);

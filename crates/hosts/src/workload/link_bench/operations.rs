@@ -1,7 +1,7 @@
 //! The ten operations, as transactions.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::Result;
+use tantalum_base::{Error, Result};
 use tantalum_runtime::Runtime;
 use tantalum_trace::link_bench::Operation;
 
@@ -26,6 +26,8 @@ pub struct Requests<R, S> {
     bench: Rc<LinkBench>,
     draws: RefCell<Draws>,
     conflicts: Cell<u64>,
+    /// Why the first transaction failed that did. Nobody knows then what became of it, nor what who comes to its rows may find.
+    failed: RefCell<Option<Error>>,
 }
 
 /// An operation to be performed.
@@ -64,6 +66,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
             bench: Rc::clone(bench),
             draws: RefCell::new(Draws::new(bench.graph.nodes, seed)),
             conflicts: Cell::new(0),
+            failed: RefCell::default(),
         }
     }
 
@@ -81,7 +84,9 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
         &self,
         work: impl AsyncFnMut(&mut S::Transaction) -> Result<Ending<Option<Change>>>,
     ) -> Result<u64> {
-        let change = transact(&self.runtime, &self.store, &self.conflicts, work).await?;
+        let ended = transact(&self.runtime, &self.store, &self.conflicts, work).await;
+        let change =
+            ended.map_err(|error| self.failed.borrow_mut().get_or_insert(error).clone())?;
         if let Some(change) = change {
             self.checks().borrow_mut().end(change);
         }
@@ -219,7 +224,11 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
 }
 
 /// What a row says, where it says what a row of its table does.
-fn told_all<T: Copy>(what: &str, number: u64, told: Option<Option<T>>) -> Result<Option<T>> {
+pub(super) fn told_all<T: Copy>(
+    what: &str,
+    number: u64,
+    told: Option<Option<T>>,
+) -> Result<Option<T>> {
     match told {
         Some(None) => Err(wrong(format_args!("{what} {number}: found what is no such row"))),
         told => Ok(told.flatten()),

@@ -3,53 +3,19 @@
 //! Whoever changes a row holds it, so that its versions are made one after the other; of those, a read finds none that was replaced
 //! before it began, and none that was not begun when it ended. A transaction that holds a row finds its newest version. A list that
 //! nobody changes meanwhile is found whole.
+//!
+//! ```text
+//! versions   of the rows of a table: what was begun, and what is committed
+//! after_cut  what became of changes that a power cut met
+//! ```
+mod after_cut;
+mod versions;
+
 use tantalum_base::{Error, ErrorKind, FastMap, Result};
 
 use super::graph::{Graph, List, Slot};
 use super::rows::{CountRow, LinkRow};
-
-/// Versions of the rows of a table, from 1 on; 0 where there is none.
-#[derive(Debug, Default)]
-struct Versions {
-    /// The newest that was begun.
-    begun: Vec<u32>,
-    /// The newest that is committed.
-    ended: Vec<u32>,
-}
-
-impl Versions {
-    fn of(rows: u64) -> Self {
-        Versions { begun: vec![0; rows as usize], ended: vec![0; rows as usize] }
-    }
-
-    fn begin(&mut self, row: u64) -> u32 {
-        let at = row as usize;
-        if at >= self.begun.len() {
-            self.begun.resize(at + 1, 0);
-            self.ended.resize(at + 1, 0);
-        }
-        self.begun[at] += 1;
-        self.begun[at]
-    }
-
-    fn end(&mut self, row: u64, version: u32) {
-        let ended = &mut self.ended[row as usize];
-        *ended = version.max(*ended);
-    }
-
-    fn begun(&self, row: u64) -> u32 {
-        self.begun[row as usize]
-    }
-
-    fn ended(&self, row: u64) -> u32 {
-        self.ended[row as usize]
-    }
-
-    /// Whether a read that began when `floor` was committed may find this version.
-    fn may_find(&self, row: u64, floor: u32, found: u32) -> bool {
-        (floor.max(1)..=self.begun(row)).contains(&found)
-    }
-}
+use versions::Versions;
 
 /// A link as it is when all that was begun is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +33,8 @@ pub(super) struct Checks {
     links: Versions,
     links_visible: Vec<bool>,
     link_times_ms: Vec<u32>,
+    /// Of links with changes that are not committed: what is committed, and what was begun since, by their slots.
+    links_open: FastMap<u64, Vec<LinkState>>,
     counts: Versions,
     /// Visible links of each list.
     visible: Vec<u32>,
@@ -103,6 +71,7 @@ impl Checks {
             links: Versions::of(slots),
             links_visible: vec![false; slots as usize],
             link_times_ms: vec![0; slots as usize],
+            links_open: FastMap::default(),
             counts: Versions::of(lists),
             visible: vec![0; lists as usize],
             list_changes: Versions::of(lists),
@@ -130,6 +99,7 @@ impl Checks {
         slot: Slot,
         (visible, time_ms): (bool, u32),
     ) -> (LinkState, Option<CountRow>, Change) {
+        let before = self.link_state(slot);
         let version = self.links.begin(slot.0);
         let was_visible = std::mem::replace(&mut self.links_visible[slot.0 as usize], visible);
         self.link_times_ms[slot.0 as usize] = time_ms;
@@ -142,6 +112,8 @@ impl Checks {
         });
         let count_version = count.map(|count| count.version);
         let link = LinkState { row: LinkRow { slot, visible, version }, time_ms };
+        let open = self.links_open.entry(slot.0);
+        open.or_insert_with(|| before.into_iter().collect()).push(link);
         (link, count, Change::Link { list, slot, version, count_version })
     }
 
@@ -151,11 +123,22 @@ impl Checks {
             Change::Node { node, version } => self.nodes.end(node, version),
             Change::Link { list, slot, version, count_version } => {
                 self.links.end(slot.0, version);
+                self.forget_replaced(slot);
                 if let Some(version) = count_version {
                     self.counts.end(list.0, version);
                 }
                 self.list_changes.ended[list.0 as usize] += 1;
             }
+        }
+    }
+
+    /// What was replaced by what is committed needs not to be known any more.
+    fn forget_replaced(&mut self, slot: Slot) {
+        let (begun, ended) = (self.links.begun(slot.0), self.links.ended(slot.0));
+        if begun == ended {
+            self.links_open.remove(&slot.0);
+        } else if let Some(states) = self.links_open.get_mut(&slot.0) {
+            states.retain(|state| state.row.version >= ended);
         }
     }
 
