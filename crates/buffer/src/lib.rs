@@ -6,6 +6,7 @@
 //! ├ fix          from a request to a guard: admission, one read for all who wait, the latch
 //! ├ prefetch     pages read ahead in sequences of requests
 //! ├ store        where its pages live: a device, or an engine's own pages over one
+//! ├ large_pages  pages of several neighbours of a device
 //! ├ write_back   runs of adjacent dirty pages, written back in one device write each, or batches of any
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
 //! └ flush        writes every dirty page, then flushes the device
@@ -31,6 +32,7 @@ mod frames;
 mod guard;
 mod in_flight;
 mod kind;
+mod large_pages;
 mod options;
 mod pool;
 mod prefetch;
@@ -44,6 +46,7 @@ mod write_back;
 pub use buffered::Buffered;
 pub use guard::Guard;
 pub use kind::BufferedKind;
+pub use large_pages::LargePages;
 pub use options::{FlusherOptions, Intent, PoolOptions, PrefetchOptions};
 pub use pool::{Pool, PoolFrames};
 pub use statistics::PoolStatistics;

@@ -21,7 +21,8 @@ pub struct TraceArgs {
     /// blkparse:action=Q (docs/traces.md)
     #[arg(long, alias = "from", value_name = "FORMAT")]
     trace_format: Option<String>,
-    /// Size of the pages that a block trace is cut into: bytes, or 8KiB
+    /// Size of the pages that a block trace is cut into, and of those of any trace where they go through a buffer above a device: bytes,
+    /// or 8KiB
     #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_bytes)]
     page_size: u32,
     /// Requests of several pages: no (one request each), yes (one request a page), first (their
@@ -61,6 +62,11 @@ impl TraceArgs {
     /// What the user named.
     pub fn expression(&self) -> Result<Expression> {
         Expression::parse(&self.trace)
+    }
+
+    /// Bytes of a page of the trace.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_size
     }
 
     /// These sizes in pages of the trace, of which there are `distinct`.

@@ -92,7 +92,34 @@ fn a_buffer_above_a_device_replays_with_every_documented_field_and_the_same_byte
 }
 
 #[test]
+fn a_page_of_8_kib_takes_two_of_the_device_and_no_other_decision() {
+    let rows = |page_size: &str, device: &str| {
+        let args = ["replay", TRACE, "--policy", "lru,cfdc", "--size", "100", "--format", "json"];
+        let json = good(&[&args[..], &["--page-size", page_size, "--device", device]].concat());
+        let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+        parsed["rows"].as_array().unwrap().clone()
+    };
+    let (small, large) = (rows("4KiB", "mtron:pages=2k"), rows("8KiB", "mtron:pages=4k"));
+    assert_eq!((small.len(), large.len()), (2, 2));
+    for (small, large) in small.iter().zip(&large) {
+        assert_eq!((&small["page_bytes"], &large["page_bytes"]), (&4096.into(), &8192.into()));
+        for same in ["misses", "physical_writes", "dirty_pages_at_end", "cluster_switches"] {
+            assert_eq!(small[same], large[same], "{same}");
+        }
+        for longer in ["seconds", "read_mean_ns", "write_mean_ns"] {
+            assert!(small[longer].as_f64().unwrap() < large[longer].as_f64().unwrap(), "{longer}");
+        }
+    }
+    // What is smaller than a page of the device takes one of it.
+    assert_eq!(rows("512", "mtron:pages=2k"), small);
+}
+
+#[test]
 fn what_a_buffer_above_a_device_does_not_take_is_refused() {
+    let tiny = ["--page-size", "1MiB", "--device", "bast:pages=64"];
+    let message =
+        refused(&[&["replay", TRACE, "--policy", "lru", "--size", "9"], &tiny[..]].concat());
+    assert!(message.contains("256 pages of a device that has 64"), "{message}");
     for (more, said) in [(["--transactions"], "without a buffer"), (["--timing"], "virtual time")] {
         let message = refused(&[&["replay", TRACE], &BUFFER[..], &more[..]].concat());
         assert!(message.contains(said), "{message}");

@@ -103,9 +103,13 @@ fn a_trace_larger_than_the_device_is_said_to_be_folded() {
     };
     for more in [&[][..], &["--policy", "lru", "--size", "10"]] {
         let told = on("bast:pages=599", more);
-        assert!(told.contains("600 pages, the device 599"), "{told}");
+        assert!(told.contains("600 pages, the device has 599"), "{told}");
         assert!(!on("bast:pages=600", more).contains("warning"));
     }
+    let larger = ["--policy", "lru", "--size", "10", "--page-size", "8KiB"];
+    let told = on("bast:pages=1199", &larger);
+    assert!(told.contains("1200 pages, the device has 1199"), "{told}");
+    assert!(!on("bast:pages=1200", &larger).contains("warning"));
 }
 
 #[test]

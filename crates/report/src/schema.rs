@@ -69,6 +69,7 @@ pub const BUFFER_REPLAY: &[Column] = &[
     Column::new("device", "device", Style::Text),
     Column::new("clients", "clients", Style::Count),
     Column::new("cpu_ns", "CPU", Style::DurationNs),
+    Column::new("page_bytes", "page", Style::Bytes),
     Column::new("requests", "requests", Style::Count),
     Column::new("misses", "misses", Style::Count),
     Column::new("hit_ratio", "hits", Style::Percent),

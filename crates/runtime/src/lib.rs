@@ -36,7 +36,7 @@ pub use io_buf::{IO_ALIGN, IoBuf};
 pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
 pub use live::Live;
 pub use race::{First, first};
-pub use task::{JoinHandle, spawn_all, yield_now};
+pub use task::{JoinHandle, join_all, spawn_all, yield_now};
 pub use transport::{Accept, ByteStream};
 pub use virtual_time::Virtual;
 

@@ -282,3 +282,24 @@ pub async fn spawn_all<F: Future<Output = Result<()>> + 'static>(
     }
     Ok(())
 }
+
+/// Drives `futures` together, in this task, until all have ended; their results, or the first error in their order.
+///
+/// # Errors
+/// Those of the futures.
+pub async fn join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+    let mut results: Vec<Option<Result<T>>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, result) in futures.iter_mut().zip(&mut results) {
+            if result.is_none()
+                && let Poll::Ready(done) = future.as_mut().poll(context)
+            {
+                *result = Some(done);
+            }
+        }
+        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
+}

@@ -2,24 +2,26 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use tantalum_base::{PageDevice, PageNo, Result, Stamp};
-use tantalum_buffer::{Intent, Pool};
+use tantalum_base::{PageNo, PageRange, Result};
+use tantalum_buffer::{Intent, PageStore, Pool};
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
-use super::{BufferReplayOptions, Sample};
+use super::{BufferReplayOptions, Sample, Store};
 use crate::cache_replay::CacheTrace;
 use crate::device_replay::Expected;
 use crate::work::Work;
 
 /// What the clients of one replay share.
-struct Replay<D: PageDevice<Page = Stamp>> {
+struct Replay {
     runtime: Virtual,
     trace: Arc<CacheTrace>,
-    pool: Rc<Pool<D, Virtual>>,
+    pool: Rc<Pool<Store, Virtual>>,
     expected: Rc<RefCell<Expected>>,
     work: Arc<Work>,
     next: Cell<usize>,
-    device_pages: u64,
+    /// Pages of the store, and of the device in one of these.
+    pages: u64,
+    parts: u64,
     cpu_ns: u64,
     search_step_ns: u64,
     /// What was charged of the policy's searches.
@@ -28,11 +30,11 @@ struct Replay<D: PageDevice<Page = Stamp>> {
     samples: RefCell<Vec<Sample>>,
 }
 
-/// Sends every request of `trace` through `pool`, pages folded into those of the device. What the policy told of itself on the way.
-pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
+/// Sends every request of `trace` through `pool`, pages folded into those of the store. What the policy told of itself on the way.
+pub(super) async fn run(
     runtime: &Virtual,
     trace: &Arc<CacheTrace>,
-    pool: &Rc<Pool<D, Virtual>>,
+    pool: &Rc<Pool<Store, Virtual>>,
     expected: &Rc<RefCell<Expected>>,
     options: &BufferReplayOptions,
     work: &Arc<Work>,
@@ -44,7 +46,8 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
         expected: Rc::clone(expected),
         work: Arc::clone(work),
         next: Cell::new(0),
-        device_pages: pool.device().limits().pages,
+        pages: pool.device().pages(),
+        parts: u64::from(pool.device().store().parts()),
         cpu_ns: options.cpu_ns,
         search_step_ns: options.search_step_ns,
         search_steps: Cell::new(0),
@@ -59,7 +62,7 @@ pub(super) async fn run<D: PageDevice<Page = Stamp> + 'static>(
     Ok(replay.samples.take())
 }
 
-impl<D: PageDevice<Page = Stamp>> Replay<D> {
+impl Replay {
     async fn serve(&self) -> Result<()> {
         // Computing on pages that are in the pool meets nobody: it is slept off together, before
         // something has to be waited for.
@@ -70,16 +73,18 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
             self.next.set(at + 1);
             self.work.takes(at);
             computed_ns += self.cpu_ns;
-            let page = PageNo(request.page().0 % self.device_pages);
+            let page = PageNo(request.page().0 % self.pages);
             if computed_ns > 0 && !self.pool.is_resident(page) {
                 self.runtime.sleep(std::mem::take(&mut computed_ns)).await;
             }
             let intent = if request.is_write() { Intent::Update } else { Intent::Read };
             let mut guard = self.pool.fix(page, intent).await?;
             computed_ns += self.searched_ns();
-            self.expected.borrow().check(page, std::slice::from_ref(&*guard.page()))?;
+            let parts = PageRange::new(PageNo(page.0 * self.parts), self.parts);
+            self.expected.borrow().check(parts.first, &guard.page())?;
             if request.is_write() {
-                *guard.page_mut() = self.expected.borrow_mut().write_one(page);
+                let expected = &mut *self.expected.borrow_mut();
+                *guard.page_mut() = parts.iter().map(|part| expected.write_one(part)).collect();
             }
             drop(guard);
             self.sample(at + 1);

@@ -1,10 +1,10 @@
-//! How long a device is busy: a wrapper that looks at the clock before and after each command.
+//! How long a store's device is busy: a wrapper that looks at the clock before and after each command.
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{PageNo, Result};
+use tantalum_buffer::PageStore;
 use tantalum_runtime::Runtime;
 
-/// What a metered device has done so far.
+/// What a metered store has done so far. Pages are the store's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metered {
     /// Pages read, and the time that the reads of them took, all together.
@@ -20,20 +20,25 @@ pub struct Metered {
     pub busy_ns: u64,
 }
 
-/// A device whose commands are timed.
-pub struct Meter<R, D> {
+/// A store whose commands are timed.
+pub struct Meter<R, S> {
     runtime: R,
-    device: Rc<D>,
+    store: S,
     counted: RefCell<Metered>,
     in_flight: Cell<u32>,
     busy_since_ns: Cell<u64>,
 }
 
-impl<R: Runtime, D: PageDevice> Meter<R, D> {
-    /// A meter on `device`, from now on.
-    pub fn new(runtime: R, device: Rc<D>) -> Self {
+impl<R: Runtime, S: PageStore> Meter<R, S> {
+    /// A meter on `store`, from now on.
+    pub fn new(runtime: R, store: S) -> Self {
         let counted = RefCell::default();
-        Meter { runtime, device, counted, in_flight: Cell::new(0), busy_since_ns: Cell::new(0) }
+        Meter { runtime, store, counted, in_flight: Cell::new(0), busy_since_ns: Cell::new(0) }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
     }
 
     /// The counters, as of the last command that ended.
@@ -55,79 +60,52 @@ impl<R: Runtime, D: PageDevice> Meter<R, D> {
         }
         (result, end_ns - start_ns)
     }
+
+    fn count_write(&self, pages: usize, took_ns: u64) {
+        let counted = &mut *self.counted.borrow_mut();
+        counted.writes += pages as u64;
+        counted.write_ns += took_ns;
+    }
 }
 
-impl<R: Runtime, D: PageDevice> DeviceLayer for Meter<R, D> {
-    type Inner = D;
+impl<R: Runtime, S: PageStore> PageStore for Meter<R, S> {
+    type Page = S::Page;
 
-    fn inner(&self) -> &D {
-        &self.device
+    fn blank(&self) -> S::Page {
+        self.store.blank()
     }
 
-    async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
+    fn pages(&self) -> u64 {
+        self.store.pages()
+    }
+
+    fn write_pages_max(&self) -> u32 {
+        self.store.write_pages_max()
+    }
+
+    async fn read(&self, first: PageNo, out: &mut [S::Page]) -> Result<()> {
         let pages = out.len() as u64;
-        let (result, took_ns) = self.timed(self.device.read(first, out, tx)).await;
+        let (result, took_ns) = self.timed(self.store.read(first, out)).await;
         let counted = &mut *self.counted.borrow_mut();
         counted.reads += pages;
         counted.read_ns += took_ns;
         result
     }
 
-    async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
-        let (result, took_ns) = self.timed(self.device.write(first, pages, tx)).await;
-        let counted = &mut *self.counted.borrow_mut();
-        counted.writes += pages.len() as u64;
-        counted.write_ns += took_ns;
+    async fn write(&self, first: PageNo, pages: &[S::Page]) -> Result<()> {
+        let (result, took_ns) = self.timed(self.store.write(first, pages)).await;
+        self.count_write(pages.len(), took_ns);
         result
     }
 
-    async fn write_scattered(
-        &self,
-        pages: Vec<(PageNo, D::Page)>,
-        ended: impl FnOnce() + 'static,
-    ) -> Result<()> {
-        let count = pages.len() as u64;
-        let (result, took_ns) = self.timed(self.device.write_scattered(pages, ended)).await;
-        let counted = &mut *self.counted.borrow_mut();
-        counted.writes += count;
-        counted.write_ns += took_ns;
+    async fn write_batch(&self, pages: Vec<(PageNo, S::Page)>) -> Result<()> {
+        let count = pages.len();
+        let (result, took_ns) = self.timed(self.store.write_batch(pages)).await;
+        self.count_write(count, took_ns);
         result
     }
 
     async fn flush(&self) -> Result<()> {
-        self.timed(self.device.flush()).await.0
-    }
-
-    async fn trim(&self, range: PageRange) -> Result<()> {
-        self.timed(self.device.trim(range)).await.0
-    }
-
-    async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        self.timed(self.device.share(pairs)).await.0
-    }
-
-    async fn take_over(
-        &self,
-        pairs: Vec<(PageNo, PageNo)>,
-        zeros: Vec<PageRange>,
-        ended: impl FnOnce() + 'static,
-    ) -> Result<()> {
-        self.timed(self.device.take_over(pairs, zeros, ended)).await.0
-    }
-
-    async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
-        self.timed(self.device.clone_range(to, from, pages)).await.0
-    }
-
-    async fn begin(&self) -> Result<TxId> {
-        self.timed(self.device.begin()).await.0
-    }
-
-    async fn commit(&self, tx: TxId) -> Result<()> {
-        self.timed(self.device.commit(tx)).await.0
-    }
-
-    async fn abort(&self, tx: TxId) -> Result<()> {
-        self.timed(self.device.abort(tx)).await.0
+        self.timed(self.store.flush()).await.0
     }
 }

@@ -25,8 +25,8 @@ pub use tantalum_buffer::PoolOptions;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use tantalum_base::{Error, ErrorKind, PageDevice, Result};
-use tantalum_buffer::Pool;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, Result};
+use tantalum_buffer::{LargePages, PageStore, Pool};
 use tantalum_models::DeviceSpec;
 use tantalum_policy::{PolicySpec, Workload};
 use tantalum_runtime::{Runtime, Virtual};
@@ -35,6 +35,9 @@ use crate::cache_replay::CacheTrace;
 use crate::device_replay::{Age, Device, Expected, age_device};
 use crate::side_by_side::side_by_side;
 use crate::work::Work;
+
+/// What a pool is over: a device with pages as large as the trace's, timed.
+type Store = Meter<Virtual, LargePages<Device>>;
 
 /// One policy with one size over one device.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +59,8 @@ pub struct BufferReplayOptions {
     pub cpu_ns: u64,
     /// Time that it computes for each page that a search of the policy looks at (`Policy::search_steps`).
     pub search_step_ns: u64,
+    /// Bytes of a page of the trace: so many neighbouring pages of the device, which are read and written together.
+    pub page_bytes: u32,
     /// Preconditioning of the device; `None` replays on a fresh one, of which a read of what was
     /// never written costs nothing.
     pub age: Option<Age>,
@@ -75,6 +80,7 @@ impl Default for BufferReplayOptions {
             clients: 1,
             cpu_ns: 10_000,
             search_step_ns: 0,
+            page_bytes: PAGE_BYTES as u32,
             age: Some(Age::default()),
             pool: PoolOptions::classic(),
             gauges_every: 0,
@@ -88,7 +94,7 @@ impl Default for BufferReplayOptions {
 /// runs. A run that was not done when runs were asked to end has none.
 ///
 /// # Errors
-/// `InvalidInput` where options, policy or device make no sense; `Corrupt` where a page does not
+/// `InvalidInput` where options, policy or device make no sense, such as pages that are no whole number of the device's; `Corrupt` where a page does not
 /// hold what was written; the device's own.
 pub fn replay(
     trace: &Arc<CacheTrace>,
@@ -131,21 +137,25 @@ async fn replay_on(
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
     let device: Rc<Device> = run.device.build(runtime, options.seed).await?.device;
-    let pages = device.limits().pages;
+    let store = LargePages::new(Rc::clone(&device), options.page_bytes)?;
+    let (pages, device_pages) = (store.pages(), device.limits().pages);
     // A disk may be far larger than what is asked of it; it needs no aging either.
-    let held = if matches!(*device, Device::Disk(_)) { pages.min(trace.pages_end) } else { pages };
+    let held = match *device {
+        Device::Disk(_) => device_pages.min(trace.pages_end * u64::from(store.parts())),
+        _ => device_pages,
+    };
     let expected = Rc::new(RefCell::new(Expected::new(held)));
     if let Some(age) = &options.age {
         age_device(runtime, &device, &expected, age, options.seed).await?;
     }
-    device.flush().await?;
+    PageDevice::flush(&*device).await?;
     // Requests of several clients overtake one another, and folded pages are others: then what
     // is to come is not known, and who must know it refuses.
     let known = options.clients == 1 && trace.pages_end <= pages;
     let future: &[_] = if known { &trace.requests } else { &[] };
     let workload = Workload { pages_end: trace.pages_end.min(pages), future };
     let policy = run.policy.build(run.buffer_pages, workload)?;
-    let meter = Rc::new(Meter::new(runtime.clone(), device));
+    let meter = Rc::new(Meter::new(runtime.clone(), store));
     let pool = Pool::new(Rc::clone(&meter), runtime.clone(), policy, options.pool)?;
     pool.start();
     let start_ns = runtime.now_ns();

@@ -40,6 +40,8 @@ pub struct BufferReplayRow {
     pub clients: u32,
     /// Time that a client computes for a request.
     pub cpu_ns: u64,
+    /// Bytes of a page of the trace, and of the pool.
+    pub page_bytes: u32,
     /// What the pool counted.
     pub pool: PoolStatistics,
     /// Dirty pages in the pool at the end; they are not written.
@@ -90,6 +92,7 @@ impl BufferReplayRow {
             device: run.device.name().to_owned(),
             clients: options.clients,
             cpu_ns: options.cpu_ns,
+            page_bytes: options.page_bytes,
             pool,
             dirty_pages_at_end: dirty_pages,
             seconds: took_ns as f64 / 1e9,

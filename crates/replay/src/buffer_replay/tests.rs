@@ -77,6 +77,54 @@ fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
     assert!(rows_of(&trace, &folded, &quick()).is_err());
 }
 
+/// Pages of one, two and four of the device's, on devices of which the first takes one page a write.
+#[test]
+fn counts_do_not_depend_on_the_page_size_and_time_does() {
+    let trace = trace();
+    for device in ["mtron", "x25-m", "mba3147rc"] {
+        let of = |parts: u32| {
+            let sized = format!("{device}:pages={}", 4096 * parts);
+            let runs = runs_of("lru,casa:cost=1:8,cfdc:window=0.5,opt", &[64, 500], &[&sized]);
+            let options = BufferReplayOptions { page_bytes: 4096 * parts, ..quick() };
+            rows_of(&trace, &runs, &options).unwrap()
+        };
+        let (one, two, four) = (of(1), of(2), of(4));
+        for ((one, two), four) in one.iter().zip(&two).zip(&four) {
+            let counted = |row: &BufferReplayRow| (row.pool, row.dirty_pages_at_end);
+            assert_eq!(counted(one), counted(two), "{device}, {}", one.policy);
+            assert_eq!(counted(one), counted(four), "{device}, {}", one.policy);
+            // The others differ in more than the size of a page: where a disk's pages lie, and how many planes a small drive has.
+            if device == "mtron" {
+                assert!(
+                    one.read_mean_ns < two.read_mean_ns && two.read_mean_ns < four.read_mean_ns
+                );
+                assert!(one.seconds < two.seconds && two.seconds < four.seconds);
+            }
+            assert_eq!([one, two, four].map(|row| row.page_bytes), [4096, 8192, 16384]);
+        }
+    }
+}
+
+#[test]
+fn pages_that_a_device_cannot_have_are_refused() {
+    let trace = trace();
+    let refused = |page_bytes: u32, device: &str| {
+        let options = BufferReplayOptions { page_bytes, ..quick() };
+        rows_of(&trace, &runs_of("lru", &[64], &[device]), &options).unwrap_err()
+    };
+    for page_bytes in [0, 512, 4097, 12_000] {
+        let error = refused(page_bytes, "bast:pages=4096");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
+    assert_eq!(refused(1 << 20, "bast:pages=255").kind(), ErrorKind::InvalidInput);
+    // Twice the trace's pages are needed, or they are folded, and nobody knows the future.
+    let options = BufferReplayOptions { page_bytes: 8192, ..quick() };
+    let opt = |pages: u64| {
+        rows_of(&trace, &runs_of("opt", &[64], &[&format!("bast:pages={pages}")]), &options)
+    };
+    assert!(opt(2 * trace.pages_end - 1).is_err() && opt(2 * trace.pages_end).is_ok());
+}
+
 #[test]
 fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
     let trace = trace();

@@ -7,7 +7,7 @@ use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange,
     Result, TxId,
 };
-use tantalum_buffer::{Intent, Pool, PoolOptions};
+use tantalum_buffer::{Intent, LargePages, Pool, PoolOptions};
 use tantalum_media::block_store::{BlockStore, FileStore, FileStoreOptions};
 use tantalum_policy::{PolicySpec, Workload};
 use tantalum_runtime::Live;
@@ -15,6 +15,7 @@ use tantalum_runtime::live::LiveOptions;
 
 use super::super::{Progress, Row, Scale};
 use super::bank::bank;
+use super::runs::{self, PARTS};
 use tantalum_replay::cache_replay::CacheTrace;
 
 /// Pages in a file, without anything between.
@@ -28,7 +29,7 @@ impl FileDevice {
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
             pages: store.bytes() / PAGE_BYTES as u64,
-            atomic_write_pages_max: 1,
+            atomic_write_pages_max: PARTS,
             transaction_pages_max: 0,
             transactions_max: 0,
             share_pairs_max: 0,
@@ -121,7 +122,7 @@ fn is_block_device(there: &std::fs::Metadata) -> bool {
 
 fn detect(path: &Path, trace: &CacheTrace) -> Result<Vec<Row>> {
     let live = Live::new(LiveOptions::default())?;
-    let bytes = trace.pages_end * PAGE_BYTES as u64;
+    let bytes = trace.pages_end * u64::from(runs::PAGE_BYTES);
     let store = FileStore::create(&live, path, bytes, FileStoreOptions::default())?;
     let direct = store.is_direct();
     let workload = Workload { pages_end: trace.pages_end, future: &[] };
@@ -133,14 +134,18 @@ fn detect(path: &Path, trace: &CacheTrace) -> Result<Vec<Row>> {
         // Written once, so that reads find something and writes overwrite it.
         device.store.prepare(0, device.store.bytes()).await?;
         device.flush().await?;
-        let pool = Pool::new(Rc::clone(&device), runtime, policy, PoolOptions::classic())?;
+        let store = Rc::new(LargePages::new(device, runs::PAGE_BYTES)?);
+        let pool = Pool::new(store, runtime, policy, PoolOptions::classic())?;
         for request in requests {
             let intent = if request.is_write() { Intent::Update } else { Intent::Read };
             let mut guard = pool.fix(request.page(), intent).await?;
             if request.is_write() {
                 let mut page = guard.page_mut();
-                let count = page[0].wrapping_add(1);
-                page.make_mut()[0] = count;
+                let counted = page.iter().cloned().map(|mut part| {
+                    part.make_mut()[0] = part[0].wrapping_add(1);
+                    part
+                });
+                *page = counted.collect();
             }
         }
         Ok::<_, Error>(pool.with_policy(|policy| policy.gauges()))

@@ -14,9 +14,8 @@
 //! small     which of it is not met at the small scale
 //! ```
 //!
-//! The database's pages are of 4 KiB here, and of 8 KiB in the dissertation. A cluster has 16 pages in
-//! both. One client, a classic buffer manager that writes a victim before it goes on, cold at the
-//! start.
+//! The database's pages are of 8 KiB, two of a device's; a cluster has 16. One client, a classic buffer
+//! manager that writes a victim before it goes on, cold at the start.
 mod bank;
 mod casa;
 mod cfdc;

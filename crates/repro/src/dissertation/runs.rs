@@ -44,11 +44,16 @@ pub(in super::super) const CPU_NS: u64 = 10_000;
 /// the count of its block, one after the other: 42 cycles, at 2 GHz 20 ns. What Java adds is not known.
 pub(super) const SEARCH_STEP_NS: u64 = 20;
 
-/// `device` as the database's home: SSDs have its pages and no more, a disk is as large as it is.
+/// Bytes of the database's pages (3.3).
+pub(super) const PAGE_BYTES: u32 = 8 << 10;
+/// Pages of a device in one of them.
+pub(super) const PARTS: u32 = PAGE_BYTES / tantalum_base::PAGE_BYTES as u32;
+
+/// `device` as the home of a database with so many pages: SSDs have room for them and no more, a disk is as large as it is.
 fn home(device: &str, pages: u64) -> Result<DeviceSpec> {
     let (name, parameters) = device.split_once(':').unwrap_or((device, ""));
     let ssd = matches!(name, "mtron" | "x25-m");
-    let size = if ssd { format!("pages={pages}") } else { String::new() };
+    let size = if ssd { format!("pages={}", pages * u64::from(PARTS)) } else { String::new() };
     let mut text = name.to_owned();
     let mut joint = ':';
     for part in [size.as_str(), parameters].into_iter().filter(|part| !part.is_empty()) {
@@ -95,6 +100,7 @@ fn options(device: &str, requests: usize, seed: u64) -> BufferReplayOptions {
     BufferReplayOptions {
         cpu_ns: CPU_NS,
         search_step_ns: SEARCH_STEP_NS,
+        page_bytes: PAGE_BYTES,
         age: Some(Age { rounds_max, ..Age::default() }),
         gauges_every: requests_a_point(requests),
         seed,

@@ -2,7 +2,6 @@
 
 /// Of chapter 3.
 pub(crate) const CFDC_NOT_MET: &[&str] = &[
-    "LRU-k takes less time than CFLRU and LRU-WSR: theirs over its",
     "a larger window makes REF write more",
     "CFDC takes more time again with a window of 0.99: over that with 0.9",
 ];

@@ -140,9 +140,9 @@ fn casa_finds_out_what_reads_and_writes_of_a_device_cost() {
     }
     println!("{ratios:?}");
     assert!((1.0..1.6).contains(&ratios[0]), "{ratios:?}");
-    // The X25-M programs a page in 0.9 ms in the mean, after 0.115 for a write, and reads one in 0.085 where it meets no program:
-    // 11.9 at the most. Reads that meet the copies of cleaning take longer.
-    assert!((5.0..11.9).contains(&ratios[1]), "{ratios:?}");
+    // Of two neighbouring pages the X25-M programs one as an upper page, in 1.44 ms, after 0.131 for a write, and it reads two in
+    // 0.107 where they meet no program: 14.7 at the most. Reads that meet the copies of cleaning take longer.
+    assert!((5.0..14.7).contains(&ratios[1]), "{ratios:?}");
     assert!(ratios[2] > 10.0, "{ratios:?}");
 }
 

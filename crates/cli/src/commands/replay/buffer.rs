@@ -5,6 +5,7 @@ use crate::common::TraceArgs;
 use crate::interruption;
 use crate::progress::Progress;
 use std::sync::Arc;
+use tantalum_base::PAGE_BYTES;
 use tantalum_replay::buffer_replay::{
     BufferReplayOptions, BufferReplayRow, BufferRun, PoolOptions, replay,
 };
@@ -43,7 +44,10 @@ pub fn run(
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
     let distinct = loaded.distinct_pages();
     let loaded = Arc::new(loaded.with_few_gaps());
-    let devices = device.devices_for(loaded.pages_end)?;
+    let page_bytes = trace.page_bytes().max(PAGE_BYTES as u32);
+    let parts = u64::from(page_bytes) / PAGE_BYTES as u64;
+    let device_pages = loaded.pages_end.saturating_mul(parts);
+    let devices = device.devices_for(device_pages)?;
     let cache_pages = trace.cache_pages(&sizes, distinct)?;
     let mut runs = Vec::new();
     for policy in &policies {
@@ -58,6 +62,7 @@ pub fn run(
         clients: device.clients,
         cpu_ns,
         search_step_ns: 0,
+        page_bytes,
         age: device.age(),
         pool: PoolOptions::classic(),
         gauges_every: 0,
@@ -69,7 +74,7 @@ pub fn run(
     let rows = replay(&loaded, &runs, &options, &work)?;
     drop(progress);
     for device in &devices {
-        if let Some(warning) = warning_of_folding(loaded.pages_end, device) {
+        if let Some(warning) = warning_of_folding(device_pages, device) {
             eprintln!("{warning}");
         }
     }
@@ -99,6 +104,7 @@ fn values(row: &BufferReplayRow) -> Vec<(&'static str, Value)> {
         ("device", row.device.as_str().into()),
         ("clients", row.clients.into()),
         ("cpu_ns", row.cpu_ns.into()),
+        ("page_bytes", row.page_bytes.into()),
         ("requests", row.pool.requests.into()),
         ("misses", row.pool.misses.into()),
         ("hit_ratio", Value::rounded(row.pool.hit_ratio(), 1e6)),

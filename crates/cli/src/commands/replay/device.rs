@@ -113,12 +113,12 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
 }
 
 /// What somebody must know who takes a row's figures for those of the whole trace: a device that is
-/// smaller than the trace's `pages` makes several of them one.
+/// smaller than the `pages` of it that the trace takes makes several of them one.
 pub(super) fn warning_of_folding(pages: u64, device: &DeviceSpec) -> Option<String> {
     let held = device.pages();
     (pages > held).then(|| {
         format!(
-            "warning: {}: the trace has {pages} pages, the device {held}: page numbers were folded \
+            "warning: {}: the trace takes {pages} pages, the device has {held}: page numbers were folded \
              into it, so that several pages became one",
             device.name()
         )

@@ -2,12 +2,10 @@
 use crate::fault_points::Fault;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_ftl::ZonePins;
 use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
+use tantalum_runtime::join_all;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 use super::options::{WalCommit, WalOptions};
@@ -310,22 +308,4 @@ impl<M: ZoneMedia> Log<M> {
             self.room.wake_all();
         }
     }
-}
-
-/// Drives all futures together; the first error where there is one.
-async fn join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
-    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
-    let mut results: Vec<Option<Result<T>>> = futures.iter().map(|_| None).collect();
-    std::future::poll_fn(|context| {
-        for (future, result) in futures.iter_mut().zip(&mut results) {
-            if result.is_none()
-                && let Poll::Ready(done) = future.as_mut().poll(context)
-            {
-                *result = Some(done);
-            }
-        }
-        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    results.into_iter().flatten().collect()
 }
