@@ -1,6 +1,7 @@
 //! Parameters of named devices, as text: what they set, and what is refused.
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload, Stamp};
+use tantalum_models::personality::PersonalitySpec;
 use tantalum_models::profile::TxSsdConfig;
 use tantalum_models::tx_cache::HeaderRelease;
 use tantalum_models::{DeviceConfig, DeviceSpec};
@@ -174,6 +175,26 @@ fn where_cleaning_copies_to_is_chosen_by_name() {
     assert!((3..=7).contains(&own), "{own} zones for checkpoints and failures");
     refused("ssd-a:copies=mixed", "copies is apart or with-writes");
     refused("mtron:copies=apart", "no parameter \"copies\"");
+}
+
+#[test]
+fn the_mtron_is_built_of_other_layers_and_channels_by_name() {
+    let hybrid = |text: &str| match DeviceSpec::parse(text).unwrap() {
+        DeviceSpec::Hybrid(config) => {
+            // The name says everything that is needed to make it again.
+            let again = DeviceSpec::parse(&config.name).unwrap();
+            assert_eq!(again, DeviceSpec::Hybrid(config.clone()), "{}", config.name);
+            config.layer
+        }
+        other => panic!("{text} is {other:?}"),
+    };
+    let plain = hybrid("mtron:pages=4k");
+    assert_eq!((plain.spec, plain.nand.geometry.planes()), (PersonalitySpec::Bast { logs: 16 }, 8));
+    let fast = hybrid("mtron:pages=4k,layer=fast,logs=64,channels=2,packages=3");
+    assert_eq!((fast.spec, fast.nand.geometry.planes()), (PersonalitySpec::Fast { logs: 64 }, 6));
+    assert_eq!(hybrid("mtron:pages=4k,layer=block-map").spec, PersonalitySpec::BlockMap);
+    refused("mtron:layer=dftl", "layer");
+    refused("mtron:channels=0", "channels");
 }
 
 /// Pages that cleaning moved on the device called `text`, three times written at random.

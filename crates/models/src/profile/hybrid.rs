@@ -78,15 +78,27 @@ pub struct HybridConfig {
 }
 
 impl HybridConfig {
-    /// The device of `profile` that `spec` describes: `capacity` or `pages`, `logs`, `block` (pages of a block in
-    /// each plane), `packages` (of each channel, with a plane each). These stay as they are at any capacity.
+    /// The device of `profile` that `spec` describes: `capacity` or `pages`, `logs`, `layer` (`bast`, whose logs are each of one
+    /// block; `fast`, whose logs all blocks share; `block-map`, which has none), `block` (pages of a block in each plane),
+    /// `channels`, `packages` (of each channel, with a plane each). These stay as they are at any capacity.
     pub(super) fn of_profile(profile: &HybridProfile, mut spec: Spec) -> Result<HybridConfig> {
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let logs = spec.count("logs", 1..=65_536, u64::from(profile.logs))? as u32;
         let mut geometry = profile.nand;
         let mut more = String::new();
-        let shape: [(&str, &mut u32); 2] = [
+        let layer = match spec.word("layer", &["bast", "fast", "block-map"])? {
+            "fast" => PersonalitySpec::Fast { logs },
+            "block-map" => PersonalitySpec::BlockMap,
+            _ => PersonalitySpec::Bast { logs },
+        };
+        match layer {
+            PersonalitySpec::Fast { .. } => more.push_str(",layer=fast"),
+            PersonalitySpec::BlockMap => more.push_str(",layer=block-map"),
+            _ => {}
+        }
+        let shape: [(&'static str, &mut u32); 3] = [
             ("block", &mut geometry.pages_per_block),
+            ("channels", &mut geometry.channels),
             ("packages", &mut geometry.packages_per_channel),
         ];
         for (key, value) in shape {
@@ -98,7 +110,6 @@ impl HybridConfig {
         }
         spec.finish()?;
         let block_pages = geometry.planes() * geometry.pages_per_block;
-        let layer = PersonalitySpec::Bast { logs };
         let blocks = layer.blocks_for(pages, block_pages).max(8);
         if blocks * u64::from(block_pages) > u64::from(u32::MAX) {
             let context = format!("{} with {pages} pages has more than 2^32 slots", profile.name);

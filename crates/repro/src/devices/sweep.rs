@@ -10,9 +10,10 @@ const FIGURE: &str = "MTRON, free parameters";
 /// Section 4.2.1: CFDC's "maximum performance gain of 22% over CFLRU on SSD1".
 const GAIN_MAX: f64 = 22.0;
 
-/// What differs from the profile, which has 16 logs, 16 pages of a block in each plane, and 2 packages a channel.
-const POINTS: [&str; 9] = [
+/// What differs from the profile, which has 16 logs of BAST, 16 pages of a block in each plane, and 4 channels of 2 packages.
+const POINTS: [&str; 15] = [
     "logs=16",
+    "logs=1",
     "logs=4",
     "logs=64",
     "logs=256",
@@ -21,6 +22,12 @@ const POINTS: [&str; 9] = [
     "packages=1",
     "packages=4",
     "packages=4,block=8,logs=64",
+    "channels=2",
+    "channels=8",
+    // With more logs there is room for all random writes of the small scale.
+    "layer=fast,logs=1",
+    "layer=fast,logs=4",
+    "layer=block-map",
 ];
 
 /// Measures every point.

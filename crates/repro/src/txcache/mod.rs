@@ -10,10 +10,12 @@
 //! protocols figures 4 and 5: throughput and write size of the four
 //! log_size  figures 6 and 7: the same by the size of the log, or of the cache
 //! sensitivity  a faster link; transactions larger than the cache
+//! host_time what the host's time before a transaction changes
 //! recovery  table III: from the power coming back until transactions are settled
 //! shapes    what the paper says of them beside the numbers
 //! ```
 mod devices;
+mod host_time;
 mod locks;
 mod log_size;
 mod protocols;
@@ -78,6 +80,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Ro
     protocols::run(&setup, progress, rows)?;
     log_size::run(&setup, progress, rows)?;
     sensitivity::run(&setup, progress, rows)?;
+    host_time::run(&setup, progress, rows)?;
     rows.extend(recovery::run(&setup, progress)?);
     Ok(())
 }

@@ -19,8 +19,8 @@ const FILL_PAGES: u64 = 1024;
 /// Share of the transactions that run before the clock starts.
 const WARM_UP_SHARE: f64 = 1.0 / 3.0;
 
-/// What a replay gave, warm-up left out.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a replay gave; rates and counts without the warm-up.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Transactions of the workload per virtual second.
     pub transactions_per_s: f64,
@@ -30,6 +30,8 @@ pub(super) struct Measured {
     pub pages_programmed: f64,
     /// Flash pages erased.
     pub pages_erased: f64,
+    /// When each transaction of the device had ended, those of the warm-up included, in that order.
+    pub ended_ns: Vec<u64>,
 }
 
 /// Fills the FTL's first `pages` pages in order, past link and cache: the paper's simulator starts
@@ -63,7 +65,7 @@ struct Replay<D> {
     finished: Cell<usize>,
     warm_up: usize,
     start: Cell<(u64, NandCounters)>,
-    end_ns: Cell<u64>,
+    ended_ns: RefCell<Vec<u64>>,
 }
 
 /// Replays `trace` on `device` and checks every page that it wrote.
@@ -90,7 +92,7 @@ pub(super) async fn replay<D: PageDevice<Page = Stamp>>(
         finished: Cell::new(0),
         warm_up: (trace.transactions.len() as f64 * WARM_UP_SHARE) as usize,
         start: Cell::new((runtime.now_ns(), nand.counters())),
-        end_ns: Cell::new(0),
+        ended_ns: RefCell::default(),
     });
     let transaction = |_| {
         let replay = Rc::clone(&replay);
@@ -153,7 +155,7 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
     fn done(&self) {
         self.finished.set(self.finished.get() + 1);
         self.committed.wake_all();
-        self.end_ns.set(self.runtime.now_ns());
+        self.ended_ns.borrow_mut().push(self.runtime.now_ns());
         if self.finished.get() == self.warm_up {
             self.start.set((self.runtime.now_ns(), self.nand.counters()));
         }
@@ -162,7 +164,9 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
     fn measured(&self) -> Measured {
         let (start_ns, before) = self.start.get();
         let now = self.nand.counters();
-        let seconds = (self.end_ns.get() - start_ns) as f64 / 1e9;
+        let ended_ns = self.ended_ns.take();
+        let end_ns = ended_ns.last().copied().unwrap_or(start_ns);
+        let seconds = (end_ns - start_ns) as f64 / 1e9;
         let pages_per_block = f64::from(self.nand.geometry().pages_per_block);
         let transactions = (self.finished.get() - self.warm_up) as f64 / self.trace.parts;
         Measured {
@@ -170,6 +174,7 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
             parts: self.trace.parts,
             pages_programmed: (now.programs - before.programs) as f64,
             pages_erased: (now.erases - before.erases) as f64 * pages_per_block,
+            ended_ns,
         }
     }
 }

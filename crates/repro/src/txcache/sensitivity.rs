@@ -1,5 +1,5 @@
-//! What three things that the paper does not tell change: how fast the link is, whether the host takes time, and by how much the
-//! file server's transactions are larger than the cache.
+//! What two things that the paper does not tell change: how fast the link is, and by how much the file server's transactions are
+//! larger than the cache. What the host's time changes is in [`host_time`](super::host_time).
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_models::tx_cache::HeaderRelease;
@@ -25,7 +25,6 @@ pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Res
     for trace in &setup.traces {
         rows.extend(fast_link(setup, trace, progress)?);
     }
-    rows.extend(host_time(setup, progress)?);
     // On the sizes of the small scale they would say nothing else.
     if setup.scale != Scale::Small {
         for pages in LARGE_PAGES {
@@ -33,39 +32,6 @@ pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Res
         }
     }
     Ok(())
-}
-
-/// TPC-C where each transaction is not sent before the host has been at it for as long as it was when the trace was recorded.
-fn host_time(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
-    let recorded = setup.tpcc();
-    let name = format!("{}, with the host's time", recorded.name);
-    let trace = Rc::new(Trace { with_work: true, ..Trace::clone(recorded) });
-    let mut on = |device: Device| {
-        progress(&format!("{name} on {}", device.name()));
-        measure(device, &setup.sizes, &trace)
-    };
-    let pages = setup.cache_pages;
-    let (wal, tx_flash) = (on(Device::Wal(pages))?, on(Device::TxFlash)?);
-    let tx_cache = on(Device::TxCache(pages, HeaderRelease::WrittenBack))?;
-    let nv_cache = on(Device::NvCache(pages))?;
-    let panel = "with the host's time";
-    let gain_row = |other: &str, measured: &Measured| {
-        let case = format!("{name}, TxCache over {other}");
-        let row = percent("Figure 4", case, "throughput gain", None, gain(&tx_cache, measured));
-        row.at(panel, format!("over {other}"), (TRACE, recorded.name))
-    };
-    let rate = ("throughput", "transactions/s");
-    let rate =
-        Row::new("Figure 4", format!("{name}, TxCache"), rate, None, tx_cache.transactions_per_s);
-    let case = format!("{name}, TxCache below NVCache");
-    let penalty =
-        percent("Figure 4", case, "throughput penalty", None, -gain(&tx_cache, &nv_cache));
-    Ok(vec![
-        gain_row("WAL", &wal),
-        gain_row("TxFlash", &tx_flash),
-        penalty.at(panel, "TxCache", (TRACE, recorded.name)),
-        rate.at(format!("{panel}, transactions/s"), "TxCache", (TRACE, recorded.name)),
-    ])
 }
 
 fn fast_link(setup: &Setup, trace: &Rc<Trace>, progress: Progress) -> Result<Vec<Row>> {

@@ -109,6 +109,33 @@ fn compare_with_the_page(rows: &[Row]) {
 
 const TRACES: [&str; 4] = ["fileserver", "varmail", "webproxy", "TPC-C"];
 
+/// Gains, penalty and rate of each trace of a file system, a column a time of the host; the paper's number in front.
+fn lines_by_host_time(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for trace in &TRACES[..3] {
+        for (name, what, metric) in [
+            ("over WAL", "TxCache over WAL", "throughput gain"),
+            ("over TxFlash", "TxCache over TxFlash", "throughput gain"),
+            ("penalty", "TxCache below NVCache", "throughput penalty"),
+            ("TxCache", "TxCache", "throughput"),
+        ] {
+            let find = |case: String| {
+                let is_it = |row: &&Row| {
+                    row.figure == "Figure 4" && row.case == case && row.metric == metric
+                };
+                rows.iter().find(is_it).unwrap()
+            };
+            let paper = find(format!("{trace}, {what}")).paper;
+            let paper = paper.map_or_else(String::new, |paper| paper.to_string());
+            let cells = host_time::TIMES_MS.map(|time_ms| {
+                format!("{:.1}", find(format!("{trace}, host {time_ms} ms, {what}")).measured)
+            });
+            lines.push(format!("| {trace}, {name} | {paper} | {} |", cells.join(" | ")));
+        }
+    }
+    lines
+}
+
 fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
     let find = |figure: &str, case: String, metric: &str| {
         let same = |row: &&Row| row.figure == figure && row.case == case && row.metric == metric;
@@ -193,6 +220,7 @@ fn lines_of_the_page(rows: &[Row]) -> Vec<String> {
         number("Figure 4", host("TxCache"), "throughput", 1),
     ];
     lines.push(format!("| TPC-C, with the host's time | {} |", cells.join(" | ")));
+    lines.extend(lines_by_host_time(rows));
     for pages in LARGE_PAGES {
         let cells = ["WAL", "TxFlash", "TxCache", "NVCache"].map(|device| {
             let case = || format!("fileserver, up to {pages} pages, {device}");

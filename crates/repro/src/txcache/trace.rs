@@ -14,7 +14,7 @@ const COMMAND_PAGES: u32 = 32;
 pub(super) struct Transaction {
     /// What it writes, in ascending order, a command each.
     pub writes: Vec<PageRange>,
-    /// What the host took for it before it asked for the commit; 0 where nobody recorded it.
+    /// What the host takes for it before it is sent; 0 where nobody recorded it.
     pub work_ns: u64,
 }
 
@@ -98,6 +98,17 @@ pub(super) fn fileserver(pages: u32, seed: u64) -> Result<Trace> {
     let made = &FILE_SYSTEMS[0];
     let transactions = FILESERVER_PAGES / pages;
     collect(made, &format!("fileserver:transactions={transactions},commit={pages},seed={seed}"))
+}
+
+/// A file system's trace of another length.
+///
+/// # Errors
+/// `InvalidInput` where there is none of that name.
+pub(super) fn file_system(name: &str, transactions: usize, seed: u64) -> Result<Trace> {
+    let made = FILE_SYSTEMS.iter().find(|made| made.name == name).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidInput, format!("{name:?} is no trace of a file system"))
+    })?;
+    collect(made, &format!("{name}:transactions={transactions},seed={seed}"))
 }
 
 fn collect(made: &Made, text: &str) -> Result<Trace> {
