@@ -168,6 +168,7 @@ fn of_a_host(fault: Host) -> Test {
     const STORE: &str = "crates/hosts/tests/docstore.rs";
     const ROWS: &str = "crates/hosts/tests/double_write.rs";
     const WAL: &str = "crates/hosts/tests/wal_engine.rs";
+    const DAMAGE: &str = "crates/hosts/tests/log_damage.rs";
     match fault {
         Host::NoFlushBeforeHeader
         | Host::NoFlushAfterHeader
@@ -203,6 +204,13 @@ fn of_a_host(fault: Host) -> Test {
         Host::NoFlushBeforeRecovery => (ROWS, "a_recovery_from_what_may_still_be_lost_is_noticed"),
         Host::ChecksumsIgnored => (ROWS, "a_torn_page_that_passes_for_whole_is_noticed"),
         Host::LostWritesIgnored => (ROWS, "a_write_that_a_device_has_lost_is_noticed"),
+        Host::RecordsAnywhere => {
+            ("crates/hosts/tests/records.rs", "no_record_is_read_from_the_middle_of_another_one")
+        }
+        Host::LogDamageTakenForItsEnd => {
+            (DAMAGE, "a_damaged_block_that_is_taken_for_the_end_is_noticed")
+        }
+        Host::NewerPagesTaken => (DAMAGE, "a_page_with_changes_that_the_log_has_lost_is_an_error"),
     }
 }
 
