@@ -18,6 +18,8 @@ const USUAL_PAGES: u64 = 8;
 pub(crate) struct LogReader<'a, D, C> {
     device: &'a RecordDevice<D, C>,
     region: PageRange,
+    /// Position at which reading began.
+    begin: u64,
     end: LogEnd,
 }
 
@@ -28,7 +30,7 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
     pub(crate) fn new(device: &'a RecordDevice<D, C>, region: PageRange, begin: LogEnd) -> Self {
-        LogReader { device, region, end: begin }
+        LogReader { device, region, begin: begin.position, end: begin }
     }
 
     /// Where the log goes on, behind what was read.
@@ -66,7 +68,10 @@ where
         let next = self.end.next;
         let is_later =
             |record: &Block<V>| matches!(record, Block::Log(block) if block.first > next);
-        let goes_on = self.device.has_record(self.region, most, is_later).await?;
+        let mut goes_on = false;
+        for range in self.unread() {
+            goes_on = goes_on || self.device.has_record(range, most, is_later).await?;
+        }
         if goes_on && !Fault::LogDamageTakenForItsEnd.is_planted() {
             let at = self.region.first.0 + self.end.position % self.region.pages;
             let context = format!(
@@ -76,6 +81,15 @@ where
             return Err(Error::new(ErrorKind::Corrupt, context));
         }
         Ok(())
+    }
+
+    /// Pages of the log that were not read: from its end to where reading began, going round.
+    fn unread(&self) -> [PageRange; 2] {
+        let PageRange { first, pages } = self.region;
+        let left = pages.saturating_sub(self.end.position - self.begin);
+        let offset = self.end.position % pages;
+        let behind = left.min(pages - offset);
+        [PageRange::new(PageNo(first.0 + offset), behind), PageRange::new(first, left - behind)]
     }
 
     /// The block that begins at `offset`, if it is the next one, with its pages.
