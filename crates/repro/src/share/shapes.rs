@@ -138,4 +138,6 @@ fn by_batch(rows: &Rows<'_>, compare: fn(f64, f64) -> Vec<f64>) -> Option<Vec<f6
 /// Not met at the small scale, nor at the full one: `docs/hosts.md` says why.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
     "SHARE does more than two times as many transactions as with the double write, at any size of buffer and page",
+    // Of 10,000 operations: at full scale, of 40,000, they are within 0.8 percent.
+    "SHARE is less than one percent from no double write, at any size of buffer and page",
 ];
