@@ -95,7 +95,7 @@ fn figures_are_of_each_experiment(rows: &[Value]) {
         let figures = rows.iter().filter(of).count();
         assert!(figures >= figures_min, "{experiment}: {figures}");
     }
-    assert_eq!(rows.iter().filter(|row| row["metric"] == "gain, paper: at most").count(), 9);
+    assert_eq!(rows.iter().filter(|row| row["metric"] == "gain, paper: at most").count(), 15);
 }
 
 /// Beside its shapes.
