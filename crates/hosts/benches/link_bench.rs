@@ -12,22 +12,25 @@ use tantalum_hosts::workload::link_bench::{LinkBench, TREES};
 use tantalum_models::DeviceSpec;
 use tantalum_runtime::Virtual;
 
-const NODES: u64 = 100_000;
 const CLIENTS: u32 = 2_000;
 const OPERATIONS: u64 = 500_000;
 
-/// Pages of 4 KiB; the database that is loaded takes about 24,000.
+/// Pages of 4 KiB; the database that is loaded takes about 24 for 100 nodes.
 const DATABASE_PAGES: u64 = 50_000;
 
-/// A tenth of the loaded database, and all of it.
-const POOLS: [(&str, u32); 2] = [("a tenth of it", 2_500), ("all of it", 60_000)];
+/// Nodes of the graph, and pages of the pool. The smallest graph fits the processor's caches, so that it tells what memory costs.
+const CASES: [(u64, &str, u32); 3] = [
+    (100_000, "a tenth of it", 2_500),
+    (100_000, "all of it", 60_000),
+    (2_000, "all of it", 60_000),
+];
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Stamps = Remembered<Block<ValueStamp>>;
 
-async fn bench(runtime: &Virtual, (what, pool_pages): (&str, u32)) -> Result<()> {
+async fn bench(runtime: &Virtual, (nodes, what, pool_pages): (u64, &str, u32)) -> Result<()> {
     let device =
         DeviceSpec::parse("durassd:capacity=1GiB")?.build::<_, Stamp>(runtime, 1).await?.device;
     let codec = Rc::new(Stamps::default());
@@ -42,7 +45,7 @@ async fn bench(runtime: &Virtual, (what, pool_pages): (&str, u32)) -> Result<()>
     };
     let options = DoubleWriteOptions { pages, log_pages: 16_384, trees: TREES };
     let store = DoubleWrite::create(runtime, &device, &codec, options).await?;
-    let bench = LinkBench::new(NODES)?;
+    let bench = LinkBench::new(nodes)?;
     let start = cpu_seconds();
     bench.load(&store).await?;
     let loading = cpu_seconds() - start;
@@ -51,7 +54,7 @@ async fn bench(runtime: &Virtual, (what, pool_pages): (&str, u32)) -> Result<()>
     let report = bench.run(runtime, &store, options, 1).await?;
     let rate = (options.warm_up + report.operations()) as f64 / (cpu_seconds() - start);
     println!(
-        "{NODES} nodes, {CLIENTS} clients, a pool of {what}: {rate:9.0} operations/s simulated; in virtual time {:.0}/s; {:.0} % of \
+        "{nodes} nodes, {CLIENTS} clients, a pool of {what}: {rate:9.0} operations/s simulated; in virtual time {:.0}/s; {:.0} % of \
          page requests hit; loaded in {loading:.1} s",
         report.throughput(),
         100.0 * store.pool_statistics().hits as f64 / store.pool_statistics().requests as f64,
@@ -66,8 +69,8 @@ fn cpu_seconds() -> f64 {
 }
 
 fn main() -> Result<()> {
-    for pool in POOLS {
-        Virtual::alone("LinkBench", move |runtime| async move { bench(&runtime, pool).await })?;
+    for case in CASES {
+        Virtual::alone("LinkBench", move |runtime| async move { bench(&runtime, case).await })?;
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ pub mod live;
 pub mod metrics;
 pub mod pipe;
 mod race;
+mod ready_queue;
 pub mod supervision;
 pub mod sync;
 mod task;

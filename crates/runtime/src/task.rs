@@ -1,14 +1,12 @@
-//! What both executors share: tasks, their wakers, the ready queue, join handles.
+//! What both executors share: tasks, their wakers, join handles.
 use crate::Runtime;
-use crate::live::Callers;
+use crate::ready_queue::ReadyQueue;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::future::Future;
-use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use tantalum_base::Result;
 
@@ -36,68 +34,6 @@ pub async fn yield_now() {
     .await
 }
 
-/// Task numbers whose wakers fired, in order. Shared with wakers, which may fire on any thread.
-#[derive(Default)]
-pub(crate) struct ReadyQueue {
-    ready: Mutex<VecDeque<usize>>,
-    // True while nobody runs the executor, or is about to stop: then a push must also wake somebody.
-    parked: AtomicBool,
-    // Who could run it, where it goes from thread to thread.
-    callers: Callers,
-    // An eventfd for an executor with a thread; `None` in virtual time, whose executor never blocks.
-    wake_fd: Option<OwnedFd>,
-}
-
-impl ReadyQueue {
-    pub(crate) fn with_wake_fd(wake_fd: OwnedFd) -> Self {
-        ReadyQueue { wake_fd: Some(wake_fd), ..ReadyQueue::default() }
-    }
-
-    pub(crate) fn wake_fd(&self) -> Option<&OwnedFd> {
-        self.wake_fd.as_ref()
-    }
-
-    pub(crate) fn callers(&self) -> &Callers {
-        &self.callers
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<usize>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn push(&self, task: usize) {
-        self.lock().push_back(task);
-        self.unpark();
-    }
-
-    /// Moves everything that is ready into `into`.
-    pub(crate) fn drain_into(&self, into: &mut VecDeque<usize>) {
-        into.append(&mut self.lock());
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    /// Says that the executor is about to block. What was pushed before shows in `is_empty`
-    /// afterwards; what is pushed later wakes it.
-    pub(crate) fn set_parked(&self, parked: bool) {
-        self.parked.store(parked, Ordering::SeqCst);
-    }
-
-    /// Wakes the executor where it blocks; costs a load where it does not.
-    pub(crate) fn unpark(&self) {
-        if self.parked.load(Ordering::SeqCst)
-            && self.parked.swap(false, Ordering::SeqCst)
-            && !self.callers.call_one()
-            && let Some(fd) = &self.wake_fd
-        {
-            // Fails only where the counter is full, and then the executor wakes anyway.
-            let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
-        }
-    }
-}
-
 struct TaskWaker {
     task: usize,
     queued: AtomicBool,
@@ -116,18 +52,48 @@ impl Wake for TaskWaker {
     }
 }
 
+/// A task's waker, and what it does.
+struct OwnWaker {
+    waker: Waker,
+    woken: Arc<TaskWaker>,
+}
+
+impl OwnWaker {
+    fn new(task: usize, queue: &Arc<ReadyQueue>) -> Self {
+        let (queued, queue) = (AtomicBool::new(true), Arc::clone(queue));
+        let woken = Arc::new(TaskWaker { task, queued, queue });
+        OwnWaker { waker: Waker::from(Arc::clone(&woken)), woken }
+    }
+
+    /// Whether nobody else could still wake a task with it.
+    fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.woken) == 2
+    }
+}
+
+type Body = Pin<Box<dyn Future<Output = ()>>>;
+
 struct Task {
     name: &'static str,
-    // `None` while it is being polled.
-    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
-    waker: Arc<TaskWaker>,
     waiting_on: &'static str,
+    // `None` while it is being polled.
+    body: Option<(Body, OwnWaker)>,
+}
+
+/// A task, and those before it that had its number.
+#[derive(Default)]
+struct Slot {
+    task: Option<Task>,
+    /// Tasks that had the number, this one included.
+    tasks: u64,
+    /// The waker of the last one, for the next.
+    waker: Option<OwnWaker>,
 }
 
 /// The tasks of one executor.
 #[derive(Default)]
 pub(crate) struct Tasks {
-    slots: RefCell<Vec<Option<Task>>>,
+    slots: RefCell<Vec<Slot>>,
     free: RefCell<Vec<usize>>,
     pub(crate) queue: Arc<ReadyQueue>,
 }
@@ -144,13 +110,14 @@ impl Tasks {
     {
         let join = Rc::new(JoinState { result: RefCell::new(None), waiter: RefCell::new(None) });
         let handle = JoinHandle { state: Rc::clone(&join) };
-        self.add(name, async move {
+        let body = async move {
             let result = future.await;
             *join.result.borrow_mut() = Some(result);
             if let Some(waiter) = join.waiter.borrow_mut().take() {
                 waiter.wake();
             }
-        });
+        };
+        self.add_body(name, Box::pin(body), |_| ());
         handle
     }
 
@@ -160,51 +127,55 @@ impl Tasks {
         name: &'static str,
         future: impl Future<Output = ()> + 'static,
     ) -> Waker {
+        self.add_body(name, Box::pin(future), Waker::clone)
+    }
+
+    /// Adds a task; what `tell` makes of its waker.
+    fn add_body<T>(&self, name: &'static str, future: Body, tell: impl FnOnce(&Waker) -> T) -> T {
         let mut slots = self.slots.borrow_mut();
-        let task = self.free.borrow_mut().pop().unwrap_or_else(|| {
-            slots.push(None);
+        let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
+            slots.push(Slot::default());
             slots.len() - 1
         });
-        let waker = Arc::new(TaskWaker {
-            task,
-            queued: AtomicBool::new(true),
-            queue: Arc::clone(&self.queue),
-        });
-        let own = Waker::from(Arc::clone(&waker));
-        let future: Pin<Box<dyn Future<Output = ()>>> = Box::pin(future);
-        slots[task] =
-            Some(Task { name, future: Some(future), waker, waiting_on: "its first turn" });
-        self.queue.push(task);
-        own
+        let slot = &mut slots[number];
+        let own = slot.waker.take().unwrap_or_else(|| OwnWaker::new(number, &self.queue));
+        own.woken.queued.store(true, Ordering::Release);
+        let told = tell(&own.waker);
+        slot.tasks += 1;
+        slot.task = Some(Task { name, waiting_on: "its first turn", body: Some((future, own)) });
+        self.queue.push(number);
+        told
     }
 
     /// Polls one task; stale numbers are passed over.
     pub(crate) fn poll(&self, number: usize) {
-        let Some((mut future, waker)) = self.slots.borrow_mut()[number].as_mut().and_then(|task| {
-            task.waker.queued.store(false, Ordering::Release);
-            task.future.take().map(|future| (future, Arc::clone(&task.waker)))
-        }) else {
-            return;
+        let taken = {
+            let mut slots = self.slots.borrow_mut();
+            let slot = &mut slots[number];
+            slot.task.as_mut().and_then(|task| task.body.take()).map(|body| (body, slot.tasks))
         };
+        let Some(((mut future, own), tasks)) = taken else { return };
+        own.woken.queued.store(false, Ordering::Release);
         WAITING_ON.set("something without a name");
-        let own = Arc::clone(&waker);
-        let waker = Waker::from(waker);
-        let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
+        let poll = future.as_mut().poll(&mut Context::from_waker(&own.waker));
         // The future of a finished task is dropped outside the borrow: its drop may spawn or wake.
         let finished = {
             let mut slots = self.slots.borrow_mut();
+            let slot = &mut slots[number];
             // `drop_all` from within the task may have given its slot to another one.
-            let slot = &mut slots[number].as_mut().filter(|task| Arc::ptr_eq(&task.waker, &own));
-            match (poll, slot) {
-                (_, None) => Some((None, future)),
+            let task = slot.task.as_mut().filter(|_| slot.tasks == tasks);
+            match (poll, task) {
+                (_, None) => Some(future),
                 (Poll::Pending, Some(task)) => {
-                    task.future = Some(future);
+                    task.body = Some((future, own));
                     task.waiting_on = WAITING_ON.get();
                     None
                 }
                 (Poll::Ready(()), Some(_)) => {
+                    slot.task = None;
+                    slot.waker = Some(own).filter(OwnWaker::is_unshared);
                     self.free.borrow_mut().push(number);
-                    Some((slots[number].take(), future))
+                    Some(future)
                 }
             }
         };
@@ -214,7 +185,7 @@ impl Tasks {
     /// Drops every task, as a power cut does.
     pub(crate) fn drop_all(&self) {
         // What is dropped may spawn.
-        while self.slots.borrow().iter().any(Option::is_some) {
+        while self.slots.borrow().iter().any(|slot| slot.task.is_some()) {
             self.drop_once();
         }
     }
@@ -225,14 +196,16 @@ impl Tasks {
             let mut free = self.free.borrow_mut();
             free.clear();
             free.extend((0..slots.len()).rev());
-            slots.iter_mut().map(Option::take).collect()
+            slots.iter_mut().map(|slot| slot.task.take()).collect()
         };
         drop(dropped);
     }
 
     /// Name and wait label of every live task.
     pub(crate) fn waiting(&self) -> Vec<(&'static str, &'static str)> {
-        self.slots.borrow().iter().flatten().map(|task| (task.name, task.waiting_on)).collect()
+        let slots = self.slots.borrow();
+        let tasks = slots.iter().filter_map(|slot| slot.task.as_ref());
+        tasks.map(|task| (task.name, task.waiting_on)).collect()
     }
 }
 

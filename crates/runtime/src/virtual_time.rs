@@ -86,6 +86,7 @@ impl Virtual {
     /// where `main` is not done yet.
     fn turns<T>(&self, main: &JoinHandle<T>) -> Option<std::result::Result<T, Deadlock>> {
         let core = &self.0;
+        let _runs_here = core.tasks.queue.run_here();
         let mut ready = VecDeque::new();
         for _ in 0..TURNS {
             core.tasks.queue.drain_into(&mut ready);

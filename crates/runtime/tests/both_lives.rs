@@ -84,10 +84,38 @@ async fn channels_are_bounded_and_close(runtime: impl Runtime) {
     assert_eq!(sender.send(9).await, Err(9));
 }
 
+/// What an executor wakes of another one within whose run it runs is not lost, nor what that one had woken before.
+async fn executors_run_within_one_another(runtime: impl Runtime) {
+    let (semaphore, log) = (Semaphore::new("permits", 1), Log::default());
+    let held = semaphore.acquire(1).await;
+    let (waits, noted) = (semaphore.clone(), log.clone());
+    let waiter = runtime.spawn("waiter", async move {
+        let _permit = waits.acquire(1).await;
+        noted.borrow_mut().push(2);
+    });
+    yield_now().await;
+    let noted = log.clone();
+    let woken_before = runtime.spawn("woken before", async move { noted.borrow_mut().push(1) });
+    let inner = Virtual::new(Schedule::Fifo);
+    let sleep = inner.sleep(1000);
+    let ended = inner.run(async move {
+        drop(held);
+        sleep.await;
+    });
+    ended.expect("the inner run ends");
+    assert!(log.borrow().is_empty(), "the inner executor polled tasks of the outer one");
+    woken_before.await;
+    waiter.await;
+    let mut done = log.take();
+    done.sort_unstable();
+    assert_eq!(done, [1, 2]);
+}
+
 async fn everything(runtime: impl Runtime) {
     sleeps_are_ordered(runtime.clone()).await;
     semaphore_is_fifo(runtime.clone()).await;
-    channels_are_bounded_and_close(runtime).await;
+    channels_are_bounded_and_close(runtime.clone()).await;
+    executors_run_within_one_another(runtime).await;
 }
 
 #[test]
@@ -153,6 +181,21 @@ fn dropping_tasks_is_a_power_cut() {
     runtime.run(runtime.sleep(500)).unwrap();
     assert!(log.take().is_empty());
     assert_eq!(runtime.now_ns(), 550);
+}
+
+/// A run ends with its main future; what was woken meanwhile goes on in the next one.
+#[test]
+fn what_a_run_has_woken_goes_on_in_the_next() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let log = Log::default();
+    let (noted, spawner) = (log.clone(), runtime.clone());
+    let main = async move {
+        spawner.spawn("left over", async move { noted.borrow_mut().push(1) });
+    };
+    runtime.run(main).unwrap();
+    assert!(log.borrow().is_empty(), "it is ready, and the run is over");
+    runtime.run(yield_now()).unwrap();
+    assert_eq!(log.take(), [1]);
 }
 
 #[test]

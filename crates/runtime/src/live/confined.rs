@@ -22,7 +22,7 @@ use super::callers::Caller;
 use super::threads::Job;
 use super::{Driver, Engine, EngineChoice, Live, LiveOptions, lock};
 use crate::fault_points::Fault;
-use crate::task::ReadyQueue;
+use crate::ready_queue::ReadyQueue;
 use crate::timers::Clock;
 use std::collections::VecDeque;
 use std::future::Future;

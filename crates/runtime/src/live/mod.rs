@@ -34,7 +34,8 @@ pub use fork::{ParentOnly, Process};
 pub use host::{LiveThread, spawn_thread};
 
 use crate::Runtime;
-use crate::task::{JoinHandle, ReadyQueue, Tasks, waiting_on};
+use crate::ready_queue::ReadyQueue;
+use crate::task::{JoinHandle, Tasks, waiting_on};
 use crate::timers::{Clock, Sleep, Timers};
 use operation::{Kind, Operations, Request};
 use spin::Spin;
@@ -275,6 +276,7 @@ impl Live {
     {
         let core = &self.0;
         let handle = self.spawn("main", main);
+        let _runs_here = core.tasks.queue.run_here();
         let mut ready = VecDeque::new();
         loop {
             core.tasks.queue.drain_into(&mut ready);

@@ -3,7 +3,7 @@
 use super::lock;
 use super::operation::{Kind, Operations};
 use crate::IoBuf;
-use crate::task::ReadyQueue;
+use crate::ready_queue::ReadyQueue;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::collections::VecDeque;

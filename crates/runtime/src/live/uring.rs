@@ -1,6 +1,6 @@
 //! The io_uring engine: submissions of a turn go to the kernel with one `io_uring_enter`.
 use super::operation::{Kind, Operations};
-use crate::task::ReadyQueue;
+use crate::ready_queue::ReadyQueue;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::io;
 use std::os::fd::AsRawFd;
