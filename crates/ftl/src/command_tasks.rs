@@ -9,21 +9,20 @@
 //! one step, are no tasks; the flushers that carry them to the log are tasks anyway.
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{Body, Runtime};
 
 use crate::fault_points::Fault;
 
-/// Spawns a task on the runtime on which the device was started.
-type Spawn = Box<dyn Fn(&'static str, Pin<Box<dyn Future<Output = ()>>>)>;
+/// Adds a task to the runtime on which the device was started.
+type Detach = Box<dyn Fn(&'static str, Body)>;
 
 /// Runs the commands of device `D` as tasks.
 pub struct CommandTasks<D> {
-    started: OnceCell<(Weak<D>, Spawn)>,
+    started: OnceCell<(Weak<D>, Detach)>,
 }
 
 /// The result of a command.
@@ -48,8 +47,8 @@ impl<D> CommandTasks<D> {
     pub fn start(&self, device: &Rc<D>, runtime: &impl Runtime) {
         let runtime = runtime.clone();
         self.started.get_or_init(|| {
-            let spawn: Spawn = Box::new(move |name, body| drop(runtime.spawn(name, body)));
-            (Rc::downgrade(device), spawn)
+            let detach: Detach = Box::new(move |name, body| runtime.detach(name, body));
+            (Rc::downgrade(device), detach)
         });
     }
 
@@ -64,8 +63,8 @@ impl<D> CommandTasks<D> {
         command: impl FnOnce(Rc<D>) -> F,
     ) -> Result<T> {
         let started = self.started.get();
-        let Some((device, spawn)) =
-            started.and_then(|(device, spawn)| Some((device.upgrade()?, spawn)))
+        let Some((device, detach)) =
+            started.and_then(|(device, detach)| Some((device.upgrade()?, detach)))
         else {
             let context = "the device is not started: nothing would bring the command to its end";
             return Err(Error::new(ErrorKind::InvalidInput, context));
@@ -91,7 +90,7 @@ impl<D> CommandTasks<D> {
             *told.result.borrow_mut() = Some(result);
             told.ended.wake_all();
         };
-        spawn(name, Box::pin(task));
+        detach(name, Box::pin(task));
         outcome.ended.until(|| outcome.result.borrow_mut().take()).await
     }
 }

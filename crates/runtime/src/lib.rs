@@ -37,7 +37,7 @@ pub use io_buf::{IO_ALIGN, IoBuf};
 pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
 pub use live::Live;
 pub use race::{First, first};
-pub use task::{JoinHandle, join_all, spawn_all, yield_now};
+pub use task::{Body, JoinHandle, join_all, spawn_all, yield_now};
 pub use transport::{Accept, ByteStream};
 pub use virtual_time::Virtual;
 
@@ -55,6 +55,9 @@ pub trait Runtime: Clone + 'static {
     fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static;
+
+    /// Runs `body` as a task of its own, for whose end nobody waits.
+    fn detach(&self, name: &'static str, body: Body);
 
     /// Completes after `delay_ns`.
     fn sleep(&self, delay_ns: u64) -> impl Future<Output = ()> + 'static {

@@ -71,7 +71,8 @@ impl OwnWaker {
     }
 }
 
-type Body = Pin<Box<dyn Future<Output = ()>>>;
+/// What a task does.
+pub type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Task {
     name: &'static str,
@@ -117,11 +118,16 @@ impl Tasks {
                 waiter.wake();
             }
         };
-        self.add_body(name, Box::pin(body), |_| ());
+        self.detach(name, Box::pin(body));
         handle
     }
 
-    /// Adds a task whose end nobody waits for, ready to be polled; what wakes it.
+    /// Adds a task whose end nobody waits for, ready to be polled.
+    pub(crate) fn detach(&self, name: &'static str, body: Body) {
+        self.add_body(name, body, |_| ());
+    }
+
+    /// The same; what wakes it.
     pub(crate) fn add(
         &self,
         name: &'static str,
@@ -131,7 +137,7 @@ impl Tasks {
     }
 
     /// Adds a task; what `tell` makes of its waker.
-    fn add_body<T>(&self, name: &'static str, future: Body, tell: impl FnOnce(&Waker) -> T) -> T {
+    fn add_body<T>(&self, name: &'static str, body: Body, tell: impl FnOnce(&Waker) -> T) -> T {
         let mut slots = self.slots.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
             slots.push(Slot::default());
@@ -142,7 +148,7 @@ impl Tasks {
         own.woken.queued.store(true, Ordering::Release);
         let told = tell(&own.waker);
         slot.tasks += 1;
-        slot.task = Some(Task { name, waiting_on: "its first turn", body: Some((future, own)) });
+        slot.task = Some(Task { name, waiting_on: "its first turn", body: Some((body, own)) });
         self.queue.push(number);
         told
     }

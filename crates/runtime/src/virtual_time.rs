@@ -1,7 +1,7 @@
 //! The virtual-time executor: one thread, seeded, and a clock that jumps to the next event.
 use crate::Runtime;
 use crate::supervision;
-use crate::task::{JoinHandle, Tasks};
+use crate::task::{Body, JoinHandle, Tasks};
 use crate::timers::{Clock, Sleep, Timers};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -185,5 +185,9 @@ impl Runtime for Virtual {
         F: Future + 'static,
     {
         self.0.tasks.spawn(name, future)
+    }
+
+    fn detach(&self, name: &'static str, body: Body) {
+        self.0.tasks.detach(name, body);
     }
 }

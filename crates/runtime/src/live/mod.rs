@@ -35,7 +35,7 @@ pub use host::{LiveThread, spawn_thread};
 
 use crate::Runtime;
 use crate::ready_queue::ReadyQueue;
-use crate::task::{JoinHandle, Tasks, waiting_on};
+use crate::task::{Body, JoinHandle, Tasks, waiting_on};
 use crate::timers::{Clock, Sleep, Timers};
 use operation::{Kind, Operations, Request};
 use spin::Spin;
@@ -381,6 +381,10 @@ impl Runtime for Live {
         F: Future + 'static,
     {
         self.0.tasks.spawn(name, future)
+    }
+
+    fn detach(&self, name: &'static str, body: Body) {
+        self.0.tasks.detach(name, body);
     }
 }
 
