@@ -43,6 +43,8 @@ tantalum_base::fault_points! {
     LogDamageTakenForItsEnd,
     /// A page is read that has changes of which the log knows nothing.
     NewerPagesTaken,
+    /// The tasks of an engine whose opening is given up write on.
+    OpeningGoesOn,
     /// A redo change is made in a page that lacks the one before it.
     LostWritesIgnored,
     /// No page is logged whole at its first change after a checkpoint.

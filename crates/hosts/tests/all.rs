@@ -11,6 +11,7 @@ mod double_write_load;
 mod link_bench;
 mod link_bench_cuts;
 mod log_damage;
+mod opening_given_up;
 mod page_load;
 mod page_load_crash;
 mod page_load_reorder;

@@ -211,6 +211,9 @@ fn of_a_host(fault: Host) -> Test {
             (DAMAGE, "a_damaged_block_that_is_taken_for_the_end_is_noticed")
         }
         Host::NewerPagesTaken => (DAMAGE, "a_page_with_changes_that_the_log_has_lost_is_an_error"),
+        Host::OpeningGoesOn => {
+            ("crates/hosts/tests/opening_given_up.rs", "an_opening_that_writes_on_is_noticed")
+        }
     }
 }
 

@@ -159,6 +159,11 @@ where
     /// Waits for the batch that is being written, and lets no other one be written.
     pub(crate) async fn close(&self) {
         let _turn = self.turn.acquire(1).await;
+        self.refuse();
+    }
+
+    /// Lets no other batch be written.
+    pub(crate) fn refuse(&self) {
         let closed = || Error::new(ErrorKind::Closed, "the database is closed");
         self.failed.borrow_mut().get_or_insert_with(closed);
     }

@@ -28,6 +28,38 @@ pub struct RecoveryReport {
     pub pages_changed: u64,
 }
 
+/// An engine that is being opened. Dropped midway it brings nothing home any more, and its tasks end: whoever opens the database next
+/// must be alone on the device.
+struct Unopened<R: Runtime, D: PageDevice, V: Value, C, W: Way>(
+    Option<Rc<Database<R, D, V, C, W>>>,
+)
+where
+    C: Codec<Page = D::Page, Record = Block<V>>;
+
+impl<R: Runtime, D: PageDevice, V: Value, C, W: Way> Unopened<R, D, V, C, W>
+where
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<R: Runtime, D: PageDevice, V: Value, C, W: Way> Drop for Unopened<R, D, V, C, W>
+where
+    C: Codec<Page = D::Page, Record = Block<V>>,
+{
+    fn drop(&mut self) {
+        let Some(engine) = self.0.take() else { return };
+        if Fault::OpeningGoesOn.is_planted() {
+            return;
+        }
+        engine.homes().refuse();
+        let runtime = engine.runtime.clone();
+        runtime.detach("end of an opening", Box::pin(async move { engine.stop().await }));
+    }
+}
+
 impl<R, D, V, C, W> Database<R, D, V, C, W>
 where
     R: Runtime,
@@ -36,7 +68,8 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
-    /// Opens a database, with every transaction that was committed, and starts its tasks.
+    /// Opens a database, with every transaction that was committed, and starts its tasks. Dropped midway it ends them again: it can
+    /// be tried once more.
     ///
     /// # Errors
     /// `Format` where the device holds none; `InvalidInput` where it was made with another form or other sizes; `Corrupt` with
@@ -95,8 +128,10 @@ where
         let engine = Self::with(runtime, drives, options, headers, end)?;
         let restore = engine.homes().restore().await?;
         engine.start();
+        let unopened = Unopened(Some(Rc::clone(&engine)));
         let mut report = RecoveryReport { restore, ..RecoveryReport::default() };
         let repeated = engine.repeat(groups, &mut report).await;
+        unopened.done();
         if let Err(error) = repeated {
             engine.stop().await;
             return Err(error);
