@@ -19,6 +19,11 @@ struct Here {
     woken: RefCell<VecDeque<usize>>,
 }
 
+/// `None` where this thread is at its end and has no such value any more: callers may come even then, as destructors.
+fn on_this_thread<T>(look: impl FnOnce(&Here) -> T) -> Option<T> {
+    HERE.try_with(look).ok()
+}
+
 /// Numbers of tasks whose wakers fired, in order. Shared with wakers, which may fire on any thread.
 #[derive(Default)]
 pub(crate) struct ReadyQueue {
@@ -49,15 +54,20 @@ impl ReadyQueue {
 
     /// Says that the executor runs on this thread until what is returned is dropped.
     pub(crate) fn run_here(&self) -> RunsHere<'_> {
-        HERE.with(|here| {
+        let outer = on_this_thread(|here| {
             let is_inner = here.runs.get() == self.place();
-            let outer = (!is_inner).then(|| (here.runs.replace(self.place()), here.woken.take()));
-            RunsHere { queue: self, outer }
-        })
+            (!is_inner).then(|| (here.runs.replace(self.place()), here.woken.take()))
+        });
+        RunsHere { queue: self, outer: outer.flatten() }
     }
 
     fn place(&self) -> usize {
         std::ptr::from_ref(self).addr()
+    }
+
+    /// What `look` finds on this thread, where the executor runs here.
+    fn where_it_runs<T>(&self, look: impl FnOnce(&Here) -> T) -> Option<T> {
+        on_this_thread(|here| (here.runs.get() == self.place()).then(|| look(here))).flatten()
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<usize>> {
@@ -65,15 +75,8 @@ impl ReadyQueue {
     }
 
     pub(crate) fn push(&self, task: usize) {
-        let pushed = HERE.try_with(|here| {
-            let runs_here = here.runs.get() == self.place();
-            if runs_here {
-                here.woken.borrow_mut().push_back(task);
-            }
-            runs_here
-        });
-        // A thread that ends has no such value any more.
-        if pushed != Ok(true) {
+        let pushed = self.where_it_runs(|here| here.woken.borrow_mut().push_back(task));
+        if pushed.is_none() {
             self.share([task]);
         }
     }
@@ -89,11 +92,7 @@ impl ReadyQueue {
     /// Moves everything that is ready into `into`.
     pub(crate) fn drain_into(&self, into: &mut VecDeque<usize>) {
         // What is shared while this executor runs comes from within a run of another one, or from another thread.
-        HERE.with(|here| {
-            if here.runs.get() == self.place() {
-                into.append(&mut here.woken.borrow_mut());
-            }
-        });
+        self.where_it_runs(|here| into.append(&mut here.woken.borrow_mut()));
         if self.has_shared.load(Ordering::Acquire) {
             let mut shared = self.lock();
             into.append(&mut shared);
@@ -102,9 +101,8 @@ impl ReadyQueue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        let none_here =
-            || HERE.with(|here| here.runs.get() != self.place() || here.woken.borrow().is_empty());
-        self.lock().is_empty() && none_here()
+        let none_here = || self.where_it_runs(|here| here.woken.borrow().is_empty());
+        self.lock().is_empty() && none_here().unwrap_or(true)
     }
 
     /// Says that the executor is about to block. What was pushed before shows in `is_empty`
@@ -136,12 +134,12 @@ pub(crate) struct RunsHere<'a> {
 impl Drop for RunsHere<'_> {
     fn drop(&mut self) {
         let Some((runs, woken)) = self.outer.take() else { return };
-        let left = HERE.with(|here| {
+        let left = on_this_thread(|here| {
             here.runs.set(runs);
             here.woken.replace(woken)
         });
         // They are polled when it runs again.
-        if !left.is_empty() {
+        if let Some(left) = left.filter(|left| !left.is_empty()) {
             self.queue.share(left);
         }
     }

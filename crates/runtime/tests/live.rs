@@ -1,7 +1,9 @@
 //! What only the live executor does, over both engines.
+use std::cell::RefCell;
 use std::io::Write;
 use std::net::TcpStream;
 use std::rc::Rc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use tantalum_base::ErrorKind;
 use tantalum_runtime::live::net::{Address, Listener};
@@ -249,6 +251,47 @@ fn an_executor_goes_from_thread_to_thread() {
         } else {
             thread::scope(|scope| scope.spawn(|| confined.call(work).unwrap()).join().unwrap());
         }
+    }
+}
+
+/// The last thing that a thread does, when values of its own may be gone already.
+struct LastCall(Arc<Confined<Rc<LiveFile>>>, mpsc::Sender<u64>);
+
+impl Drop for LastCall {
+    fn drop(&mut self) {
+        let answer = self.0.call(|live, _| {
+            let live = live.clone();
+            async move {
+                live.sleep(1_000).await;
+                7
+            }
+        });
+        self.1.send(answer.unwrap()).unwrap();
+    }
+}
+
+/// Destructors of a thread that ends may call an executor, in whatever order they run.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "threads that end are what is tested")]
+fn a_thread_that_ends_may_still_call() {
+    thread_local! {
+        static LAST: RefCell<Option<LastCall>> = const { RefCell::new(None) };
+    }
+    let confined = Arc::new(confined());
+    for calls_first in [true, false] {
+        let (sender, answers) = mpsc::channel();
+        let last = LastCall(Arc::clone(&confined), sender);
+        let confined = Arc::clone(&confined);
+        let thread = thread::spawn(move || {
+            let call = || confined.call(|_, _| async { 1 }).unwrap();
+            if calls_first {
+                call();
+            }
+            LAST.set(Some(last));
+            call();
+        });
+        thread.join().unwrap();
+        assert_eq!(answers.recv(), Ok(7), "calls first: {calls_first}");
     }
 }
 

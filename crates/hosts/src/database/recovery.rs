@@ -28,35 +28,20 @@ pub struct RecoveryReport {
     pub pages_changed: u64,
 }
 
-/// An engine that is being opened. Dropped midway it brings nothing home any more, and its tasks end: whoever opens the database next
-/// must be alone on the device.
-struct Unopened<R: Runtime, D: PageDevice, V: Value, C, W: Way>(
-    Option<Rc<Database<R, D, V, C, W>>>,
-)
-where
-    C: Codec<Page = D::Page, Record = Block<V>>;
+/// Calls this where it is dropped before it was done.
+struct UnlessDone<F: FnOnce()>(Option<F>);
 
-impl<R: Runtime, D: PageDevice, V: Value, C, W: Way> Unopened<R, D, V, C, W>
-where
-    C: Codec<Page = D::Page, Record = Block<V>>,
-{
+impl<F: FnOnce()> UnlessDone<F> {
     fn done(mut self) {
         self.0 = None;
     }
 }
 
-impl<R: Runtime, D: PageDevice, V: Value, C, W: Way> Drop for Unopened<R, D, V, C, W>
-where
-    C: Codec<Page = D::Page, Record = Block<V>>,
-{
+impl<F: FnOnce()> Drop for UnlessDone<F> {
     fn drop(&mut self) {
-        let Some(engine) = self.0.take() else { return };
-        if Fault::OpeningGoesOn.is_planted() {
-            return;
+        if let Some(call) = self.0.take() {
+            call();
         }
-        engine.homes().refuse();
-        let runtime = engine.runtime.clone();
-        runtime.detach("end of an opening", Box::pin(async move { engine.stop().await }));
     }
 }
 
@@ -128,15 +113,27 @@ where
         let engine = Self::with(runtime, drives, options, headers, end)?;
         let restore = engine.homes().restore().await?;
         engine.start();
-        let unopened = Unopened(Some(Rc::clone(&engine)));
+        let given_up = Rc::clone(&engine);
+        let unless_opened = UnlessDone(Some(|| given_up.give_up()));
         let mut report = RecoveryReport { restore, ..RecoveryReport::default() };
         let repeated = engine.repeat(groups, &mut report).await;
-        unopened.done();
+        unless_opened.done();
         if let Err(error) = repeated {
             engine.stop().await;
             return Err(error);
         }
         Ok((engine, report))
+    }
+
+    /// Its opening was dropped midway: nothing more is brought home, and the tasks end. Whoever opens the database next must be alone on
+    /// the device.
+    fn give_up(self: Rc<Self>) {
+        if Fault::OpeningGoesOn.is_planted() {
+            return;
+        }
+        self.homes().refuse();
+        let runtime = self.runtime.clone();
+        runtime.detach("end of an opening", Box::pin(async move { self.stop().await }));
     }
 
     async fn repeat(
