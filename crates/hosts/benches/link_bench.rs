@@ -18,10 +18,11 @@ const OPERATIONS: u64 = 500_000;
 /// Pages of 4 KiB; the database that is loaded takes about 24 for 100 nodes.
 const DATABASE_PAGES: u64 = 50_000;
 
-/// Nodes of the graph, and pages of the pool. The smallest graph fits the processor's caches, so that it tells what memory costs.
-const CASES: [(u64, &str, u32); 3] = [
+/// Nodes of the graph, and pages of the pool. Smaller graphs fit the processor's caches better: they tell what memory costs.
+const CASES: [(u64, &str, u32); 4] = [
     (100_000, "a tenth of it", 2_500),
     (100_000, "all of it", 60_000),
+    (10_000, "all of it", 60_000),
     (2_000, "all of it", 60_000),
 ];
 
