@@ -147,3 +147,26 @@ fn without_a_row_it_says_so_and_the_second_signal_ends_it() {
     assert_eq!(output.status.code(), Some(130));
     assert!(output.stdout.is_empty());
 }
+
+/// It says that it leaves nothing behind.
+#[test]
+fn a_demo_that_is_interrupted_takes_its_folder_away() {
+    for (with, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(TANTALUM);
+        command.args(["demo", "--transactions", "1000000"]).env("TMPDIR", folder.path());
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let child = child.unwrap();
+        let is_empty = || folder.path().read_dir().unwrap().next().is_none();
+        while is_empty() {
+            std::thread::yield_now();
+        }
+        after(1);
+        signal(&child, with);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(is_empty(), "{:?}", folder.path().read_dir().unwrap().collect::<Vec<_>>());
+    }
+}

@@ -76,6 +76,8 @@ fn a_home_is_a_plain_image_before_and_after() {
     assert!(good(&["check", text(&volume)]).contains("sound"));
     let told = good(&["detach", text(&volume)]);
     assert!(told.contains("plain image"), "{told}");
+    let left = told.lines().last().unwrap();
+    assert!(left.starts_with("not needed any more: ") && left.contains(".journal"), "{told}");
     let detached = std::fs::read(&home).unwrap();
     assert_eq!(detached.len(), image.len());
     assert!(holds(&detached, 1000, 5));

@@ -180,6 +180,10 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
         human_bytes(pages * PAGE_BYTES as u64),
         home_of(&config),
     ))?;
+    let journal = config.home.as_ref().map(|home| home.journal_path(&config.path));
+    let left = [Some(config.data_path()?), journal.filter(|journal| journal.exists())];
+    let left: Vec<_> = left.iter().flatten().map(|path| path.display().to_string()).collect();
+    print_line(&format!("not needed any more: {}", left.join(" and ")))?;
     Ok(Verdict::Good)
 }
 

@@ -19,11 +19,13 @@ mod simulate;
 
 pub use child::{Args as ChildArgs, run as run_child};
 
-use crate::Verdict;
+use crate::{Verdict, interruption};
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
+use tantalum_base::Result;
 use tantalum_runtime::Live;
-use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::live::signal::terminated;
+use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_volume::{VolumeConfig, config, create_volume};
 
 /// What the demo's volumes offer.
@@ -47,7 +49,7 @@ pub struct Args {
     keep: Option<PathBuf>,
 }
 
-const AFTER_HELP: &str = "It works in a temporary folder and leaves nothing behind but with --keep.
+const AFTER_HELP: &str = "It works in a temporary folder and leaves nothing behind but with --keep, also where Ctrl-C or SIGTERM ends it.
 
 Examples:
   tantalum demo
@@ -56,6 +58,7 @@ Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let folder = Folder::make(args.keep.as_deref())?;
+    end_when_interrupted(&folder)?;
     let dir = folder.path();
     println!("Tantalum demo, seed {}, in {}\n", args.seed, dir.display());
     let volume = make_volume(dir, "volume")?;
@@ -69,6 +72,30 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         println!("The volumes and the trace are in {}.", dir.display());
     }
     Ok(Verdict::Good)
+}
+
+/// Ends the program where a signal asks for it, and takes a temporary folder away before.
+fn end_when_interrupted(folder: &Folder) -> anyhow::Result<()> {
+    interruption::watch()?;
+    let temporary = match folder {
+        Folder::Temporary(folder) => Some(folder.path().to_path_buf()),
+        Folder::Kept(_) => None,
+    };
+    let (armed, is_armed) = std::sync::mpsc::channel();
+    let watch = move |live: Live| async move {
+        let interrupted = terminated(&live)?;
+        let _ = armed.send(());
+        interrupted.await;
+        // Files may still be made in it meanwhile: then there is something left to remove.
+        for folder in std::iter::repeat_n(temporary.iter(), 100).flatten() {
+            if folder.exists() {
+                let _ = std::fs::remove_dir_all(folder);
+            }
+        }
+        std::process::exit(interruption::exit_code().into())
+    };
+    spawn_thread::<Result<()>, _, _>("interruption", LiveOptions::default(), watch)?;
+    is_armed.recv().context("watching for signals")
 }
 
 /// A new volume NAME.toml in `dir`; the path of its configuration.
