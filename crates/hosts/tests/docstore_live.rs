@@ -66,7 +66,7 @@ async fn open(
 
 /// What the killed process does: updates one document after the other, and says each when it is durable.
 #[test]
-#[ignore = "runs as a child of another test"]
+#[ignore = "the process that a_killed_process_loses_no_update_that_was_durable starts and kills"]
 fn child() {
     let Some(path) = std::env::var_os(VOLUME).map(PathBuf::from) else {
         eprintln!("skipped: no other test has begun it");

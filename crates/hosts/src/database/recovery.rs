@@ -113,8 +113,8 @@ where
         let engine = Self::with(runtime, drives, options, headers, end)?;
         let restore = engine.homes().restore().await?;
         engine.start();
-        let given_up = Rc::clone(&engine);
-        let unless_opened = UnlessDone(Some(|| given_up.give_up()));
+        let opening = Rc::clone(&engine);
+        let unless_opened = UnlessDone(Some(|| opening.give_up()));
         let mut report = RecoveryReport { restore, ..RecoveryReport::default() };
         let repeated = engine.repeat(groups, &mut report).await;
         unless_opened.done();

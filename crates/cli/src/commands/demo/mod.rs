@@ -86,16 +86,25 @@ fn end_when_interrupted(folder: &Folder) -> anyhow::Result<()> {
         let interrupted = terminated(&live)?;
         let _ = armed.send(());
         interrupted.await;
-        // Files may still be made in it meanwhile: then there is something left to remove.
-        for folder in std::iter::repeat_n(temporary.iter(), 100).flatten() {
-            if folder.exists() {
-                let _ = std::fs::remove_dir_all(folder);
-            }
+        if let Some(folder) = temporary {
+            take_away(&folder);
         }
         std::process::exit(interruption::exit_code().into())
     };
     spawn_thread::<Result<()>, _, _>("interruption", LiveOptions::default(), watch)?;
     is_armed.recv().context("watching for signals")
+}
+
+/// Removes a folder in which files may still be made meanwhile: then something is left for the next try.
+fn take_away(folder: &Path) {
+    let mut tries = 100;
+    while folder.exists() && tries > 0 {
+        let _ = std::fs::remove_dir_all(folder);
+        tries -= 1;
+    }
+    if folder.exists() {
+        eprintln!("tantalum: {} could not be removed", folder.display());
+    }
 }
 
 /// A new volume NAME.toml in `dir`; the path of its configuration.
