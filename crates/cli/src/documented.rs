@@ -37,7 +37,8 @@ fn commands_of(text: &str) -> Vec<String> {
     found
 }
 
-/// Words as a shell makes them of this simple text; a comment is left out, and the file behind a `>` at the end.
+/// Words as a shell makes them of this simple text; a comment is left out, and so is what ends a command: the file
+/// behind a `>`, the `&` of one that runs in the background.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
@@ -45,7 +46,7 @@ fn words(line: &str) -> Vec<String> {
         match character {
             '\'' => quoted = !quoted,
             ' ' if !quoted => words.push(String::new()),
-            '#' | '>' if !quoted && words.last().is_some_and(String::is_empty) => break,
+            '#' | '>' | '&' if !quoted && words.last().is_some_and(String::is_empty) => break,
             other => words.last_mut().expect("one").push(other),
         }
     }
