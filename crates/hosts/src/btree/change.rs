@@ -10,7 +10,7 @@
 //! ```
 use tantalum_base::PageNo;
 
-use super::page::{Content, Lsn, decode_key, encode_key};
+use super::page::{Content, Lsn, Sizes, decode_key, encode_key};
 use crate::records::Input;
 use crate::values::{ByteValue, Key, Value};
 
@@ -60,6 +60,15 @@ impl<V: Value> Change<V> {
             (Change::Remove(key), Content::Inner(children)) => children.remove_child(key).is_some(),
             (Change::Cut(key), content) => content.split_off(key).is_some(),
             _ => false,
+        }
+    }
+
+    /// What a leaf has after this change of a row; `None` for other changes, and where it cannot be made.
+    pub(super) fn sizes_of_leaf(&self, content: &Content<V>) -> Option<Sizes> {
+        match (self, content) {
+            (Change::Put(key, value), Content::Leaf(rows)) => Some(rows.sizes_with(key, value)),
+            (Change::Remove(key), Content::Leaf(rows)) => rows.sizes_without(key),
+            _ => None,
         }
     }
 

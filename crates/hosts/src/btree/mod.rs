@@ -4,7 +4,8 @@
 //! page     a page's content, and its layout in bytes
 //! change   what a redo log says of a page: applied by whoever changes it, and again by recovery
 //! find     from the root to a leaf, beside others who change the tree
-//! plan     changes of a transaction, worked out on copies of the pages: splits, empty pages, free pages
+//! plan     changes of a transaction, worked out before they are made: splits, empty pages, free pages
+//! planned  a page of a plan: changed in place if that can be, or as a copy
 //! spares   memory for these copies
 //! ```
 //!
@@ -17,6 +18,7 @@ mod change;
 mod find;
 mod page;
 mod plan;
+mod planned;
 mod spares;
 
 pub use change::{Change, PageChanges};

@@ -74,6 +74,13 @@ pub struct Entries<T> {
     bytes: usize,
 }
 
+/// How many entries there are, and what they take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sizes {
+    pub entries: usize,
+    pub bytes: usize,
+}
+
 impl<T: Clone> Clone for Entries<T> {
     fn clone(&self) -> Self {
         let (list, heads, common) = (Vec::new(), Vec::new(), Key::from([]));
@@ -181,6 +188,23 @@ impl<T: Value> Entries<T> {
         Some(&self.list[self.search(key).ok()?].1)
     }
 
+    fn sizes(&self) -> Sizes {
+        Sizes { entries: self.list.len(), bytes: self.bytes }
+    }
+
+    /// Once this entry is [put](Self::put).
+    pub(crate) fn sizes_with(&self, key: &[u8], item: &T) -> Sizes {
+        let Sizes { entries, bytes } = self.sizes_without(key).unwrap_or_else(|| self.sizes());
+        Sizes { entries: entries + 1, bytes: bytes + entry_bytes(key, item) }
+    }
+
+    /// Once the entry with this key, if there is one, is [removed](Self::remove).
+    pub(crate) fn sizes_without(&self, key: &[u8]) -> Option<Sizes> {
+        let item = self.get(key)?;
+        let Sizes { entries, bytes } = self.sizes();
+        Some(Sizes { entries: entries - 1, bytes: bytes - entry_bytes(key, item) })
+    }
+
     pub(crate) fn put(&mut self, key: &Key, item: T) {
         self.bytes += entry_bytes(key, &item);
         match self.search(key) {
@@ -263,20 +287,12 @@ impl<V: Value> Content<V> {
         Content::Leaf(Entries::new(Vec::new()))
     }
 
-    /// Bytes of its entries.
-    pub(crate) fn entry_bytes(&self) -> usize {
+    /// Of its entries.
+    pub(crate) fn sizes(&self) -> Sizes {
         match self {
-            Content::Leaf(rows) => rows.bytes,
-            Content::Inner(children) => children.bytes,
-            Content::Space(_) | Content::Free { .. } => 0,
-        }
-    }
-
-    pub(crate) fn entries(&self) -> usize {
-        match self {
-            Content::Leaf(rows) => rows.list.len(),
-            Content::Inner(children) => children.list.len(),
-            Content::Space(_) | Content::Free { .. } => 0,
+            Content::Leaf(rows) => rows.sizes(),
+            Content::Inner(children) => children.sizes(),
+            Content::Space(_) | Content::Free { .. } => Sizes::default(),
         }
     }
 
@@ -305,7 +321,7 @@ impl<V: Value> Content<V> {
         match self {
             Content::Space(_) => 17,
             Content::Free { .. } => 9,
-            Content::Leaf(_) | Content::Inner(_) => 3 + self.entry_bytes(),
+            Content::Leaf(_) | Content::Inner(_) => 3 + self.sizes().bytes,
         }
     }
 }

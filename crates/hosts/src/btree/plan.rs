@@ -1,4 +1,5 @@
-//! Changes of trees, worked out on copies of their pages.
+//! Changes of trees, worked out before they are made.
+use std::cell::RefMut;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
@@ -7,6 +8,7 @@ use super::SPACE_PAGE;
 use super::change::{Change, PageChanges};
 use super::find::{TreePages, broken, step};
 use super::page::{Content, Entries, Lsn, Space, TreePage};
+use super::planned::Planned;
 use super::spares::Spares;
 use crate::values::{Key, Value};
 
@@ -21,19 +23,6 @@ pub(crate) struct Plan<'a, V, S> {
     device_pages: u32,
     /// Whether keys go to other pages.
     structure: bool,
-}
-
-struct Planned<V> {
-    /// As it is, until it is changed; then a copy of which nobody knows.
-    page: Rc<TreePage<V>>,
-    /// With which that one came to be.
-    changes: Vec<Change<V>>,
-}
-
-impl<V> Planned<V> {
-    fn is_changed(&self) -> bool {
-        !self.changes.is_empty()
-    }
 }
 
 impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
@@ -54,16 +43,8 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
 
     /// What a log must keep of it. Pages that were not changed from `whole_before` on have their whole content in it.
     pub(crate) fn changes(&self, whole_before: Lsn) -> Vec<PageChanges<V>> {
-        let changed = self.pages.iter().filter(|(_, planned)| planned.is_changed());
-        let changes = changed.map(|(page, planned)| {
-            let after = planned.page.lsn;
-            let changes = match after < whole_before {
-                true => vec![Change::Content(planned.page.content.clone())],
-                false => planned.changes.clone(),
-            };
-            PageChanges { page: *page, after, changes }
-        });
-        changes.collect()
+        let changed = self.pages.values().filter(|planned| planned.is_changed());
+        changed.map(|planned| planned.changes(whole_before)).collect()
     }
 
     /// The pages that it changes, in ascending order.
@@ -72,14 +53,18 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         changed.map(|(page, _)| *page)
     }
 
-    /// Their new contents, in the same order.
-    pub(crate) fn into_pages(self, lsn: Lsn) -> impl Iterator<Item = Rc<TreePage<V>>> {
-        let changed = self.pages.into_values().filter(Planned::is_changed);
-        changed.map(move |planned| {
-            let mut page = planned.page;
-            Rc::make_mut(&mut page).lsn = lsn;
-            page
-        })
+    /// Brings their new contents into the `frames` of the pool, given in the same order; these contents.
+    pub(crate) fn take_effect<'f>(
+        self,
+        lsn: Lsn,
+        frames: impl Iterator<Item = RefMut<'f, Rc<TreePage<V>>>>,
+    ) -> Vec<Rc<TreePage<V>>> {
+        let (spares, changed) = (self.spares, self.pages.into_values().filter(Planned::is_changed));
+        let contents = changed.zip(frames).map(|(planned, mut frame)| {
+            planned.take_effect(lsn, &mut frame, spares);
+            Rc::clone(&frame)
+        });
+        contents.collect()
     }
 
     /// Puts a row in, in place of the one with this key if there is one.
@@ -87,16 +72,17 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// # Errors
     /// `OutOfSpace`; the source's.
     pub(crate) async fn put(&mut self, root: PageNo, key: &Key, value: V) -> Result<()> {
+        let spares = self.spares;
         let mut path = self.descend(root, key).await?;
         let mut last = key.clone();
         self.change(path[path.len() - 1], Change::Put(key.clone(), value)).await?;
         let room = TreePage::<V>::room(self.device_pages);
         while let Some(page) = path.pop() {
-            let content = &self.load(page).await?.page.content;
-            if content.entry_bytes() <= room {
+            let planned = self.load(page).await?;
+            if planned.sizes().bytes <= room {
                 return Ok(());
             }
-            let Some(middle) = content.middle(&last) else {
+            let Some(middle) = planned.content(spares).middle(&last) else {
                 return Err(broken(page, "cannot be split"));
             };
             self.structure = true;
@@ -116,13 +102,13 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     pub(crate) async fn delete(&mut self, root: PageNo, key: &Key) -> Result<()> {
         let mut path = self.descend(root, key).await?;
         let leaf = path[path.len() - 1];
-        let Content::Leaf(rows) = &self.load(leaf).await?.page.content else { return Ok(()) };
+        let Content::Leaf(rows) = self.content(leaf).await? else { return Ok(()) };
         if rows.get(key).is_none() {
             return Ok(());
         }
         self.change(leaf, Change::Remove(key.clone())).await?;
         while let Some(page) = path.pop() {
-            if self.load(page).await?.page.content.entries() > 0 {
+            if self.load(page).await?.sizes().entries > 0 {
                 break;
             }
             let Some(parent) = path.last() else {
@@ -131,7 +117,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
                 break;
             };
             self.structure = true;
-            let Content::Inner(children) = &self.load(*parent).await?.page.content else {
+            let Content::Inner(children) = self.content(*parent).await? else {
                 return Err(broken(*parent, "is no inner node"));
             };
             let Some(key) = children.key_of(page).cloned() else {
@@ -149,7 +135,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         let mut at = root;
         loop {
             let child = match self.pages.get(&at) {
-                Some(planned) => step(&planned.page, key)?.map(|(child, _)| child),
+                Some(planned) => step(planned.page(), key)?.map(|(child, _)| child),
                 None => {
                     let page = self.source.page(at).await?;
                     step(&page, key)?.map(|(child, _)| child)
@@ -164,7 +150,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// The upper half of `page` goes to a new one beside it.
     async fn split(&mut self, page: PageNo, parent: PageNo, middle: &Key) -> Result<()> {
         let new = self.allocate().await?;
-        let mut content = self.load(page).await?.page.content.clone();
+        let mut content = self.content(page).await?.clone();
         let upper = content.split_off(middle).unwrap_or(Content::empty());
         self.change(new, Change::Content(upper)).await?;
         self.change(page, Change::Cut(middle.clone())).await?;
@@ -174,7 +160,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// Both halves of the root go to new pages, which become its children.
     async fn split_root(&mut self, root: PageNo, middle: &Key) -> Result<()> {
         let (left, right) = (self.allocate().await?, self.allocate().await?);
-        let mut lower = self.load(root).await?.page.content.clone();
+        let mut lower = self.content(root).await?.clone();
         let upper = lower.split_off(middle).unwrap_or(Content::empty());
         self.change(left, Change::Content(lower)).await?;
         self.change(right, Change::Content(upper)).await?;
@@ -184,8 +170,8 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     }
 
     async fn space(&mut self) -> Result<Space> {
-        match self.load(SPACE_PAGE).await?.page.content {
-            Content::Space(space) => Ok(space),
+        match self.content(SPACE_PAGE).await? {
+            Content::Space(space) => Ok(*space),
             _ => Err(broken(SPACE_PAGE, "does not say which pages are free")),
         }
     }
@@ -195,7 +181,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         let mut space = self.space().await?;
         let page = match space.free {
             Some(page) => {
-                let Content::Free { next } = self.load(page).await?.page.content else {
+                let Content::Free { next } = *self.content(page).await? else {
                     return Err(broken(page, "is listed as free and is not"));
                 };
                 space.free = next;
@@ -207,7 +193,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
                 let (lsn, device_pages) = (Lsn(0), self.device_pages);
                 let content = Content::Free { next: None };
                 let page = Rc::new(TreePage { number, lsn, device_pages, content });
-                self.pages.insert(number, Planned { page, changes: Vec::new() });
+                self.pages.insert(number, Planned::new(page));
                 number
             }
             None => {
@@ -228,25 +214,22 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
 
     async fn change(&mut self, page: PageNo, change: Change<V>) -> Result<()> {
         let spares = self.spares;
-        let planned = self.load(page).await?;
-        if !planned.is_changed() {
-            planned.page = spares.copy(&planned.page);
+        match self.load(page).await?.change(change, spares) {
+            true => Ok(()),
+            false => Err(broken(page, "does not take a change")),
         }
-        if !change.apply(&mut Rc::make_mut(&mut planned.page).content) {
-            return Err(broken(page, &format!("does not take {change:?}")));
-        }
-        // What a new content replaces needs no log.
-        if matches!(change, Change::Content(_)) {
-            planned.changes.clear();
-        }
-        planned.changes.push(change);
-        Ok(())
+    }
+
+    /// All of a page's content, with what was changed.
+    async fn content(&mut self, page: PageNo) -> Result<&Content<V>> {
+        let spares = self.spares;
+        Ok(self.load(page).await?.content(spares))
     }
 
     async fn load(&mut self, page: PageNo) -> Result<&mut Planned<V>> {
         if !self.pages.contains_key(&page) {
             let found = self.source.page(page).await?;
-            self.pages.insert(page, Planned { page: found, changes: Vec::new() });
+            self.pages.insert(page, Planned::new(found));
         }
         self.pages.get_mut(&page).ok_or_else(|| broken(page, "is gone"))
     }

@@ -112,22 +112,22 @@ where
         }
     }
 
-    /// Appends a commit for which there is room; `pages` gives what it makes of pages, by its LSN.
+    /// Appends a commit for which there is room; `take_effect` makes it of pages, by its LSN, and gives these.
     pub(crate) fn append(
         &self,
         group: Group<V>,
-        pages: impl FnOnce(Lsn) -> Vec<Page<V>>,
-    ) -> (Lsn, Vec<Page<V>>) {
+        take_effect: impl FnOnce(Lsn) -> Vec<Page<V>>,
+    ) -> Lsn {
         match self {
             Commits::Log(log) => {
                 let lsn = log.append(group);
-                (lsn, pages(lsn))
+                take_effect(lsn);
+                lsn
             }
             Commits::Device(device) => {
                 let lsn = device.groups.next();
-                let pages = pages(lsn);
-                device.groups.append(pages.clone());
-                (lsn, pages)
+                device.groups.append(take_effect(lsn));
+                lsn
             }
         }
     }

@@ -15,7 +15,7 @@
 //!
 //! ```text
 //! put        kept by the transaction, which holds the row
-//! commit     worked out on copies of the pages (btree::plan), appended to the log and put into the pool in one step
+//! commit     worked out (btree::plan), appended to the log and put into the pool in one step
 //!            log written and flushed; who commits at the same time shares that: committed
 //! later      its page leaves the pool in a batch, not before the log of its last change is durable
 //! checkpoint all pages that were dirty at its begin are at home: the log before that begin is given up

@@ -237,10 +237,8 @@ where
             if plan.changes_structure() {
                 self.structure_version.set(self.structure_version.get() + 1);
             }
-            let (lsn, pages) = self.commits.append(group, |lsn| plan.into_pages(lsn).collect());
-            for (held, page) in held.iter_mut().zip(pages) {
-                self.spares.keep(std::mem::replace(&mut *held.page_mut(), page));
-            }
+            let frames = held.iter_mut().map(|held| held.page_mut());
+            let lsn = self.commits.append(group, |lsn| plan.take_effect(lsn, frames));
             return Ok(Some(lsn));
         }
     }

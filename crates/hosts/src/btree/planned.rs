@@ -1,0 +1,201 @@
+//! A page of a plan: as it is, and what becomes of it.
+use std::rc::Rc;
+
+use super::change::{Change, PageChanges};
+use super::page::{Content, Lsn, Sizes, TreePage};
+use super::spares::Spares;
+use crate::values::Value;
+
+/// A page that a plan has looked at.
+///
+/// Most plans change one row of a leaf. That change is not made before it takes effect: then, as a rule, nobody else sees the page
+/// any more, and it is made in place. Other changes are made on a copy.
+pub(super) struct Planned<V> {
+    /// As it is, until it is changed; then a copy of which nobody knows.
+    page: Rc<TreePage<V>>,
+    /// In the order in which they were made.
+    changes: Vec<Change<V>>,
+    /// The only change is not made yet: what the page will have when it is.
+    ahead: Option<Sizes>,
+}
+
+impl<V: Value> Planned<V> {
+    pub(super) fn new(page: Rc<TreePage<V>>) -> Self {
+        Planned { page, changes: Vec::new(), ahead: None }
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// The page. Where it is a leaf, a change of a row may not be in it yet.
+    pub(super) fn page(&self) -> &TreePage<V> {
+        &self.page
+    }
+
+    /// All of its content, with the changes.
+    pub(super) fn content(&mut self, spares: &Spares<V>) -> &Content<V> {
+        if self.ahead.is_some() {
+            self.copy(spares);
+        }
+        &self.page.content
+    }
+
+    /// Its entries and their bytes, with the changes.
+    pub(super) fn sizes(&self) -> Sizes {
+        self.ahead.unwrap_or_else(|| self.page.content.sizes())
+    }
+
+    /// Changes it; `false` where it does not take that change.
+    pub(super) fn change(&mut self, change: Change<V>, spares: &Spares<V>) -> bool {
+        if !self.is_changed() {
+            self.ahead = change.sizes_of_leaf(&self.page.content);
+            if self.ahead.is_some() {
+                self.changes.push(change);
+                return true;
+            }
+        }
+        if self.ahead.is_some() || !self.is_changed() {
+            self.copy(spares);
+        }
+        if !change.apply(&mut Rc::make_mut(&mut self.page).content) {
+            return false;
+        }
+        // What a new content replaces needs no log.
+        if matches!(change, Change::Content(_)) {
+            self.changes.clear();
+        }
+        self.changes.push(change);
+        true
+    }
+
+    /// What a log must keep of it: its whole content where it was not changed from `whole_before` on.
+    pub(super) fn changes(&self, whole_before: Lsn) -> PageChanges<V> {
+        let after = self.page.lsn;
+        let changes = match after < whole_before {
+            true => {
+                let mut content = self.page.content.clone();
+                self.make_ahead(&mut content);
+                vec![Change::Content(content)]
+            }
+            false => self.changes.clone(),
+        };
+        PageChanges { page: self.page.number, after, changes }
+    }
+
+    /// Brings it into the `frame` that its page has in the pool.
+    pub(super) fn take_effect(self, lsn: Lsn, frame: &mut Rc<TreePage<V>>, spares: &Spares<V>) {
+        let Planned { page, changes, ahead } = self;
+        match Rc::ptr_eq(frame, &page) {
+            true => drop(page),
+            false => spares.keep(std::mem::replace(frame, page)),
+        }
+        // Who reads it at the moment, or writes it home, keeps it as it is.
+        if Rc::get_mut(frame).is_none() {
+            *frame = spares.copy(frame);
+        }
+        let changed = Rc::make_mut(frame);
+        changed.lsn = lsn;
+        if ahead.is_some() {
+            make(&changes, &mut changed.content);
+        }
+    }
+
+    /// Goes on with a copy, with what was not made yet.
+    fn copy(&mut self, spares: &Spares<V>) {
+        let mut copy = spares.copy(&self.page);
+        self.make_ahead(&mut Rc::make_mut(&mut copy).content);
+        (self.page, self.ahead) = (copy, None);
+    }
+
+    fn make_ahead(&self, content: &mut Content<V>) {
+        if self.ahead.is_some() {
+            make(&self.changes, content);
+        }
+    }
+}
+
+/// Makes changes that were found to be possible.
+fn make<V: Value>(changes: &[Change<V>], content: &mut Content<V>) {
+    for change in changes {
+        let made = change.apply(content);
+        debug_assert!(made, "{change:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btree::Entries;
+    use crate::values::{Key, ValueStamp};
+    use tantalum_base::{PageNo, Rng};
+
+    fn leaf(rows: &[u8]) -> Rc<TreePage<ValueStamp>> {
+        let value = |row: &u8| ValueStamp { bytes: u32::from(*row), count: 1 };
+        let rows = rows.iter().map(|row| (Key::from([*row]), value(row))).collect();
+        let content = Content::Leaf(Entries::new(rows));
+        Rc::new(TreePage { number: PageNo(7), lsn: Lsn(1), device_pages: 1, content })
+    }
+
+    fn put(row: u8, bytes: u32) -> Change<ValueStamp> {
+        Change::Put(Key::from([row]), ValueStamp { bytes, count: 2 })
+    }
+
+    #[test]
+    fn a_page_that_nobody_else_sees_is_changed_in_place_and_others_keep_theirs() {
+        let spares = Spares::default();
+        for seen in [false, true] {
+            let mut frame = leaf(&[1, 3]);
+            let before = Rc::as_ptr(&frame);
+            let reader = seen.then(|| Rc::clone(&frame));
+            let mut planned = Planned::new(Rc::clone(&frame));
+            assert!(planned.change(put(2, 9), &spares));
+            assert_eq!(*frame, *leaf(&[1, 3]), "nothing is changed before it takes effect");
+            planned.take_effect(Lsn(5), &mut frame, &spares);
+            assert_eq!(Rc::as_ptr(&frame) == before, !seen);
+            assert_eq!((frame.lsn, frame.content.sizes().entries), (Lsn(5), 3));
+            assert!(reader.is_none_or(|reader| *reader == *leaf(&[1, 3])));
+        }
+    }
+
+    /// The pool may have dropped the page and be about to get another content for its frame.
+    #[test]
+    fn a_frame_that_lost_its_page_meanwhile_gets_all_of_it() {
+        let (spares, page) = (Spares::default(), leaf(&[1, 3]));
+        let mut planned = Planned::new(Rc::clone(&page));
+        assert!(planned.change(Change::Remove(Key::from([1])), &spares));
+        let mut frame = leaf(&[]);
+        planned.take_effect(Lsn(5), &mut frame, &spares);
+        assert_eq!(frame.content, leaf(&[3]).content);
+        assert_eq!(*page, *leaf(&[1, 3]));
+    }
+
+    #[test]
+    fn changes_come_to_the_same_however_they_are_made() {
+        let (spares, mut rng) = (Spares::default(), Rng::new(1));
+        for round in 0..2_000 {
+            let rows: Vec<u8> = (0..20).filter(|_| rng.below(2) == 0).collect();
+            let (mut frame, mut expected) = (leaf(&rows), (*leaf(&rows)).clone());
+            let mut planned = Planned::new(Rc::clone(&frame));
+            for _ in 0..1 + rng.below(3) {
+                let row = rng.below(20) as u8;
+                let change = match rng.below(2) {
+                    0 => put(row, rng.below(100) as u32),
+                    _ => Change::Remove(Key::from([row])),
+                };
+                let taken = change.apply(&mut expected.content);
+                assert_eq!(planned.change(change, &spares), taken, "round {round}");
+                assert_eq!(planned.sizes(), expected.content.sizes(), "round {round}");
+                if rng.below(4) == 0 {
+                    assert_eq!(*planned.content(&spares), expected.content, "round {round}");
+                }
+            }
+            if planned.is_changed() {
+                let whole = planned.changes(Lsn(2)).changes;
+                assert_eq!(whole, [Change::Content(expected.content.clone())], "round {round}");
+                planned.take_effect(Lsn(5), &mut frame, &spares);
+                assert_eq!(frame.content, expected.content, "round {round}");
+            }
+        }
+    }
+}
