@@ -123,7 +123,7 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
         let json = [arguments, &["--format", "json"]].concat();
         let (output, text) =
             interrupted(&json, rustix::process::Signal::INT, |text| !parsed(text).1.is_empty());
-        let (report, _) = parsed(&text);
+        let (report, rows) = parsed(&text);
         if arguments[0] == "advise" && output.status.code() == Some(0) {
             // On a fast machine it is done before.
             continue;
@@ -131,6 +131,9 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
         assert_eq!(output.status.code(), Some(130), "{arguments:?}");
         assert_eq!(report["interrupted"], true, "{arguments:?}");
         assert!(report["completed"].is_u64(), "{arguments:?}");
+        if arguments[0] == "repro" {
+            assert_eq!(report["completed"], rows.len(), "rows of the only experiment");
+        }
         assert!(report["advised_policy"].is_null(), "{arguments:?}");
     }
 }

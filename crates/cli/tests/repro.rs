@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use support::volume::names;
 use support::{good, on_small_disk, refused, tantalum, text};
+use tantalum_report::config_hash;
 
 #[test]
 fn a_rerun_gives_the_same_bytes_and_another_seed_others() {
@@ -161,8 +162,12 @@ fn unknown_names_are_refused_with_those_there_are() {
 /// Engines of rows alone run it: each has its rows, of this load and of no other, and there are no shapes.
 #[test]
 fn engines_run_under_another_load() {
-    let args = ["repro", "engines", "--load", "pgbench", "--scale", "small", "--format", "json"];
-    let report: Value = serde_json::from_str(&good(&args)).unwrap();
+    let args = ["repro", "engines", "--load", "pgbench", "--scale", "small"];
+    let table = good(&args);
+    let heading = table.lines().next().unwrap();
+    assert!(heading.contains("measured") && !heading.contains("paper"), "{heading}");
+    let report: Value =
+        serde_json::from_str(&good(&[&args[..], &["--format", "json"]].concat())).unwrap();
     let rows = report["rows"].as_array().unwrap();
     assert!(rows.iter().all(|row| row["figure"] == "Engines, pgbench"));
     let throughput = rows.iter().filter(|row| row["metric"] == "throughput");
@@ -181,6 +186,8 @@ fn engines_run_live_and_leave_nothing_behind() {
     let args = ["repro", "engines", "--scale", "small", "--format", "json", "--live", text(&file)];
     let report: Value = serde_json::from_str(&good(&args)).unwrap();
     assert_eq!(names(folder.path()), Vec::<String>::new());
+    let simulated = config_hash(["repro=engines", "scale=small"]);
+    assert_ne!(report["config"], simulated, "live rows differ from run to run");
     let rows = report["rows"].as_array().unwrap();
     let live = rows.iter().filter(|row| row["figure"] == "Engines, YCSB A, live");
     let live: Vec<&Value> = live.collect();

@@ -63,6 +63,9 @@ Examples:
 const SHOWN: [&str; 8] =
     ["figure", "case", "metric", "unit", "paper", "measured", "ratio", "calibrated"];
 
+/// Those of them that a comparison without a paper has nothing in.
+const OF_PAPERS: [&str; 3] = ["paper", "ratio", "calibrated"];
+
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
@@ -94,6 +97,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if load != Load::DEFAULT {
         config.push(format!("load={}", load.name()));
     }
+    if args.live.is_some() {
+        config.push("live".to_owned());
+    }
     let config = config_hash(config);
     let mut report = Report::new(args.seed, config, table);
     report.shown = SHOWN.to_vec();
@@ -101,10 +107,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if experiments.len() > 1 {
         report.shown.insert(0, "experiment");
     }
+    if !measured.iter().flat_map(|measured| &measured.rows).any(|row| row.paper.is_some()) {
+        report.shown.retain(|column| !OF_PAPERS.contains(column));
+    }
     outcome.tell(&mut report);
     sections.extend(outcome.section());
-    let whole = measured.iter().filter(|measured| measured.is_whole).count() as u64;
-    interruption::mark(&mut report, whole, Some(experiments.len() as u64), "experiments");
+    mark(&mut report, &measured);
     let title = match experiments {
         [one] => one.title.to_owned(),
         _ => "The papers' figures, measured again".to_owned(),
@@ -145,6 +153,17 @@ fn measure(
         }
     }
     Ok(measured)
+}
+
+/// Says how much of it there is, where it was interrupted.
+fn mark(report: &mut Report, measured: &[Measured]) {
+    let whole = measured.iter().filter(|measured| measured.is_whole).count() as u64;
+    match measured {
+        [Measured { rows, is_whole: false }] => {
+            interruption::mark(report, rows.len() as u64, None, "rows");
+        }
+        all => interruption::mark(report, whole, Some(all.len() as u64), "experiments"),
+    }
 }
 
 fn push(table: &mut Table, experiment: &str, row: &Row) {
