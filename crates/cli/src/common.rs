@@ -56,6 +56,7 @@ impl TraceArgs {
             expand: self.expand,
             volumes: self.volume.clone(),
             renumber: self.renumber,
+            rescue: None,
         }
     }
 
@@ -87,7 +88,16 @@ impl TraceArgs {
 
     /// The trace's page events, with progress told as so many `what`; `Interrupted` where a signal asks for the end.
     pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
-        let events = self.expression()?.open(&self.options())?;
+        self.events_as(&self.options(), what)
+    }
+
+    /// The same, read as `options` say.
+    pub fn events_as(
+        &self,
+        options: &OpenOptions,
+        what: &'static str,
+    ) -> Result<impl Iterator<Item = Result<PageEvent>> + use<>> {
+        let events = self.expression()?.open(options)?;
         let events = events.map(|event| supervision::check_stop().and(event));
         Ok(Progress::counter(what).count(events))
     }
