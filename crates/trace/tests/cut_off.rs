@@ -1,9 +1,14 @@
 //! Traces that were cut off, as where whoever wrote them was killed: it is told, and what is before it is given.
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
-use tantalum_base::Result;
+use std::sync::{Arc, Mutex};
+use tantalum_base::{PageNo, Result};
 use tantalum_trace::open::read;
-use tantalum_trace::{AnyReader, OpenOptions};
+use tantalum_trace::{AnyReader, OpenOptions, PageEvent, Recorder};
+
+fn w(page: u64) -> PageEvent {
+    PageEvent::Write { page: PageNo(page), pages: 1 }
+}
 
 /// The events before the trace ends or fails, and what it fails with.
 fn read_all(name: &str, bytes: &[u8], format: Option<&str>) -> (u64, Result<()>) {
@@ -103,5 +108,33 @@ fn all_that_is_whole_before_a_compressed_trace_breaks_off_is_given() {
                 assert!(shown.contains("--rescue"), "{shown}");
             }
         }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Disk(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn of_a_recording_that_is_killed_only_the_last_block_is_missing() {
+    for name in ["live.csv", "live.csv.zst", "live.csv.gz"] {
+        let disk = Disk::default();
+        let recorder = Recorder::to_sink(name, Box::new(disk.clone())).unwrap();
+        // 8 bytes a line: 88 KB, of which 64 KiB went to the disk.
+        (0..11_000).for_each(|at| recorder.record(w(10_000 + at)));
+        // What is killed drops nothing.
+        std::mem::forget(recorder);
+        let bytes = disk.0.lock().unwrap().clone();
+        let (passed, ended) = read_all(name, &bytes, None);
+        assert!(passed >= (64 << 10) / 8 - 1, "{name}: {passed} events");
+        assert_eq!(ended.is_err(), name != "live.csv", "{name}");
     }
 }
