@@ -172,3 +172,21 @@ fn a_row_says_how_many_pages_were_folded_into_its_device() {
         }
     }
 }
+
+#[test]
+fn a_page_size_that_would_say_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages.csv");
+    std::fs::write(&path, "op,page\nW,1\nW,2\n").unwrap();
+    let (file, blocks) = (support::text(&path), support::sample("sqlite-oltp-wal-2000.csv"));
+    let parts = format!("concat:{file}@50%+{WIDE}@10%");
+    let on_device = ["--device", "durassd:pages=40k", "--fresh", "--page-size", "8KiB"];
+    for trace in [file, WIDE, &parts] {
+        let error = refused(&[&["replay", trace], &on_device[..]].concat());
+        assert!(error.contains("--page-size") && error.contains("--policy"), "{trace}: {error}");
+        good(&[&["replay", trace], &on_device[..4], &["4096"]].concat());
+    }
+    // There it is what bytes are cut into, or the page of the buffer.
+    good(&[&["replay", &blocks], &on_device[..]].concat());
+    good(&[&["replay", WIDE], &on_device[..], &["--policy", "lru", "--size", "9"]].concat());
+}

@@ -236,6 +236,23 @@ impl PageEvents {
             _ => None,
         }
     }
+
+    /// Whether bytes of the trace, or of a part of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
+    /// it has page numbers, which mean the same whatever is asked for.
+    pub fn is_cut(&self) -> bool {
+        self.origin.is_cut()
+    }
+}
+
+impl Origin {
+    /// Whether any of it is cut into pages of the size that is asked for.
+    fn is_cut(&self) -> bool {
+        match self {
+            Origin::Block(_) => true,
+            Origin::Concat(events) => events.is_cut(),
+            Origin::Page(_) | Origin::Generated(_) => false,
+        }
+    }
 }
 
 impl Iterator for Origin {

@@ -81,7 +81,8 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
         age: args.age(),
         seed: args.device_seed,
     };
-    let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
+    let loaded =
+        Rc::new(DeviceTrace::collect(&trace.name(), trace.events_for_pages("events read")?)?);
     let devices = args.devices_for(loaded.pages)?;
     let work = Arc::new(Work::default());
     work.begin("replaying", devices.len(), loaded.events.len());
