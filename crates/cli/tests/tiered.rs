@@ -294,3 +294,52 @@ fn an_attach_that_fails_leaves_no_folder() {
     refused(&[&["attach", text(&volume)], &cache[..]].concat());
     assert!(volume.parent().unwrap().exists() && !volume.exists());
 }
+
+#[test]
+fn a_flash_that_is_too_small_is_refused_with_the_least_that_works() {
+    let place = Place::new();
+    let (volume, home, flash) = (place.at("VOLUME.toml"), place.at("home"), place.at("flash"));
+    std::fs::write(&home, vec![0; 64 << 20]).unwrap();
+    let attach = |size: &str| {
+        let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", size];
+        tantalum(&[&["attach", text(&volume)], &cache[..]].concat())
+    };
+    let least = |size: &str| {
+        let run = attach(size);
+        assert_eq!(run.code, 2, "{size}: {}", run.err);
+        let told = run.err.split_once("at least ").expect(&run.err).1;
+        let (mib, _) = told.split_once("MiB").expect(&run.err);
+        assert!(run.err.contains("--flash-size") && run.err.lines().count() == 1, "{}", run.err);
+        mib.parse::<u64>().expect(&run.err)
+    };
+    let mib = least("56MiB");
+    assert_eq!(least("1MiB"), mib);
+    assert_eq!(least(&format!("{}MiB", mib - 1)), mib);
+    let run = attach(&format!("{mib}MiB"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    good(&["check", text(&volume)]);
+    for command in ["attach", "create"] {
+        let help = good(&[command, "--help"]);
+        assert!(help.contains(&format!("{mib}MiB")), "{help}");
+    }
+}
+
+#[test]
+fn the_least_flash_depends_on_what_the_configuration_says() {
+    let place = Place::new();
+    let volume = place.at("VOLUME.toml");
+    place.create();
+    std::fs::remove_file(place.at("flash")).unwrap();
+    let config = std::fs::read_to_string(&volume).unwrap();
+    let with = |cache: &str| {
+        let config = config
+            .replace("size = \"128MiB\"", "size = \"16MiB\"")
+            .replace("cache = \"1MiB\"", &format!("cache = \"{cache}\""));
+        std::fs::write(&volume, config).unwrap();
+        let error = refused(&["attach", text(&volume), "--force"]);
+        let (_, told) = error.split_once("at least ").expect(&error);
+        told.split_once("MiB").unwrap().0.parse::<u64>().unwrap()
+    };
+    let (small, large) = (with("4MiB"), with("64MiB"));
+    assert!(16 < small && 4 * small < large, "{small} and {large} MiB");
+}
