@@ -343,3 +343,25 @@ fn the_least_flash_depends_on_what_the_configuration_says() {
     let (small, large) = (with("4MiB"), with("64MiB"));
     assert!(16 < small && 4 * small < large, "{small} and {large} MiB");
 }
+
+/// Nothing would be lost, but whoever opens the first one later finds its journal gone.
+#[test]
+fn a_home_gets_no_second_cache_where_the_first_was_never_used() {
+    let place = Place::new();
+    let (volume, home, flash) = (place.at("VOLUME.toml"), place.at("home"), place.at("flash"));
+    std::fs::write(&home, vec![7; 64 << 20]).unwrap();
+    let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
+    good(&[&["attach", text(&volume)], &cache[..]].concat());
+    let error = attach_elsewhere(&place).unwrap_err();
+    assert!(error.contains("belongs to volume") && error.contains("detach"), "{error}");
+    // The first is as it was, and detached it is out of the way.
+    good(&["check", text(&volume)]);
+    good(&["detach", text(&volume)]);
+    attach_elsewhere(&place).unwrap();
+    good(&["check", text(&place.at("other.toml"))]);
+    assert!(std::fs::read(&home).unwrap() == vec![7; 64 << 20], "home is as it was");
+    // So is a new volume over a new home.
+    let place = Place::new();
+    place.create();
+    assert!(attach_elsewhere(&place).unwrap_err().contains("belongs to volume"));
+}
