@@ -4,11 +4,11 @@ use crate::progress::Progress;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tantalum_base::Result;
 use tantalum_base::size::Size;
+use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_report::{OutputFormat, Page, Report, number};
 use tantalum_runtime::supervision;
-use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, open};
+use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, PageEvents, open};
 
 /// Which trace, and how to read it.
 #[derive(clap::Args, Debug)]
@@ -56,6 +56,7 @@ impl TraceArgs {
             expand: self.expand,
             volumes: self.volume.clone(),
             renumber: self.renumber,
+            rescue: None,
         }
     }
 
@@ -87,9 +88,34 @@ impl TraceArgs {
 
     /// The trace's page events, with progress told as so many `what`; `Interrupted` where a signal asks for the end.
     pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
+        self.events_as(&self.options(), what)
+    }
+
+    /// The same, for a device of which each page of the trace is one: `--page-size` says nothing of page numbers there,
+    /// and is refused.
+    pub fn events_for_pages(
+        &self,
+        what: &'static str,
+    ) -> anyhow::Result<impl Iterator<Item = Result<PageEvent>>> {
         let events = self.expression()?.open(&self.options())?;
-        let events = events.map(|event| supervision::check_stop().and(event));
-        Ok(Progress::counter(what).count(events))
+        if self.page_size != PAGE_BYTES as u32 && !events.is_cut() {
+            bail!(
+                "--page-size {}: {} has page numbers, and no bytes to cut into pages; without a buffer above it each is a page of \
+                 the device, of {PAGE_BYTES} bytes (--policy and --size put a buffer of such pages above)",
+                self.page_size,
+                self.trace.display()
+            );
+        }
+        Ok(told(events, what))
+    }
+
+    /// The same as [`events`](Self::events), read as `options` say.
+    pub fn events_as(
+        &self,
+        options: &OpenOptions,
+        what: &'static str,
+    ) -> Result<impl Iterator<Item = Result<PageEvent>> + use<>> {
+        Ok(told(self.expression()?.open(options)?, what))
     }
 
     /// The settings that go into a configuration hash. The folder of a file does not.
@@ -109,6 +135,12 @@ impl TraceArgs {
         parts.extend(self.renumber.then(|| "renumber".to_owned()));
         parts
     }
+}
+
+/// These events, with progress; `Interrupted` where a signal asks for the end.
+fn told(events: PageEvents, what: &'static str) -> impl Iterator<Item = Result<PageEvent>> + use<> {
+    let events = events.map(|event| supervision::check_stop().and(event));
+    Progress::counter(what).count(events)
 }
 
 /// How to print.

@@ -7,6 +7,9 @@
 //! common     options that several commands take: traces, sizes, output
 //! progress   a bar on anything over two seconds, on a terminal only
 //! ```
+// `println!` panics where whoever reads the output has gone, as `head` does: see `common::print_line`.
+#![deny(clippy::print_stdout)]
+
 mod commands;
 mod common;
 #[cfg(test)]

@@ -144,3 +144,49 @@ fn a_real_trace_replays_as_transactions_too() {
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(parsed["rows"][0]["transactions"].as_u64().unwrap() > 0, "{json}");
 }
+
+/// More pages than a small device has.
+const WIDE: &str = "uniform:pages=20k,requests=8k,writes=0.6,seed=3";
+
+#[test]
+fn a_row_says_how_many_pages_were_folded_into_its_device() {
+    let devices = ["--device", "mtron:pages=2k,logs=2", "--device", "durassd:pages=40k"];
+    for more in [&["--fresh"][..], &["--fresh", "--policy", "lru", "--size", "10%"]] {
+        let run = |format: &str| {
+            tantalum(&[&["replay", WIDE], &devices[..], more, &["--format", format]].concat())
+        };
+        let json = run("json");
+        assert!(json.err.contains("folded"), "{}", json.err);
+        let parsed: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+        let pages = |row: usize, key: &str| parsed["rows"][row][key].as_u64().expect(key);
+        assert_eq!((pages(0, "device_pages"), pages(1, "device_pages")), (2048, 40 << 10));
+        let taken = pages(0, "trace_pages");
+        assert!(taken > 6000 && taken == pages(1, "trace_pages"), "{}", json.out);
+        let told = format!("the trace takes {taken} pages, the device has 2048");
+        assert!(json.err.contains(&told), "{}", json.err);
+        assert!(run("csv").out.contains("trace_pages,device_pages,"));
+        if more.len() > 1 {
+            // A share is of the trace's pages, also where they are folded.
+            let tenth = pages(0, "cache_pages");
+            assert!(tenth > 600 && tenth == pages(1, "cache_pages"), "{}", json.out);
+        }
+    }
+}
+
+#[test]
+fn a_page_size_that_would_say_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages.csv");
+    std::fs::write(&path, "op,page\nW,1\nW,2\n").unwrap();
+    let (file, blocks) = (support::text(&path), support::sample("sqlite-oltp-wal-2000.csv"));
+    let parts = format!("concat:{file}@50%+{WIDE}@10%");
+    let on_device = ["--device", "durassd:pages=40k", "--fresh", "--page-size", "8KiB"];
+    for trace in [file, WIDE, &parts] {
+        let error = refused(&[&["replay", trace], &on_device[..]].concat());
+        assert!(error.contains("--page-size") && error.contains("--policy"), "{trace}: {error}");
+        good(&[&["replay", trace], &on_device[..4], &["4096"]].concat());
+    }
+    // There it is what bytes are cut into, or the page of the buffer.
+    good(&[&["replay", &blocks], &on_device[..]].concat());
+    good(&[&["replay", WIDE], &on_device[..], &["--policy", "lru", "--size", "9"]].concat());
+}

@@ -1,7 +1,6 @@
 //! What people type by mistake: refused with what helps, before anything is done.
 mod support;
 
-use std::process::{Command, Stdio};
 use support::{good, refused, tantalum};
 
 const TRACE: &str = "zipf:pages=1k,requests=500,writes=0.5";
@@ -110,34 +109,6 @@ fn a_trace_larger_than_the_device_is_said_to_be_folded() {
     let told = on("bast:pages=1199", &larger);
     assert!(told.contains("1200 pages, the device has 1199"), "{told}");
     assert!(!on("bast:pages=1200", &larger).contains("warning"));
-}
-
-#[test]
-fn a_reader_that_has_enough_of_a_trace_is_no_failure() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("trace.csv");
-    let trace = trace.to_str().unwrap();
-    good(&["trace", "generate", "scan:pages=300k,requests=300k", trace]);
-    for args in
-        [&["trace", "generate", "scan:requests=300k", "-"][..], &["trace", "convert", trace, "-"]]
-    {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stdout.take());
-        let ended = child.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!((ended.status.code(), told.as_ref()), (Some(0), ""), "{args:?}");
-    }
-    // A file that cannot take it all is one.
-    if std::path::Path::new("/dev/full").exists() {
-        let told = refused(&["trace", "generate", "scan:requests=300k", "/dev/full"]);
-        assert!(told.contains("/dev/full"), "{told}");
-    }
 }
 
 #[test]

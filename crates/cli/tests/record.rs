@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::{Server, installed};
-use support::{good, refused, text};
+use support::{good, refused, tantalum, text};
 
 fn volume(folder: &Path) -> PathBuf {
     let config = folder.join("v.toml");
@@ -46,6 +46,31 @@ fn what_a_server_was_asked_is_replayed() {
     let again =
         ["serve", text(&config), "--nbd", "unix:/nowhere/nbd.sock", "--record", text(&trace)];
     assert!(refused(&again).contains("is there already"));
+}
+
+/// Reads `rounds` times 32 pages, a line each of about 6 bytes, then kills the server; what can be taken out of its recording.
+fn lines_of_a_killed_recording(name: &str, rounds: u64) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let config = volume(folder.path());
+    let (trace, whole) = (folder.path().join(name), folder.path().join("whole.csv"));
+    let server = Server::start_as(&config, &["--record", text(&trace)]);
+    let mut client = Client::connect(&server.socket).unwrap();
+    (0..rounds).for_each(|round| drop(client.read(1000 + round * 13 % 3000, 32).unwrap()));
+    server.kill();
+    let run = tantalum(&["trace", "convert", "--rescue", text(&trace), text(&whole)]);
+    assert!([0, 1].contains(&run.code), "{name}: {}", run.err);
+    if name.ends_with(".zst") || name.ends_with(".gz") {
+        assert!(run.code == 1 && run.err.contains("cut off behind line"), "{name}: {}", run.err);
+    }
+    std::fs::read_to_string(&whole).unwrap().lines().count()
+}
+
+#[test]
+fn what_a_killed_server_recorded_is_there_but_for_the_last_block() {
+    for name in ["load.csv", "load.csv.zst", "load.csv.gz"] {
+        let lines = lines_of_a_killed_recording(name, 1000);
+        assert!(lines + (64 << 10) / 6 > 32_000, "{name}: {lines} lines of 32,000");
+    }
 }
 
 /// As the shell's user does it: nothing but the environment says so.

@@ -294,3 +294,74 @@ fn an_attach_that_fails_leaves_no_folder() {
     refused(&[&["attach", text(&volume)], &cache[..]].concat());
     assert!(volume.parent().unwrap().exists() && !volume.exists());
 }
+
+#[test]
+fn a_flash_that_is_too_small_is_refused_with_the_least_that_works() {
+    let place = Place::new();
+    let (volume, home, flash) = (place.at("VOLUME.toml"), place.at("home"), place.at("flash"));
+    std::fs::write(&home, vec![0; 64 << 20]).unwrap();
+    let attach = |size: &str| {
+        let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", size];
+        tantalum(&[&["attach", text(&volume)], &cache[..]].concat())
+    };
+    let least = |size: &str| {
+        let run = attach(size);
+        assert_eq!(run.code, 2, "{size}: {}", run.err);
+        let told = run.err.split_once("at least ").expect(&run.err).1;
+        let (mib, _) = told.split_once("MiB").expect(&run.err);
+        assert!(run.err.contains("--flash-size") && run.err.lines().count() == 1, "{}", run.err);
+        mib.parse::<u64>().expect(&run.err)
+    };
+    let mib = least("56MiB");
+    assert_eq!(least("1MiB"), mib);
+    assert_eq!(least(&format!("{}MiB", mib - 1)), mib);
+    let run = attach(&format!("{mib}MiB"));
+    assert_eq!(run.code, 0, "{}", run.err);
+    good(&["check", text(&volume)]);
+    for command in ["attach", "create"] {
+        let help = good(&[command, "--help"]);
+        assert!(help.contains(&format!("{mib}MiB")), "{help}");
+    }
+}
+
+#[test]
+fn the_least_flash_depends_on_what_the_configuration_says() {
+    let place = Place::new();
+    let volume = place.at("VOLUME.toml");
+    place.create();
+    std::fs::remove_file(place.at("flash")).unwrap();
+    let config = std::fs::read_to_string(&volume).unwrap();
+    let with = |cache: &str| {
+        let config = config
+            .replace("size = \"128MiB\"", "size = \"16MiB\"")
+            .replace("cache = \"1MiB\"", &format!("cache = \"{cache}\""));
+        std::fs::write(&volume, config).unwrap();
+        let error = refused(&["attach", text(&volume), "--force"]);
+        let (_, told) = error.split_once("at least ").expect(&error);
+        told.split_once("MiB").unwrap().0.parse::<u64>().unwrap()
+    };
+    let (small, large) = (with("4MiB"), with("64MiB"));
+    assert!(16 < small && 4 * small < large, "{small} and {large} MiB");
+}
+
+/// Nothing would be lost, but whoever opens the first one later finds its journal gone.
+#[test]
+fn a_home_gets_no_second_cache_where_the_first_was_never_used() {
+    let place = Place::new();
+    let (volume, home, flash) = (place.at("VOLUME.toml"), place.at("home"), place.at("flash"));
+    std::fs::write(&home, vec![7; 64 << 20]).unwrap();
+    let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
+    good(&[&["attach", text(&volume)], &cache[..]].concat());
+    let error = attach_elsewhere(&place).unwrap_err();
+    assert!(error.contains("belongs to volume") && error.contains("detach"), "{error}");
+    // The first is as it was, and detached it is out of the way.
+    good(&["check", text(&volume)]);
+    good(&["detach", text(&volume)]);
+    attach_elsewhere(&place).unwrap();
+    good(&["check", text(&place.at("other.toml"))]);
+    assert!(std::fs::read(&home).unwrap() == vec![7; 64 << 20], "home is as it was");
+    // So is a new volume over a new home.
+    let place = Place::new();
+    place.create();
+    assert!(attach_elsewhere(&place).unwrap_err().contains("belongs to volume"));
+}

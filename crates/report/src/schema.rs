@@ -25,6 +25,8 @@ pub const CACHE_REPLAY: &[Column] = &[
 pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("device", "device", Style::Text),
+    Column::new("trace_pages", "trace pages", Style::Count),
+    Column::new("device_pages", "device pages", Style::Count),
     Column::new("policy", "policy", Style::Text),
     Column::new("cache_pages", "cache pages", Style::Count),
     Column::new("clients", "clients", Style::Count),
@@ -67,6 +69,8 @@ pub const BUFFER_REPLAY: &[Column] = &[
     Column::new("policy", "policy", Style::Text),
     Column::new("cache_pages", "buffer pages", Style::Count),
     Column::new("device", "device", Style::Text),
+    Column::new("trace_pages", "trace pages", Style::Count),
+    Column::new("device_pages", "device pages", Style::Count),
     Column::new("clients", "clients", Style::Count),
     Column::new("cpu_ns", "CPU", Style::DurationNs),
     Column::new("page_bytes", "page", Style::Bytes),

@@ -18,6 +18,8 @@ pub(crate) struct ConcatEvents {
     options: OpenOptions,
     parts: std::vec::IntoIter<Placed>,
     current: Option<Current>,
+    /// Whether any part has bytes that are cut into pages.
+    is_cut: bool,
 }
 
 /// A part, its place in the trace and that in the address space.
@@ -51,12 +53,15 @@ impl ConcatEvents {
         let mut wholes: Vec<(&Expression, Whole)> = Vec::new();
         let mut next_page = 0_u64;
         let mut placed = Vec::new();
+        let mut is_cut = false;
         for part in parts {
             let known = wholes.iter().position(|(trace, _)| **trace == part.trace);
             let at = match known {
                 Some(at) => at,
                 None => {
-                    let (requests, pages_end) = measure(&part.trace, &options)?;
+                    let events = part.trace.open(&options)?;
+                    is_cut |= events.is_cut();
+                    let (requests, pages_end) = measure(&part.trace, events)?;
                     wholes.push((&part.trace, Whole { requests, first_page: next_page }));
                     let end = next_page.checked_add(pages_end);
                     let end = end.and_then(|end| end.checked_next_multiple_of(ALIGN_PAGES));
@@ -69,7 +74,12 @@ impl ConcatEvents {
             let first_page = whole.first_page;
             placed.push(Placed { trace: part.trace.clone(), first_page, from, to });
         }
-        Ok(ConcatEvents { options, parts: placed.into_iter(), current: None })
+        Ok(ConcatEvents { options, parts: placed.into_iter(), current: None, is_cut })
+    }
+
+    /// Whether any part has bytes that are cut into pages.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     fn step(&mut self) -> Result<Option<PageEvent>> {
@@ -125,9 +135,9 @@ impl Current {
 }
 
 /// Requests of a whole trace, and the page behind its last.
-fn measure(trace: &Expression, options: &OpenOptions) -> Result<(u64, u64)> {
+fn measure(trace: &Expression, events: PageEvents) -> Result<(u64, u64)> {
     let (mut requests, mut pages_end) = (0, 0);
-    for event in trace.open(options)? {
+    for event in events {
         let event = event?;
         let Some((page, pages)) = event.range() else { continue };
         let is_trim = matches!(event, PageEvent::Trim { .. });

@@ -7,6 +7,7 @@
 //! writer      events -> file                                             recorder  for live devices
 //! layout      block events -> page events: volumes laid end to end
 //! expression  what a user may name: a file, a generator, `concat:` of parts of traces (concat)
+//! rescue      traces that were cut off
 //! reshape     requests of several pages taken apart, pages numbered anew
 //! stat        what a trace holds, counted
 //! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
@@ -26,6 +27,7 @@ pub mod link_bench;
 pub mod open;
 pub mod reader;
 pub mod recorder;
+pub mod rescue;
 pub mod reshape;
 pub mod shared;
 pub mod source;
@@ -43,6 +45,7 @@ pub use link_bench::LinkBench;
 pub use open::{AnyReader, OpenOptions, PageEvents, open, open_pages};
 pub use reader::Reader;
 pub use recorder::Recorder;
+pub use rescue::Rescue;
 pub use reshape::Expand;
 pub use stat::{BlockStat, PageStat};
 pub use writer::Writer;

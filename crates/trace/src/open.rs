@@ -5,7 +5,8 @@ use crate::expression::Expression;
 use crate::formats::{self, AnyFormat, Head};
 use crate::generate::Generator;
 use crate::layout::{Layout, PagesOfBlocks, Sizes, no_such_volume};
-use crate::reader::Reader;
+use crate::reader::{Reader, Start};
+use crate::rescue::Rescue;
 use crate::reshape::{Expand, Reshape};
 use crate::source::{self, Source};
 use std::io::Read;
@@ -25,6 +26,8 @@ pub struct OpenOptions {
     pub volumes: Vec<String>,
     /// Numbers the pages anew, from 0 in the order in which they first come.
     pub renumber: bool,
+    /// Reads a trace that was cut off up to there; without it that is an error.
+    pub rescue: Option<Rescue>,
 }
 
 impl Default for OpenOptions {
@@ -35,6 +38,7 @@ impl Default for OpenOptions {
             expand: Expand::default(),
             volumes: Vec::new(),
             renumber: false,
+            rescue: None,
         }
     }
 }
@@ -64,15 +68,16 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<AnyReader> {
 pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyReader> {
     let mut source = source::decompress(path, source)?;
     let mut head = Vec::new();
-    source
-        .by_ref()
-        .take(Head::BYTES_MAX)
-        .read_to_end(&mut head)
-        .map_err(|error| Error::io(format!("cannot read {}", path.display()), error))?;
+    let read = source.by_ref().take(Head::BYTES_MAX).read_to_end(&mut head);
+    let broken = match read {
+        Ok(_) => None,
+        Err(error) if head.is_empty() => return Err(no_beginning(path, error)),
+        Err(error) => Some(error),
+    };
     let format = match &options.format {
         Some(text) => AnyFormat::by_name(text)?,
         None => {
-            let whole = (head.len() as u64) < Head::BYTES_MAX;
+            let whole = (head.len() as u64) < Head::BYTES_MAX && broken.is_none();
             AnyFormat::by_content(&Head { bytes: &head, whole })
                 .map_err(|error| error.wrap(path.display().to_string()))?
                 .or_else(|| AnyFormat::by_ending(path))
@@ -80,12 +85,24 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
         }
     };
     let text = options.format.as_deref().unwrap_or(format.name());
+    let rescue = options.rescue.clone();
+    let start = Start { path, head: &head, source, broken, rescue };
     Ok(match format {
-        AnyFormat::Page(format) => AnyReader::Page(Reader::new(path, &head, source, format, text)?),
-        AnyFormat::Block(format) => {
-            AnyReader::Block(Reader::new(path, &head, source, format, text)?)
-        }
+        AnyFormat::Page(format) => AnyReader::Page(Reader::new(start, format, text)?),
+        AnyFormat::Block(format) => AnyReader::Block(Reader::new(start, format, text)?),
     })
+}
+
+/// Nothing of the trace can be read.
+fn no_beginning(path: &Path, error: std::io::Error) -> Error {
+    let path = path.display();
+    let context = match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            format!("{path} is cut off before its first line: there is nothing to take")
+        }
+        _ => format!("cannot read {path}"),
+    };
+    Error::io(context, error)
 }
 
 fn unknown(path: &Path, head: &[u8]) -> Error {
@@ -217,6 +234,23 @@ impl PageEvents {
         match &self.origin {
             Origin::Block(pages) => Some(pages.layout()),
             _ => None,
+        }
+    }
+
+    /// Whether bytes of the trace, or of a part of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
+    /// it has page numbers, which mean the same whatever is asked for.
+    pub fn is_cut(&self) -> bool {
+        self.origin.is_cut()
+    }
+}
+
+impl Origin {
+    /// Whether any of it is cut into pages of the size that is asked for.
+    fn is_cut(&self) -> bool {
+        match self {
+            Origin::Block(_) => true,
+            Origin::Concat(events) => events.is_cut(),
+            Origin::Page(_) | Origin::Generated(_) => false,
         }
     }
 }

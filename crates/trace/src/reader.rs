@@ -1,5 +1,6 @@
 //! A trace as an iterator of events, in constant memory.
 use crate::formats::{Decode, Fault, Format};
+use crate::rescue::{self, Rescue};
 use crate::source::Source;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,9 @@ pub struct Reader<E> {
     start: usize,
     end: usize,
     at_end: bool,
+    /// Why the source ended, where it was not its end.
+    broken: Option<std::io::Error>,
+    rescue: Option<Rescue>,
     is_one_volume: bool,
     /// Lines (of a binary format: bytes) decoded in the chunks before this one.
     lines: u64,
@@ -32,19 +36,27 @@ pub struct Reader<E> {
     failed: Option<Error>,
 }
 
+/// A trace of which the beginning has been looked at.
+pub struct Start<'a> {
+    /// The file, for messages.
+    pub path: &'a Path,
+    /// What was already taken from the source.
+    pub head: &'a [u8],
+    /// The rest.
+    pub source: Source,
+    /// What the source failed with behind the head, if it did: there is no more then.
+    pub broken: Option<std::io::Error>,
+    /// Asks to end where the trace was cut off.
+    pub rescue: Option<Rescue>,
+}
+
 impl<E: Copy> Reader<E> {
-    /// Reads `source` as `format`, which `text` names, perhaps with parameters. `head` was already
-    /// taken from the source; `path` is for messages.
+    /// Reads the trace of `start` as `format`, which `text` names, perhaps with parameters.
     ///
     /// # Errors
     /// `InvalidInput` for parameters that the format does not have.
-    pub fn new(
-        path: &Path,
-        head: &[u8],
-        source: Source,
-        format: &dyn Format<E>,
-        text: &str,
-    ) -> Result<Self> {
+    pub fn new(start: Start<'_>, format: &dyn Format<E>, text: &str) -> Result<Self> {
+        let Start { path, head, source, broken, rescue } = start;
         let mut spec = Spec::parse(text)?;
         let decoder = format.decoder(&mut spec)?;
         spec.finish()?;
@@ -57,7 +69,9 @@ impl<E: Copy> Reader<E> {
             buffer,
             start: 0,
             end: head.len(),
-            at_end: false,
+            at_end: broken.is_some(),
+            broken,
+            rescue,
             is_one_volume: format.is_one_volume(),
             lines: 0,
             batch: Vec::new(),
@@ -102,12 +116,14 @@ impl<E: Copy> Reader<E> {
     fn refill(&mut self) {
         self.batch.clear();
         self.next = 0;
-        if let Err(error) = self.read_more().and_then(|()| self.decode()) {
+        self.read_more();
+        if let Err(error) = self.decode() {
             self.failed = Some(error);
         }
     }
 
-    fn read_more(&mut self) -> Result<()> {
+    /// Where the source breaks off, what it gave is decoded all the same.
+    fn read_more(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         while !self.at_end && self.end < self.buffer.len() {
@@ -115,35 +131,69 @@ impl<E: Copy> Reader<E> {
                 Ok(0) => self.at_end = true,
                 Ok(bytes) => self.end += bytes,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let unit = if self.decoder.is_binary() { "byte" } else { "line" };
-                    let path = self.path.display();
-                    let context = format!("{path}: cannot read past {unit} {}", self.lines);
-                    return Err(Error::io(context, error));
-                }
+                Err(error) => (self.at_end, self.broken) = (true, Some(error)),
             }
         }
-        Ok(())
     }
 
     fn decode(&mut self) -> Result<()> {
         let chunk = &self.buffer[..self.end];
-        match self.decoder.decode(chunk, self.at_end, &mut self.batch) {
+        let last = self.at_end && self.broken.is_none();
+        match self.decoder.decode(chunk, last, &mut self.batch) {
             Ok(used) => {
                 if chunk.len() - used > RECORD_BYTES_MAX {
                     let reason = format!("a record is longer than {RECORD_BYTES_MAX} bytes");
                     return Err(self.fault(Fault { at: used, reason }));
                 }
-                if self.at_end && used < chunk.len() {
-                    let reason = "the trace ends inside a record".to_owned();
-                    return Err(self.fault(Fault { at: used, reason }));
-                }
+                let torn = (last && used < chunk.len()).then(|| self.torn(used));
                 self.lines += self.passed(used);
                 self.start = used;
-                Ok(())
+                let failure = torn.or_else(|| self.broken.take().map(|error| self.broke(error)));
+                failure.map_or(Ok(()), |failure| self.cut_off(failure))
             }
             Err(fault) => Err(self.fault(fault)),
         }
+    }
+
+    /// The trace ends here, by `failure`: for whoever wants to rescue it that is its end, where it was only cut off.
+    fn cut_off(&mut self, failure: Failure) -> Result<()> {
+        (self.start, self.end) = (0, 0);
+        match &self.rescue {
+            Some(rescue) if failure.is_cut_off => {
+                let path = self.path.display();
+                rescue.tell(format!("{path}: cut off behind {} {}", self.unit(), self.lines));
+                Ok(())
+            }
+            _ => Err(failure.error),
+        }
+    }
+
+    /// The rest of the trace from `at` on is a part of a record.
+    fn torn(&self, at: usize) -> Failure {
+        let reason = match self.decoder.is_binary() {
+            true => format!("the trace ends inside a record ({})", rescue::HOW),
+            false => format!(
+                "this line is cut off, as it has no end ({}; where it is whole, end it)",
+                rescue::HOW
+            ),
+        };
+        Failure { error: self.fault(Fault { at, reason }), is_cut_off: true }
+    }
+
+    /// The source broke off behind what was decoded, or behind a part of a record after that.
+    fn broke(&self, error: std::io::Error) -> Failure {
+        let (path, unit, lines) = (self.path.display(), self.unit(), self.lines);
+        let is_cut_off = error.kind() == std::io::ErrorKind::UnexpectedEof;
+        let context = match is_cut_off {
+            true => format!("{path}: cut off behind {unit} {lines} ({})", rescue::HOW),
+            false => format!("{path}: cannot read past {unit} {lines}"),
+        };
+        Failure { error: Error::io(context, error), is_cut_off }
+    }
+
+    /// What places in the trace are counted in.
+    fn unit(&self) -> &'static str {
+        if self.decoder.is_binary() { "byte" } else { "line" }
     }
 
     /// What the first `bytes` of the chunk count: bytes of a binary format, lines of a text.
@@ -168,6 +218,13 @@ impl<E: Copy> Reader<E> {
         };
         Error::new(ErrorKind::InvalidInput, text)
     }
+}
+
+/// Why nothing comes any more.
+struct Failure {
+    error: Error,
+    /// There is no more of the trace, where else it cannot be read or makes no sense.
+    is_cut_off: bool,
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {

@@ -1,4 +1,7 @@
 //! Events to a file. Compressed by the name: `.zst` zstd, `.gz` gzip, else plain.
+//!
+//! What was gathered goes to the file as whole lines, compressed too: whoever is killed leaves a trace in which all can be
+//! read but what was gathered last.
 use crate::event::{BlockEvent, PageEvent};
 use crate::formats::{Encode, Format, written_names};
 use crate::open::{AnyReader, OpenOptions, open};
@@ -17,8 +20,7 @@ const ZSTD_LEVEL: i32 = 3;
 /// Where the bytes go.
 pub type Sink = Box<dyn Write + Send>;
 
-/// Writes events in one format. Call [`Writer::finish`]: what is dropped unfinished lacks its end,
-/// and in a compressed file the last block.
+/// Writes events in one format. Call [`Writer::finish`]: what is dropped unfinished lacks its end.
 pub struct Writer<E: 'static> {
     name: String,
     encoder: Box<dyn Encode<E>>,
@@ -50,6 +52,15 @@ impl Compressed {
             Compressed::Plain(sink) => sink.write_all(bytes),
             Compressed::Gzip(sink) => sink.write_all(bytes),
             Compressed::Zstd(sink) => sink.write_all(bytes),
+        }
+    }
+
+    /// Hands over what was compressed so far, so that it can be read without what comes later.
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Compressed::Plain(_) => Ok(()),
+            Compressed::Gzip(sink) => sink.flush(),
+            Compressed::Zstd(sink) => sink.flush(),
         }
     }
 
@@ -107,7 +118,11 @@ impl<E> Writer<E> {
     pub fn write(&mut self, event: &E) -> Result<()> {
         self.encoder.encode(event, &self.names, &mut self.buffer);
         self.events += 1;
-        if self.buffer.len() >= BUFFER_BYTES { self.spill() } else { Ok(()) }
+        if self.buffer.len() < BUFFER_BYTES {
+            return Ok(());
+        }
+        self.spill()?;
+        self.sink.flush().context(|| format!("cannot write {}", self.name))
     }
 
     /// Hands over everything, ends the file, and returns the number of events written.

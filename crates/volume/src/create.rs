@@ -11,7 +11,7 @@ use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
 use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
-use crate::tiered::{TieredStores, format_tiered};
+use crate::tiered::{TieredStores, format_tiered, pair};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
@@ -81,7 +81,8 @@ async fn create(
     if !is_vacant(&path) {
         let store =
             FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
-        return fill(live, store, config, &superblock, home).await;
+        let made = fill(live, store, config, &superblock, home).await?;
+        return claim_home(live, config, made).await;
     }
     let staged = staging_path(&path);
     // Where this is locked it is another creation's, to be left alone.
@@ -91,7 +92,21 @@ async fn create(
         // The error that is about to be told says more than why this may fail, too.
         let _ = std::fs::remove_file(&staged);
     }
-    made
+    claim_home(live, config, made?).await
+}
+
+/// Says in the journal beside the home of a new volume, if it has one, that home belongs to it, so that it gets no other
+/// cache also before this one is used. Last: a creation that is cut short owns nothing.
+async fn claim_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Result<Superblock> {
+    let Some(home) = &config.home else { return Ok(made) };
+    let path = home.journal_path(&config.path);
+    let claimed = async {
+        let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+        let (journal, _) = Journal::<_, PageBuf>::open(store, pair(&made), 0).await?;
+        journal.claim().await
+    };
+    claimed.await.context(|| format!("claiming the home in {}", path.display()))?;
+    Ok(made)
 }
 
 /// Whether nothing is lost when a new file takes this place.

@@ -71,7 +71,7 @@ fn default_mode() -> String {
     Mode::default().name().into()
 }
 
-fn default_dirty_max() -> String {
+pub(crate) fn default_dirty_max() -> String {
     "75%".into()
 }
 

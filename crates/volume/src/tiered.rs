@@ -88,7 +88,7 @@ fn ssd_options(config: &VolumeConfig, superblock: &Superblock) -> Result<SsdOpti
     Ok(SsdOptions { staging_pages: superblock.staging_pages(), ..options })
 }
 
-fn pair(superblock: &Superblock) -> Pair {
+pub(crate) fn pair(superblock: &Superblock) -> Pair {
     Pair { volume_id: superblock.volume_id, pages: superblock.pages }
 }
 

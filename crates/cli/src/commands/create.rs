@@ -29,7 +29,7 @@ pub struct Args {
     /// The flash that caches the home: a file or a block device
     #[arg(long, value_name = "PATH", requires = "home")]
     flash: Option<PathBuf>,
-    /// How much of the flash is used
+    /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one
     #[arg(long, value_name = "SIZE", requires = "home")]
     flash_size: Option<String>,
     /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged; for programs that

@@ -66,6 +66,9 @@ struct Parser {
 }
 
 impl Line<BlockEvent> for Parser {
+    /// A program wrote it, as all that is written here.
+    const ENDS_LINES_BELOW_HEADER: bool = true;
+
     fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
         Ok(lines::is_header(line, &COLUMNS))
     }

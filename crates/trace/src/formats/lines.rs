@@ -1,5 +1,5 @@
 //! Text traces: line after line, and the fields of a line.
-use super::{Decode, Fault, number, whole_lines};
+use super::{Decode, Fault, ended_lines, number, whole_lines};
 
 /// Turns one line into events.
 pub(crate) trait Line<E>: Send {
@@ -8,6 +8,9 @@ pub(crate) trait Line<E>: Send {
 
     /// Appends what `line` says to `out`: it is trimmed and not blank.
     fn line(&mut self, line: &[u8], out: &mut Vec<E>) -> Result<(), String>;
+
+    /// Whether a trace with this header ends its lines, so that one without an end was cut off.
+    const ENDS_LINES_BELOW_HEADER: bool = false;
 
     /// The volumes seen so far, by number.
     fn names(&self) -> &[String] {
@@ -19,17 +22,22 @@ pub(crate) trait Line<E>: Send {
 pub(crate) struct Lines<L> {
     parser: L,
     begun: bool,
+    /// Whether a line without an end was cut off.
+    ends_lines: bool,
 }
 
 impl<L> Lines<L> {
     pub(crate) fn new(parser: L) -> Self {
-        Lines { parser, begun: false }
+        Lines { parser, begun: false, ends_lines: false }
     }
 }
 
 impl<E, L: Line<E>> Decode<E> for Lines<L> {
     fn decode(&mut self, chunk: &[u8], last: bool, out: &mut Vec<E>) -> Result<usize, Fault> {
-        let lines = &chunk[..whole_lines(chunk, last)];
+        let mut lines = &chunk[..whole_lines(chunk, last)];
+        if self.ends_lines {
+            lines = &lines[..ended_lines(lines)];
+        }
         let mut at = 0;
         while at < lines.len() {
             let end = memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |length| at + length);
@@ -38,7 +46,10 @@ impl<E, L: Line<E>> Decode<E> for Lines<L> {
                 let fault = |reason| Fault { at, reason };
                 let is_header = !self.begun && self.parser.is_header(line).map_err(fault)?;
                 self.begun = true;
-                if !is_header {
+                if is_header && L::ENDS_LINES_BELOW_HEADER {
+                    self.ends_lines = true;
+                    lines = &lines[..ended_lines(lines)];
+                } else if !is_header {
                     self.parser.line(line, out).map_err(fault)?;
                 }
             }

@@ -244,3 +244,9 @@ pub(crate) fn whole_lines(chunk: &[u8], last: bool) -> usize {
     }
     memchr::memrchr(b'\n', chunk).map_or(0, |at| at + 1)
 }
+
+/// The part of `lines` in which each line has its end: all of it where only blanks are behind the last one.
+pub(crate) fn ended_lines(lines: &[u8]) -> usize {
+    let ended = whole_lines(lines, false);
+    if lines[ended..].trim_ascii().is_empty() { lines.len() } else { ended }
+}

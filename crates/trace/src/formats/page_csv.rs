@@ -3,7 +3,10 @@
 //!
 //! `R,17` reads page 17, `W,17` updates it, `T,17` gives it up, `C,` (page left empty) is a commit
 //! point. With the one column `page` every line is a read.
-use super::{Decode, Encode, Fault, Format, Head, first_line, number, whole_lines};
+//!
+//! What begins with the header `op,page` was written by a program, as all that is recorded here, and ends its lines:
+//! one without an end was cut off. Of a trace without that header, as people write them, the last line may lack it.
+use super::{Decode, Encode, Fault, Format, Head, ended_lines, first_line, number, whole_lines};
 use crate::event::PageEvent;
 use tantalum_base::{PageNo, Result, Spec};
 
@@ -64,7 +67,7 @@ impl Format<PageEvent> for PageCsv {
     }
 
     fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
-        Ok(Box::new(Decoder { columns: None }))
+        Ok(Box::new(Decoder { columns: None, ends_lines: false }))
     }
 
     fn encoder(&self, _spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
@@ -96,12 +99,14 @@ impl Encode<PageEvent> for Encoder {
 
 /// A decoder of page numbers alone, without a header.
 pub(super) fn pages_decoder() -> Box<dyn Decode<PageEvent>> {
-    Box::new(Decoder { columns: Some(Columns::Page) })
+    Box::new(Decoder { columns: Some(Columns::Page), ends_lines: false })
 }
 
 struct Decoder {
     /// Known from the first line on.
     columns: Option<Columns>,
+    /// Whether a line without an end was cut off.
+    ends_lines: bool,
 }
 
 impl Decode<PageEvent> for Decoder {
@@ -111,12 +116,13 @@ impl Decode<PageEvent> for Decoder {
         last: bool,
         out: &mut Vec<PageEvent>,
     ) -> Result<usize, Fault> {
-        let lines = &chunk[..whole_lines(chunk, last)];
+        let mut lines = &chunk[..whole_lines(chunk, last)];
         let mut at = 0;
         if self.columns.is_none() && !lines.is_empty() {
             let line = first_line(lines);
             if let Some(columns) = Columns::of_header(line) {
                 self.columns = Some(columns);
+                self.ends_lines = columns == Columns::OpPage;
                 at = lines.iter().position(|&byte| byte == b'\n').map_or(lines.len(), |at| at + 1);
             } else if let Some(columns) = Columns::of_data(line) {
                 self.columns = Some(columns);
@@ -124,6 +130,10 @@ impl Decode<PageEvent> for Decoder {
                 let reason = "the first line is neither a header (op,page or page) nor a request";
                 return Err(Fault { at: 0, reason: reason.to_owned() });
             }
+        }
+        if self.ends_lines {
+            lines = &lines[..ended_lines(lines)];
+            at = at.min(lines.len());
         }
         match self.columns {
             Some(Columns::OpPage) => decode_op_page(lines, at, out)?,

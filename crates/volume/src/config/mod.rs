@@ -1,4 +1,6 @@
 //! VOLUME.toml: what a volume is made of and how it behaves.
+mod flash_size;
+
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
@@ -6,15 +8,13 @@ use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_ftl::FtlOptions;
-use tantalum_media::ZoneGeometry;
 use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
 pub use crate::new_config::{NewSettings, NewTiered, template, write_new, write_new_tiered};
 use crate::recorded::Recording;
-use crate::sizes::{self, whole_pages};
-use crate::superblock::FIRST_ZONE_BYTE;
+use crate::sizes;
 
 /// What a VOLUME.toml says. Sizes are still text: see the accessors.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -327,27 +327,6 @@ impl VolumeConfig {
         }
     }
 
-    /// Pages of the flash of a tiered volume.
-    fn flash_pages(&self) -> Result<u64> {
-        whole_pages("media.size", self.media.size.as_deref().unwrap_or("0MiB"))
-    }
-
-    /// Zones of the flash of a tiered volume.
-    ///
-    /// # Errors
-    /// `InvalidInput` where it is too small, or too large.
-    pub fn flash_zones(&self) -> Result<u32> {
-        let usable = self.flash_pages()?.saturating_sub(FIRST_ZONE_BYTE / PAGE_BYTES as u64);
-        let zones = usable / u64::from(self.zone_slots()?);
-        let most = u32::MAX / 2 / self.zone_slots()?;
-        if zones < 16 || zones > u64::from(most) {
-            return Err(invalid(format!(
-                "media.size makes {zones} zones: wanted are 16 to {most}"
-            )));
-        }
-        Ok(zones as u32)
-    }
-
     /// Refuses a limit on transactions that could not be the one in force.
     fn check_transactions(&self, ssd: &SsdOptions) -> Result<()> {
         let Some(most) = &self.device.transaction_max else { return Ok(()) };
@@ -367,34 +346,6 @@ impl VolumeConfig {
         Err(invalid(format!(
             "device.transaction_max = {most:?} is over the {least} MiB that are {why}"
         )))
-    }
-
-    /// The shape of the zones of a tiered volume.
-    fn flash_geometry(&self) -> Result<ZoneGeometry> {
-        Ok(ZoneGeometry {
-            zones: self.flash_zones()?,
-            slots_per_zone: self.zone_slots()?,
-            append_unit_slots: 1,
-            append_overhead_slots: 1,
-            append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
-        })
-    }
-
-    /// Checks that the flash of a tiered volume can do what it should.
-    fn check_flash(&self) -> Result<()> {
-        let geometry = self.flash_geometry()?;
-        let Some(home) = &self.home else { return Ok(()) };
-        let cache = home.cache_options(&geometry)?;
-        let ssd = self.ssd_options()?;
-        let needed = 4 * u64::from(ssd.cache_pages.max(ssd.transaction_pages_max));
-        if cache.dirty_pages_max < needed {
-            return Err(invalid(format!(
-                "media.size is too small: of {} dirty pages that the flash may hold, device.cache and a \
-                 transaction take too much (wanted are {needed})",
-                cache.dirty_pages_max
-            )));
-        }
-        Ok(())
     }
 
     /// Slots in a zone.

@@ -87,3 +87,33 @@ fn what_is_no_toml_is_told_with_its_line() {
         assert!(message.contains(told) && message.lines().count() == 1, "{message}");
     }
 }
+
+/// A tiered volume with so much flash, and other settings than the template's.
+fn tiered(flash_size: &str, from: &str, to: &str) -> Result<VolumeConfig> {
+    let text = include_str!("../tiered.toml").replace("{capacity}", "1GiB");
+    let text = text.replace("{flash_size}", flash_size);
+    assert!(text.contains(from), "{from:?} is not in the template");
+    parse(&text.replace(from, to))
+}
+
+#[test]
+fn a_flash_that_is_too_small_is_told_the_least() {
+    for (from, to) in [
+        ("", ""),
+        ("# cache = \"8MiB\"", "cache = \"1MiB\""),
+        ("# cache = \"8MiB\"", "cache = \"64MiB\""),
+        ("# zone = \"1MiB\"", "zone = \"32MiB\""),
+        ("# dirty_max = \"75%\"", "dirty_max = \"10%\""),
+    ] {
+        let message = tiered("1MiB", from, to).unwrap_err().to_string();
+        let (_, told) = message.split_once("at least ").expect(&message);
+        let least: u64 = told.split_once("MiB").expect(&message).0.parse().expect(&message);
+        tiered(&format!("{least}MiB"), from, to).expect(to);
+        let again = tiered(&format!("{}MiB", least - 1), from, to).unwrap_err().to_string();
+        assert!(again.contains(&format!("at least {least}MiB")), "{to}: {again}");
+        let said = to.split(" = ").next().expect("a key");
+        assert!(message.contains(said), "{to}: {message}");
+    }
+    let message = tiered("1MiB", "# cache = \"8MiB\"", "cache = \"4GiB\"").unwrap_err();
+    assert!(message.to_string().contains("--flash-size"), "{message}");
+}

@@ -1,6 +1,7 @@
 //! The load beside itself on plain files.
 use super::compare::{CompareOptions, Load, compare};
 use super::load::{Transaction, create};
+use crate::common::print_line;
 use crate::progress::Progress;
 use std::path::Path;
 use tantalum_report::number;
@@ -15,7 +16,7 @@ pub fn run(
     seed: u64,
     transactions: i64,
 ) -> anyhow::Result<()> {
-    println!("4. The same load beside it, on plain files, synchronous=FULL, in turns");
+    print_line("4. The same load beside it, on plain files, synchronous=FULL, in turns")?;
     let load = Load {
         create: &create,
         run: &|connection, number| Transaction::new(seed, number).run(connection),
@@ -25,23 +26,23 @@ pub fn run(
     let progress = Progress::steps("turns");
     let rows = compare(folder, &load, options, |done, of| progress.step(done, of))?;
     progress.finish();
-    println!(
+    print_line(&format!(
         "   {:<16} {:>22} {:>22} {:>22}",
         "(of Tantalum's)", "transactions/s", "bytes/transaction", "syncs/transaction"
-    );
+    ))?;
     for row in &rows {
         let [rate, bytes, syncs] = row.ratios;
-        println!(
+        print_line(&format!(
             "   {:<16} {:>14} ({rate:>4.2}x) {:>14} ({bytes:>4.2}x) {:>14.2} ({syncs:>4.2}x)",
             row.system,
             number::thousands(row.transactions_per_second as u64),
             number::thousands(row.bytes_per_transaction as u64),
             row.syncs_per_transaction,
-        );
+        ))?;
     }
-    println!(
+    print_line(&format!(
         "   A rate is the median of {ROUNDS} turns; its ratio is the median of the ratios of turns of the same round."
-    );
-    println!();
+    ))?;
+    print_line("")?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Part 2: the process that holds the volume is killed, and its power is cut.
 use super::live::open;
 use super::load::{Model, verify};
+use crate::common::print_line;
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -19,7 +20,7 @@ enum End {
 
 /// Runs `rounds` rounds of each kind on the database of part 1, which holds `transactions`.
 pub fn run(volume: &Path, seed: u64, transactions: i64, rounds: u32) -> anyhow::Result<()> {
-    println!("2. Killed and cut off in the middle of the load");
+    print_line("2. Killed and cut off in the middle of the load")?;
     tantalum_sqlite::register("demo", tantalum_volume::open_client, Default::default())?;
     let mut rng = Rng::split(seed, "demo crashes");
     let mut model = Model::new(seed);
@@ -44,13 +45,13 @@ pub fn run(volume: &Path, seed: u64, transactions: i64, rounds: u32) -> anyhow::
             End::Kill { .. } => "SIGKILL  ".to_owned(),
             End::PowerCut { operation } => format!("power cut at media operation {operation:>3}"),
         };
-        println!(
+        print_line(&format!(
             "   seed {seed} round {:>2}: {what:<34} acknowledged up to {acknowledged}, found {last}: whole, integrity ok",
             round + 1
-        );
+        ))?;
         least = last;
     }
-    println!("   every acknowledged transaction is there, no other one in part\n");
+    print_line("   every acknowledged transaction is there, no other one in part\n")?;
     Ok(())
 }
 

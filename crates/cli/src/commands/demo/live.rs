@@ -1,5 +1,6 @@
 //! Part 1: a real SQLite on a volume, each commit one device transaction.
 use super::load::{Model, Transaction, create, verify};
+use crate::common::print_line;
 use crate::progress::Progress;
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, OpenFlags};
@@ -13,7 +14,7 @@ use tantalum_trace::{PageEvent, Recorder};
 
 /// Runs the load on the volume at `volume` and records what SQLite does to `trace`.
 pub fn run(volume: &Path, trace: &Path, seed: u64, transactions: i64) -> anyhow::Result<()> {
-    println!("1. SQLite on a volume in a file: each commit is one device transaction");
+    print_line("1. SQLite on a volume in a file: each commit is one device transaction")?;
     let recorder = Arc::new(Recorder::create(trace)?);
     let sink = Recording(Arc::clone(&recorder));
     let options = Options { trace: Some(Box::new(sink)), ..Options::default() };
@@ -35,15 +36,15 @@ pub fn run(volume: &Path, trace: &Path, seed: u64, transactions: i64) -> anyhow:
     ensure!(files.is_empty(), "SQLite wrote beside the volume: {files:?}");
     connection.close().map_err(|(_, error)| error).context("closing the database")?;
     let events = recorder.finish()?;
-    println!(
+    print_line(&format!(
         "   {} transactions ({} committed, {} rolled back) in {seconds:.1} s: {} a second",
         number::thousands(transactions as u64),
         number::thousands(committed as u64),
         number::thousands((transactions - committed) as u64),
         number::thousands((transactions as f64 / seconds) as u64),
-    );
-    println!("   every row is as it should be; no journal and no WAL file was written");
-    println!("   recorded {} page events\n", number::thousands(events));
+    ))?;
+    print_line("   every row is as it should be; no journal and no WAL file was written")?;
+    print_line(&format!("   recorded {} page events\n", number::thousands(events)))?;
     Ok(())
 }
 

@@ -19,6 +19,7 @@ mod simulate;
 
 pub use child::{Args as ChildArgs, run as run_child};
 
+use crate::common::print_line;
 use crate::{Verdict, interruption};
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let folder = Folder::make(args.keep.as_deref())?;
     end_when_interrupted(&folder)?;
     let dir = folder.path();
-    println!("Tantalum demo, seed {}, in {}\n", args.seed, dir.display());
+    print_line(&format!("Tantalum demo, seed {}, in {}\n", args.seed, dir.display()))?;
     let volume = make_volume(dir, "volume")?;
     let trace = dir.join("sqlite.trace.csv");
     live::run(&volume, &trace, args.seed, args.transactions)?;
@@ -69,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     beside::run(dir, CAPACITY, args.seed, args.transactions)?;
 
     if args.keep.is_some() {
-        println!("The volumes and the trace are in {}.", dir.display());
+        print_line(&format!("The volumes and the trace are in {}.", dir.display()))?;
     }
     Ok(Verdict::Good)
 }

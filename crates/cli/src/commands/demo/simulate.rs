@@ -1,4 +1,5 @@
 //! Part 3: the recorded trace on simulated devices, in virtual time.
+use crate::common::print_line;
 use crate::progress::Progress;
 use std::path::Path;
 use std::rc::Rc;
@@ -15,7 +16,7 @@ const DEVICES: [&str; 2] = ["durassd:capacity=256MiB", "ssd-a:capacity=256MiB"];
 
 /// Replays `trace` on both devices and prints what came of it.
 pub fn run(trace: &Path, seed: u64) -> anyhow::Result<()> {
-    println!("3. The recorded trace in virtual time: a commit point is a flush");
+    print_line("3. The recorded trace in virtual time: a commit point is a flush")?;
     let trace = Rc::new(DeviceTrace::load(trace, &OpenOptions::default())?);
     let progress = Progress::steps("devices");
     let options = DeviceReplayOptions { age: Some(Age::default()), seed, ..Default::default() };
@@ -25,7 +26,7 @@ pub fn run(trace: &Path, seed: u64) -> anyhow::Result<()> {
         progress.step(done + 1, DEVICES.len());
     }
     progress.finish();
-    println!(
+    print_line(&format!(
         "   {:<24} {:>12} {:>22} {:>22} {:>12} {:>6} {:>7}",
         "device (aged)",
         "requests/s",
@@ -34,20 +35,20 @@ pub fn run(trace: &Path, seed: u64) -> anyhow::Result<()> {
         "flash pages",
         "WA",
         "erases"
-    );
+    ))?;
     for (row, device) in rows.iter().zip(DEVICES) {
-        print_row(row, device);
+        print_row(row, device)?;
     }
-    println!();
+    print_line("")?;
     Ok(())
 }
 
-fn print_row(row: &DeviceReplayRow, device: &str) {
+fn print_row(row: &DeviceReplayRow, device: &str) -> std::io::Result<()> {
     let three = |p50_ns: u64, p99_ns: u64, max_ns: u64| {
         let us = |ns: u64| format!("{:.0}", ns as f64 / 1000.0);
         format!("{}/{}/{} us", us(p50_ns), us(p99_ns), us(max_ns))
     };
-    println!(
+    print_line(&format!(
         "   {:<24} {:>12} {:>22} {:>22} {:>12} {:>6.2} {:>7}",
         device,
         number::thousands(row.requests_per_s as u64),
@@ -56,5 +57,5 @@ fn print_row(row: &DeviceReplayRow, device: &str) {
         number::thousands(row.physical_writes),
         row.write_amplification,
         number::thousands(row.erases),
-    );
+    ))
 }

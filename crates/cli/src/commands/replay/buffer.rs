@@ -6,6 +6,7 @@ use crate::interruption;
 use crate::progress::Progress;
 use std::sync::Arc;
 use tantalum_base::PAGE_BYTES;
+use tantalum_models::DeviceSpec;
 use tantalum_replay::buffer_replay::{
     BufferReplayOptions, BufferReplayRow, BufferRun, PoolOptions, replay,
 };
@@ -79,7 +80,10 @@ pub fn run(
         }
     }
     let mut table = Table::new(schema::BUFFER_REPLAY);
-    rows.iter().flatten().for_each(|row| table.push_named(values(row)));
+    for (run, row) in runs.iter().zip(&rows) {
+        let Some(row) = row else { continue };
+        table.push_named(values(row, device_pages, &run.device));
+    }
     let mut parts = trace.config();
     parts
         .extend(runs.iter().map(|run| {
@@ -93,7 +97,11 @@ pub fn run(
     Ok(report)
 }
 
-fn values(row: &BufferReplayRow) -> Vec<(&'static str, Value)> {
+fn values(
+    row: &BufferReplayRow,
+    trace_pages: u64,
+    device: &DeviceSpec,
+) -> Vec<(&'static str, Value)> {
     let mean = |ns: Option<f64>| ns.map_or(Value::Null, |ns| (ns.round() as u64).into());
     let requests_per_s =
         if row.seconds > 0.0 { row.pool.requests as f64 / row.seconds } else { 0.0 };
@@ -102,6 +110,8 @@ fn values(row: &BufferReplayRow) -> Vec<(&'static str, Value)> {
         ("policy", row.policy.as_str().into()),
         ("cache_pages", row.buffer_pages.into()),
         ("device", row.device.as_str().into()),
+        ("trace_pages", trace_pages.into()),
+        ("device_pages", device.pages().into()),
         ("clients", row.clients.into()),
         ("cpu_ns", row.cpu_ns.into()),
         ("page_bytes", row.page_bytes.into()),

@@ -15,7 +15,8 @@ pub struct CacheArgs {
     /// Replacement policies, such as lru,clock:bits=2,opt
     #[arg(long, required_unless_present = "device", requires = "size", value_name = "POLICY,...")]
     pub policy: Vec<String>,
-    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
+    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages of the trace (10%), also where a smaller
+    /// device folds these into fewer
     #[arg(long, required_unless_present = "device", requires = "policy", value_name = "SIZE,...")]
     pub size: Vec<String>,
     /// Measure the time of each run, one after the other; reruns then differ in `seconds`

@@ -81,7 +81,8 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
         age: args.age(),
         seed: args.device_seed,
     };
-    let loaded = Rc::new(DeviceTrace::collect(&trace.name(), trace.events("events read")?)?);
+    let loaded =
+        Rc::new(DeviceTrace::collect(&trace.name(), trace.events_for_pages("events read")?)?);
     let devices = args.devices_for(loaded.pages)?;
     let work = Arc::new(Work::default());
     work.begin("replaying", devices.len(), loaded.events.len());
@@ -98,7 +99,7 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
         if row.transactions_split > 0 {
             warnings.push(warning_of_split(&row));
         }
-        table.push_named(values(&row));
+        table.push_named(values(&row, loaded.pages, device));
     }
     drop(progress);
     warnings.iter().for_each(|warning| eprintln!("{warning}"));
@@ -134,7 +135,11 @@ fn warning_of_split(row: &DeviceReplayRow) -> String {
     )
 }
 
-fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
+fn values(
+    row: &DeviceReplayRow,
+    trace_pages: u64,
+    device: &DeviceSpec,
+) -> Vec<(&'static str, Value)> {
     let latency = |latency: &Latency, ns: u64| {
         if latency.requests == 0 { Value::Null } else { ns.into() }
     };
@@ -144,6 +149,8 @@ fn values(row: &DeviceReplayRow) -> Vec<(&'static str, Value)> {
     vec![
         ("trace", row.trace.as_str().into()),
         ("device", row.device.as_str().into()),
+        ("trace_pages", trace_pages.into()),
+        ("device_pages", device.pages().into()),
         ("policy", Value::Null),
         ("cache_pages", row.cache_pages.into()),
         ("clients", row.clients.into()),

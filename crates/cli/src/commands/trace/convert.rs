@@ -6,7 +6,7 @@ use anyhow::bail;
 use std::path::PathBuf;
 use tantalum_report::{config_hash, number};
 use tantalum_trace::formats::written_names;
-use tantalum_trace::{AnyFormat, PageEvent, Writer, writer};
+use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, Writer, writer};
 
 /// Rewrite a trace in another format or compression, its bytes as pages, or several as one
 #[derive(clap::Args, Debug)]
@@ -20,11 +20,15 @@ pub struct Args {
     /// numbers), csv (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv
     #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
     to: String,
+    /// Take what is whole of a trace that was cut off, as by a kill of whoever recorded it; say where that is, and exit with 1
+    #[arg(long)]
+    rescue: bool,
 }
 
 const AFTER_HELP: &str = "Examples:
   tantalum trace convert usr_0.csv.gz usr_0.bin.zst --to page_binary --page-size 8KiB
   tantalum trace convert sda.txt pages.csv --trace-format blkparse:action=C --volume 8:0
+  tantalum trace convert --rescue killed.csv.zst whole.csv.zst
   tantalum trace convert 'concat:oltp.csv@50%+dss.csv@50%+oltp.csv@50%+dss.csv@50%' mixed.csv.zst";
 
 /// Runs the command.
@@ -38,12 +42,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     for file in expression.files() {
         refuse_same_file(file, &args.out)?;
     }
-    let options = args.trace.options();
+    let rescue = args.rescue.then(Rescue::default);
+    let options = OpenOptions { rescue: rescue.clone(), ..args.trace.options() };
     let mut lost = Lost::default();
     // Only what this run has begun to write is removed where it fails.
     let events = match to {
         AnyFormat::Page(format) => {
-            let events = args.trace.events("converting")?;
+            let events = args.trace.events_as(&options, "converting")?;
             let events = events.inspect(|event| lost.note(event.as_ref().ok()));
             let to = Writer::create_with(&args.out, format, &args.to)?;
             writer::write_all(to, events)
@@ -62,7 +67,14 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if let Some(told) = lost.told(to.name()) {
         eprintln!("{}: {told}", args.out.display());
     }
-    Ok(Verdict::Good)
+    Ok(verdict(rescue.as_ref()))
+}
+
+/// Says where the trace was cut off, if it was.
+fn verdict(rescue: Option<&Rescue>) -> Verdict {
+    let told = rescue.map(Rescue::told).unwrap_or_default();
+    told.iter().for_each(|place| eprintln!("tantalum: {place}; what is before it was taken"));
+    if told.is_empty() { Verdict::Good } else { Verdict::FoundWrong }
 }
 
 /// What of a trace not every format holds.

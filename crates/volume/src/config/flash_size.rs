@@ -1,0 +1,110 @@
+//! The flash of a tiered volume: its zones, and whether it is large enough for what is asked of it.
+use tantalum_base::{PAGE_BYTES, Result};
+use tantalum_media::ZoneGeometry;
+
+use super::{VolumeConfig, invalid};
+use crate::home_config::default_dirty_max;
+use crate::sizes::whole_pages;
+use crate::superblock::FIRST_ZONE_BYTE;
+
+/// The fewest zones that leave cleaning a choice.
+const ZONES_MIN: u64 = 16;
+
+/// A larger flash is not looked for, in MiB.
+const LEAST_MIB_MAX: u64 = 1 << 18;
+
+impl VolumeConfig {
+    /// Pages of the flash of a tiered volume.
+    pub(super) fn flash_pages(&self) -> Result<u64> {
+        whole_pages("media.size", self.media.size.as_deref().unwrap_or("0MiB"))
+    }
+
+    fn flash_zones_fit(&self) -> Result<u64> {
+        let usable = self.flash_pages()?.saturating_sub(FIRST_ZONE_BYTE / PAGE_BYTES as u64);
+        Ok(usable / u64::from(self.zone_slots()?))
+    }
+
+    /// Zones of the flash of a tiered volume.
+    ///
+    /// # Errors
+    /// `InvalidInput` where it is too small, or too large.
+    pub fn flash_zones(&self) -> Result<u32> {
+        let zones = self.flash_zones_fit()?;
+        let most = u32::MAX / 2 / self.zone_slots()?;
+        if zones < ZONES_MIN || zones > u64::from(most) {
+            return Err(invalid(format!(
+                "media.size makes {zones} zones: wanted are {ZONES_MIN} to {most}"
+            )));
+        }
+        Ok(zones as u32)
+    }
+
+    /// The shape of the zones of a tiered volume.
+    pub(super) fn flash_geometry(&self) -> Result<ZoneGeometry> {
+        Ok(ZoneGeometry {
+            zones: self.flash_zones()?,
+            slots_per_zone: self.zone_slots()?,
+            append_unit_slots: 1,
+            append_overhead_slots: 1,
+            append_pages_max: tantalum_media::file_zones::APPEND_PAGES_MAX,
+        })
+    }
+
+    /// Checks that the flash of a tiered volume can do what it should.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the least size that can.
+    pub(super) fn check_flash(&self) -> Result<()> {
+        if self.is_flash_large_enough()? {
+            // What else is wrong with its size.
+            return self.flash_zones().map(drop);
+        }
+        let least = match self.least_flash_mib()? {
+            Some(mib) => format!("at least {mib}MiB"),
+            None => format!("over {LEAST_MIB_MAX}MiB"),
+        };
+        Err(invalid(format!(
+            "media.size (--flash-size) = {:?} is too small a flash: with {} it has to be {least}",
+            self.media.size.as_deref().unwrap_or_default(),
+            self.flash_takers()
+        )))
+    }
+
+    /// What makes the flash large: the write cache, and what else the configuration says of it.
+    fn flash_takers(&self) -> String {
+        let device = &self.device;
+        let share = self.home.as_ref().map(|home| &home.dirty_max);
+        let said = [
+            ("device.cache", Some(&device.cache)),
+            ("device.transaction_memory", device.transaction_memory.as_ref()),
+            ("media.zone", self.media.zone.as_ref()),
+            ("home.dirty_max", share.filter(|share| **share != default_dirty_max())),
+        ];
+        let said = said.into_iter().filter_map(|(key, text)| Some(format!("{key} = {:?}", text?)));
+        said.collect::<Vec<String>>().join(", ")
+    }
+
+    /// Whether write cache and transactions leave most of what may be dirty in the flash to others.
+    fn is_flash_large_enough(&self) -> Result<bool> {
+        let Some(home) = &self.home else { return Ok(true) };
+        let ssd = self.ssd_options()?;
+        if self.flash_zones_fit()? < ZONES_MIN {
+            return Ok(false);
+        }
+        let cache = home.cache_options(&self.flash_geometry()?)?;
+        Ok(cache.dirty_pages_max >= 4 * u64::from(ssd.cache_pages.max(ssd.transaction_pages_max)))
+    }
+
+    /// The next size, in MiB, that is large enough.
+    fn least_flash_mib(&self) -> Result<Option<u64>> {
+        let from = (self.flash_pages()? * PAGE_BYTES as u64) >> 20;
+        let mut larger = self.clone();
+        for mib in from + 1..=LEAST_MIB_MAX {
+            larger.media.size = Some(format!("{mib}MiB"));
+            if larger.is_flash_large_enough()? {
+                return Ok(Some(mib));
+            }
+        }
+        Ok(None)
+    }
+}
