@@ -129,7 +129,7 @@ fn a_tree_of_rows_has_what_was_acknowledged_after_a_cut() {
                 0 => DoubleWrite::create(&rt, &disk, &codec, ROWS).await.unwrap(),
                 _ => DoubleWrite::open(&rt, &disk, &codec, ROWS).await.unwrap().0,
             };
-            let store = OneTree::new(&rt, rows, Tree(0));
+            let store = OneTree::new(rows, Tree(0));
             if life == 0 {
                 ycsb.load_by(&rt, &store, 8).await.unwrap();
                 assert_eq!(ycsb.records(), RECORDS);

@@ -77,8 +77,8 @@ where
         Transaction::scan(self, tree, from, to, rows_max).await
     }
 
-    fn start_again(&mut self) {
-        Transaction::start_again(self);
+    async fn start_again(&mut self) {
+        Transaction::start_again(self).await;
     }
 
     async fn commit(self) -> Result<()> {

@@ -60,7 +60,7 @@ where
     /// that holds it.
     ///
     /// # Errors
-    /// `Conflict` where that one is older: this transaction is to be given up, or to [start again](Self::start_again) after a pause.
+    /// `Conflict` where that one is older: this transaction is to be given up, or to [start again](Self::start_again).
     /// `InvalidInput` and `TooLarge` for what cannot be a key. Others as [`get`](Self::get).
     pub async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         self.lock(tree, key).await?;
@@ -120,10 +120,11 @@ where
         Ok(rows.into_iter().take(most).collect())
     }
 
-    /// Gives up the changes and the rows, to try again. It stays as old as it is, so that in the end no older one is in its way.
-    pub fn start_again(&mut self) {
+    /// Gives up the changes and the rows, to try again: waits for the row that it was refused, which it has then. It stays as old as it
+    /// is, so that in the end no older one is in its way.
+    pub async fn start_again(&mut self) {
         self.changes.clear();
-        self.engine.locks.unlock(&mut self.held);
+        self.engine.locks.start_again(&mut self.held).await;
     }
 
     /// Makes the changes, all of them or none; they are durable when this returns.

@@ -13,10 +13,6 @@ use super::rows::{RowStore, RowTransaction};
 /// What takes longer counts as this: an hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
-/// How long a transaction waits before it tries again to get a row that an older one holds: twice as long each time, up to the most.
-const CONFLICT_PAUSE_NS: u64 = 100_000;
-const CONFLICT_PAUSE_MAX_NS: u64 = 12_800_000;
-
 /// What clients do.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub trait ClosedLoad: 'static {
@@ -176,18 +172,17 @@ pub enum Ending<T> {
     GiveUp(T),
 }
 
-/// Runs a transaction. Where an older one holds a row that it wants, its work begins anew after a pause, as old as it is, until it
+/// Runs a transaction. Where an older one holds a row that it wants, its work begins anew when that ends, as old as it is, until it
 /// gets through; each time one is added to `conflicts`. When this returns the changes are durable, or given up.
 ///
 /// # Errors
 /// Those of the work but `Conflict`, with nothing changed; the commit's.
-pub async fn transact<R: Runtime, S: RowStore, T>(
-    runtime: &R,
+pub async fn transact<S: RowStore, T>(
     store: &S,
     conflicts: &Cell<u64>,
     mut work: impl AsyncFnMut(&mut S::Transaction) -> Result<Ending<T>>,
 ) -> Result<T> {
-    let (mut transaction, mut pause_ns) = (store.begin(), CONFLICT_PAUSE_NS);
+    let mut transaction = store.begin();
     loop {
         match work(&mut transaction).await {
             Ok(Ending::Commit(done)) => {
@@ -197,9 +192,7 @@ pub async fn transact<R: Runtime, S: RowStore, T>(
             Ok(Ending::GiveUp(done)) => return Ok(done),
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 conflicts.set(conflicts.get() + 1);
-                transaction.start_again();
-                runtime.sleep(pause_ns).await;
-                pause_ns = (2 * pause_ns).min(CONFLICT_PAUSE_MAX_NS);
+                transaction.start_again().await;
             }
             Err(error) => return Err(error),
         }

@@ -2,7 +2,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::Result;
-use tantalum_runtime::Runtime;
 
 use super::closed_loop::{Ending, transact};
 use super::rows::{RowStore, RowTransaction};
@@ -11,20 +10,16 @@ use crate::values::{Key, Tree};
 
 /// One tree of a [`RowStore`] as a [`KeyValueStore`]: each put is a transaction of its own, which is durable when it returns.
 #[derive(Clone)]
-pub struct OneTree<R, S> {
-    runtime: R,
+pub struct OneTree<S> {
     rows: S,
     tree: Tree,
     conflicts: Rc<Cell<u64>>,
 }
 
-impl<R, S> OneTree<R, S> {
+impl<S> OneTree<S> {
     /// The rows of `tree`.
-    pub fn new(runtime: &R, rows: S, tree: Tree) -> Self
-    where
-        R: Clone,
-    {
-        OneTree { runtime: runtime.clone(), rows, tree, conflicts: Rc::default() }
+    pub fn new(rows: S, tree: Tree) -> Self {
+        OneTree { rows, tree, conflicts: Rc::default() }
     }
 
     /// The store of rows.
@@ -38,7 +33,7 @@ impl<R, S> OneTree<R, S> {
     }
 }
 
-impl<R: Runtime, S: RowStore> KeyValueStore for OneTree<R, S> {
+impl<S: RowStore> KeyValueStore for OneTree<S> {
     type Value = S::Value;
 
     async fn get(&self, key: &[u8]) -> Result<Option<S::Value>> {
@@ -50,7 +45,7 @@ impl<R: Runtime, S: RowStore> KeyValueStore for OneTree<R, S> {
             transaction.put(self.tree, key, value.clone()).await?;
             Ok(Ending::Commit(()))
         };
-        transact(&self.runtime, &self.rows, &self.conflicts, put).await
+        transact(&self.rows, &self.conflicts, put).await
     }
 
     async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Key, S::Value)>> {

@@ -110,8 +110,8 @@ pub trait RowTransactionLayer: Sized {
         self.inner().scan(tree, from, to, rows_max).await
     }
 
-    fn start_again(&mut self) {
-        self.inner_mut().start_again();
+    async fn start_again(&mut self) {
+        self.inner_mut().start_again().await;
     }
 
     async fn commit(self) -> Result<()> {
@@ -148,8 +148,8 @@ impl<L: RowTransactionLayer> RowTransaction for L {
         RowTransactionLayer::scan(self, tree, from, to, rows_max).await
     }
 
-    fn start_again(&mut self) {
-        RowTransactionLayer::start_again(self);
+    async fn start_again(&mut self) {
+        RowTransactionLayer::start_again(self).await;
     }
 
     async fn commit(self) -> Result<()> {

@@ -41,7 +41,7 @@ pub trait RowTransaction {
     /// As [`get`](Self::get), and keeps others from changing the row until this transaction ends.
     ///
     /// # Errors
-    /// `Conflict` where an older transaction holds the row: this one is to [start again](Self::start_again) after a pause.
+    /// `Conflict` where an older transaction holds the row: this one is to [start again](Self::start_again).
     async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
 
     /// Inserts or replaces a row.
@@ -65,8 +65,8 @@ pub trait RowTransaction {
         rows_max: usize,
     ) -> Result<Vec<(Key, Self::Value)>>;
 
-    /// Gives up the changes and the rows, to try again as old as it is.
-    fn start_again(&mut self);
+    /// Gives up the changes and the rows, to try again as old as it is, once the row is free that it was refused.
+    async fn start_again(&mut self);
 
     /// Makes the changes, all of them or none; they are durable when this returns.
     async fn commit(self) -> Result<()>;

@@ -122,9 +122,9 @@ impl<S: RowStore> RowTransactionLayer for UndoneTransaction<S> {
         self.inner.delete(tree, key).await
     }
 
-    fn start_again(&mut self) {
+    async fn start_again(&mut self) {
         self.before.clear();
-        self.inner.start_again();
+        self.inner.start_again().await;
     }
 
     async fn commit(mut self) -> Result<()> {

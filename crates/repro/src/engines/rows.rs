@@ -140,8 +140,8 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> RowTransaction for R
         either!(self, changes => changes.scan(tree, from, to, rows_max).await)
     }
 
-    fn start_again(&mut self) {
-        either!(self, changes => changes.start_again());
+    async fn start_again(&mut self) {
+        either!(self, changes => changes.start_again().await);
     }
 
     async fn commit(self) -> Result<()> {

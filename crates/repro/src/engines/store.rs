@@ -78,7 +78,7 @@ type Documents<R, D, K> =
 /// An open engine. Clones name the same one.
 pub(super) enum Store<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> {
     /// With one tree as single values.
-    Rows(OneTree<R, RowEngine<R, D, K>>),
+    Rows(OneTree<RowEngine<R, D, K>>),
     Documents(Documents<R, D, K>),
 }
 
@@ -124,7 +124,7 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Store<R, D, K> {
                 }));
             }
         };
-        Ok(Store::Rows(OneTree::new(runtime, rows, Tree(0))))
+        Ok(Store::Rows(OneTree::new(rows, Tree(0))))
     }
 
     /// The engine of rows, where it is one.

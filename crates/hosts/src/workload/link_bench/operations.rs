@@ -84,7 +84,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
         &self,
         work: impl AsyncFnMut(&mut S::Transaction) -> Result<Ending<Option<Change>>>,
     ) -> Result<u64> {
-        let ended = transact(&self.runtime, &self.store, &self.conflicts, work).await;
+        let ended = transact(&self.store, &self.conflicts, work).await;
         let change =
             ended.map_err(|error| self.failed.borrow_mut().get_or_insert(error).clone())?;
         if let Some(change) = change {

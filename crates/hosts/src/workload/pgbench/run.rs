@@ -54,8 +54,7 @@ impl PgbenchReport {
 }
 
 /// What clients do.
-struct Clients<R, S> {
-    runtime: R,
+struct Clients<S> {
     store: S,
     pgbench: Rc<Pgbench>,
     rng: RefCell<Rng>,
@@ -108,7 +107,6 @@ impl Pgbench {
             return Err(Error::new(ErrorKind::InvalidInput, "the rows are not loaded"));
         }
         let clients = Rc::new(Clients {
-            runtime: runtime.clone(),
             store: store.clone(),
             pgbench: Rc::clone(self),
             rng: RefCell::new(Rng::split(seed, "pgbench")),
@@ -154,7 +152,7 @@ impl Pgbench {
     }
 }
 
-impl<R: Runtime, S: RowStore> ClosedLoad for Clients<R, S> {
+impl<S: RowStore> ClosedLoad for Clients<S> {
     type Operation = Payment;
 
     const KINDS: usize = 1;
@@ -174,7 +172,7 @@ impl<R: Runtime, S: RowStore> ClosedLoad for Clients<R, S> {
         let pay = async |transaction: &mut S::Transaction| {
             Ok(Ending::Commit(self.pgbench.pay(transaction, payment).await?))
         };
-        let place = transact(&self.runtime, &self.store, &self.conflicts, pay).await?;
+        let place = transact(&self.store, &self.conflicts, pay).await?;
         self.pgbench.balances.borrow_mut().end(place);
         Ok(0)
     }

@@ -182,7 +182,7 @@ impl<R: Runtime, S: RowStore> ClosedLoad for Load<R, S> {
             }
             Ok(ending)
         };
-        let ended = transact(&self.runtime, &self.store, &self.conflicts, work).await;
+        let ended = transact(&self.store, &self.conflicts, work).await;
         match ended {
             Ok(_) => expected.end(&changes),
             Err(_) => expected.doubt(&changes),
