@@ -365,3 +365,40 @@ fn a_home_gets_no_second_cache_where_the_first_was_never_used() {
     place.create();
     assert!(attach_elsewhere(&place).unwrap_err().contains("belongs to volume"));
 }
+
+/// Whatever is given up by `--force`, home is not: flash or journal over it would be written into what it is to keep.
+#[test]
+fn a_home_that_is_its_own_flash_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    let (volume, home) = (place.at("VOLUME.toml"), place.at("home"));
+    let (link, hard) = (place.at("link"), place.at("hard"));
+    let image = vec![7; 100 << 20];
+    std::fs::write(&home, &image).unwrap();
+    std::os::unix::fs::symlink(&home, &link).unwrap();
+    std::fs::hard_link(&home, &hard).unwrap();
+    for flash in [&home, &link, &hard] {
+        for force in [&["--force"][..], &[]] {
+            let cache = ["--home", text(&home), "--flash", text(flash), "--flash-size", "60MiB"];
+            let error = refused(&[&["attach", text(&volume)], &cache[..], force].concat());
+            assert!(error.contains("the same file"), "{error}");
+            assert!(std::fs::read(&home).unwrap() == image, "home is as it was");
+        }
+    }
+}
+
+#[test]
+fn a_home_that_has_a_cache_gets_no_other_one_through_a_link() {
+    let place = Place::new();
+    let (volume, home, link) = (place.at("VOLUME.toml"), place.at("home"), place.at("link"));
+    std::fs::write(&home, vec![7; 64 << 20]).unwrap();
+    std::os::unix::fs::symlink(&home, &link).unwrap();
+    let attach = |volume: &Path, home: &Path, flash: &Path| {
+        let cache = ["--home", text(home), "--flash", text(flash), "--flash-size", "128MiB"];
+        tantalum(&[&["attach", text(volume)], &cache[..]].concat())
+    };
+    assert_eq!(attach(&volume, &home, &place.at("flash")).code, 0);
+    let second = attach(&place.at("other.toml"), &link, &place.at("other"));
+    assert!(second.code == 2 && second.err.contains("belongs to volume"), "{}", second.err);
+    good(&["detach", text(&volume)]);
+    assert_eq!(attach(&place.at("other.toml"), &link, &place.at("other")).code, 0);
+}

@@ -9,6 +9,7 @@ use tantalum_runtime::Live;
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
+use crate::places::{journals_of_home, refuse_shared_places};
 use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
@@ -72,6 +73,7 @@ async fn create(
             "a volume in memory is created each time it is opened",
         ));
     }
+    refuse_shared_places(config)?;
     let path = config.data_path()?;
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
@@ -202,18 +204,23 @@ async fn make_home(
     Ok(store)
 }
 
-/// Refuses a home that belongs to a volume already, as the journal beside it says: that volume's flash may have what
+/// Refuses a home that belongs to a volume already, as a journal beside it says: that volume's flash may have what
 /// home lacks.
 async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
-    let Some(home) = &config.home else { return Ok(()) };
-    let path = home.journal_path(&config.path);
-    if is_vacant(&path) {
+    for journal in journals_of_home(config) {
+        refuse_owned_by(live, &journal).await?;
+    }
+    Ok(())
+}
+
+async fn refuse_owned_by(live: &Live, path: &Path) -> Result<()> {
+    if is_vacant(path) {
         return Ok(());
     }
-    let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+    let store = FileStore::open(live, path, FileStoreOptions::default())?;
     let Ok(owner) = Journal::<_, PageBuf>::owner_of(&store).await else {
         drop(store);
-        return refuse_existing(live, &path).await;
+        return refuse_existing(live, path).await;
     };
     match owner {
         None => Ok(()),

@@ -6,6 +6,7 @@
 //! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
+//! places      whether two paths lead to the same file
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
@@ -36,6 +37,7 @@ mod new_config;
 mod on_ack;
 mod open_options;
 mod origin;
+mod places;
 mod recorded;
 mod resize;
 mod served;
