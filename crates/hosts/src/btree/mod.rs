@@ -6,7 +6,6 @@
 //! find     from the root to a leaf, beside others who change the tree
 //! plan     changes of a transaction, worked out before they are made: splits, empty pages, free pages
 //! planned  a page of a plan: changed in place if that can be, or as a copy
-//! spares   memory for these copies
 //! ```
 //!
 //! A tree is named by its root, which never moves: where it is full, its content goes to two new children. Nodes have no links to
@@ -19,13 +18,11 @@ mod find;
 mod page;
 mod plan;
 mod planned;
-mod spares;
 
 pub use change::{Change, PageChanges};
 pub(crate) use find::{TreePages, find, free_pages, scan_leaf};
 pub use page::{Content, Entries, Lsn, Space, TreePage};
 pub(crate) use plan::Plan;
-pub(crate) use spares::Spares;
 
 /// Longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;

@@ -81,24 +81,14 @@ pub(crate) struct Sizes {
     pub bytes: usize,
 }
 
+/// A copy is made to be changed: there is room for one more.
 impl<T: Clone> Clone for Entries<T> {
     fn clone(&self) -> Self {
-        let (list, heads, common) = (Vec::new(), Vec::new(), Key::from([]));
-        let mut copy = Entries { list, common, heads, bytes: 0 };
-        copy.clone_from(self);
-        copy
-    }
-
-    /// A copy is made to be changed: there is room for one more.
-    fn clone_from(&mut self, source: &Self) {
-        self.list.clear();
-        self.list.reserve(source.list.len() + 1);
-        self.list.extend_from_slice(&source.list);
-        self.heads.clear();
-        self.heads.reserve(source.heads.len() + 1);
-        self.heads.extend_from_slice(&source.heads);
-        self.common.clone_from(&source.common);
-        self.bytes = source.bytes;
+        let mut list = Vec::with_capacity(self.list.len() + 1);
+        list.extend_from_slice(&self.list);
+        let mut heads = Vec::with_capacity(self.heads.len() + 1);
+        heads.extend_from_slice(&self.heads);
+        Entries { list, common: self.common.clone(), heads, bytes: self.bytes }
     }
 }
 

@@ -9,14 +9,12 @@ use super::change::{Change, PageChanges};
 use super::find::{TreePages, broken, step};
 use super::page::{Content, Entries, Lsn, Space, TreePage};
 use super::planned::Planned;
-use super::spares::Spares;
 use crate::values::{Key, Value};
 
 /// What a transaction will do to pages. Nobody else may change pages between its first look at one and the moment at which its
 /// contents take effect.
 pub(crate) struct Plan<'a, V, S> {
     source: &'a S,
-    spares: &'a Spares<V>,
     pages: BTreeMap<PageNo, Planned<V>>,
     /// Pages of the database, and device pages of each.
     database_pages: u64,
@@ -26,14 +24,10 @@ pub(crate) struct Plan<'a, V, S> {
 }
 
 impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
-    /// With `spares` for its copies, of a database of so many pages of so many device pages each.
-    pub(crate) fn new(
-        source: &'a S,
-        spares: &'a Spares<V>,
-        (database_pages, device_pages): (u64, u32),
-    ) -> Self {
+    /// Of a database of so many pages of so many device pages each.
+    pub(crate) fn new(source: &'a S, (database_pages, device_pages): (u64, u32)) -> Self {
         let pages = BTreeMap::new();
-        Plan { source, spares, pages, database_pages, device_pages, structure: false }
+        Plan { source, pages, database_pages, device_pages, structure: false }
     }
 
     /// Whether keys go to other pages, so that who is on the way to a leaf must begin again.
@@ -59,9 +53,9 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         lsn: Lsn,
         frames: impl Iterator<Item = RefMut<'f, Rc<TreePage<V>>>>,
     ) -> Vec<Rc<TreePage<V>>> {
-        let (spares, changed) = (self.spares, self.pages.into_values().filter(Planned::is_changed));
+        let changed = self.pages.into_values().filter(Planned::is_changed);
         let contents = changed.zip(frames).map(|(planned, mut frame)| {
-            planned.take_effect(lsn, &mut frame, spares);
+            planned.take_effect(lsn, &mut frame);
             Rc::clone(&frame)
         });
         contents.collect()
@@ -72,7 +66,6 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// # Errors
     /// `OutOfSpace`; the source's.
     pub(crate) async fn put(&mut self, root: PageNo, key: &Key, value: V) -> Result<()> {
-        let spares = self.spares;
         let mut path = self.descend(root, key).await?;
         let mut last = key.clone();
         self.change(path[path.len() - 1], Change::Put(key.clone(), value)).await?;
@@ -82,7 +75,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
             if planned.sizes().bytes <= room {
                 return Ok(());
             }
-            let Some(middle) = planned.content(spares).middle(&last) else {
+            let Some(middle) = planned.content().middle(&last) else {
                 return Err(broken(page, "cannot be split"));
             };
             self.structure = true;
@@ -213,8 +206,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     }
 
     async fn change(&mut self, page: PageNo, change: Change<V>) -> Result<()> {
-        let spares = self.spares;
-        match self.load(page).await?.change(change, spares) {
+        match self.load(page).await?.change(change) {
             true => Ok(()),
             false => Err(broken(page, "does not take a change")),
         }
@@ -222,8 +214,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
 
     /// All of a page's content, with what was changed.
     async fn content(&mut self, page: PageNo) -> Result<&Content<V>> {
-        let spares = self.spares;
-        Ok(self.load(page).await?.content(spares))
+        Ok(self.load(page).await?.content())
     }
 
     async fn load(&mut self, page: PageNo) -> Result<&mut Planned<V>> {

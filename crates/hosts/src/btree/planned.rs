@@ -3,7 +3,6 @@ use std::rc::Rc;
 
 use super::change::{Change, PageChanges};
 use super::page::{Content, Lsn, Sizes, TreePage};
-use super::spares::Spares;
 use crate::values::Value;
 
 /// A page that a plan has looked at.
@@ -34,10 +33,8 @@ impl<V: Value> Planned<V> {
     }
 
     /// All of its content, with the changes.
-    pub(super) fn content(&mut self, spares: &Spares<V>) -> &Content<V> {
-        if self.ahead.is_some() {
-            self.copy(spares);
-        }
+    pub(super) fn content(&mut self) -> &Content<V> {
+        self.catch_up();
         &self.page.content
     }
 
@@ -47,7 +44,7 @@ impl<V: Value> Planned<V> {
     }
 
     /// Changes it; `false` where it does not take that change.
-    pub(super) fn change(&mut self, change: Change<V>, spares: &Spares<V>) -> bool {
+    pub(super) fn change(&mut self, change: Change<V>) -> bool {
         if !self.is_changed() {
             self.ahead = change.sizes_of_leaf(&self.page.content);
             if self.ahead.is_some() {
@@ -55,9 +52,7 @@ impl<V: Value> Planned<V> {
                 return true;
             }
         }
-        if self.ahead.is_some() || !self.is_changed() {
-            self.copy(spares);
-        }
+        self.catch_up();
         if !change.apply(&mut Rc::make_mut(&mut self.page).content) {
             return false;
         }
@@ -75,7 +70,9 @@ impl<V: Value> Planned<V> {
         let changes = match after < whole_before {
             true => {
                 let mut content = self.page.content.clone();
-                self.make_ahead(&mut content);
+                if self.ahead.is_some() {
+                    make(&self.changes, &mut content);
+                }
                 vec![Change::Content(content)]
             }
             false => self.changes.clone(),
@@ -84,33 +81,20 @@ impl<V: Value> Planned<V> {
     }
 
     /// Brings it into the `frame` that its page has in the pool.
-    pub(super) fn take_effect(self, lsn: Lsn, frame: &mut Rc<TreePage<V>>, spares: &Spares<V>) {
-        let Planned { page, changes, ahead } = self;
-        match Rc::ptr_eq(frame, &page) {
-            true => drop(page),
-            false => spares.keep(std::mem::replace(frame, page)),
-        }
+    pub(super) fn take_effect(self, lsn: Lsn, frame: &mut Rc<TreePage<V>>) {
+        *frame = self.page;
         // Who reads it at the moment, or writes it home, keeps it as it is.
-        if Rc::get_mut(frame).is_none() {
-            *frame = spares.copy(frame);
-        }
-        let changed = Rc::make_mut(frame);
-        changed.lsn = lsn;
-        if ahead.is_some() {
-            make(&changes, &mut changed.content);
-        }
-    }
-
-    /// Goes on with a copy, with what was not made yet.
-    fn copy(&mut self, spares: &Spares<V>) {
-        let mut copy = spares.copy(&self.page);
-        self.make_ahead(&mut Rc::make_mut(&mut copy).content);
-        (self.page, self.ahead) = (copy, None);
-    }
-
-    fn make_ahead(&self, content: &mut Content<V>) {
+        let page = Rc::make_mut(frame);
+        page.lsn = lsn;
         if self.ahead.is_some() {
-            make(&self.changes, content);
+            make(&self.changes, &mut page.content);
+        }
+    }
+
+    /// Makes the change that was not made yet, on a copy where others have the page.
+    fn catch_up(&mut self) {
+        if self.ahead.take().is_some() {
+            make(&self.changes, &mut Rc::make_mut(&mut self.page).content);
         }
     }
 }
@@ -143,15 +127,14 @@ mod tests {
 
     #[test]
     fn a_page_that_nobody_else_sees_is_changed_in_place_and_others_keep_theirs() {
-        let spares = Spares::default();
         for seen in [false, true] {
             let mut frame = leaf(&[1, 3]);
             let before = Rc::as_ptr(&frame);
             let reader = seen.then(|| Rc::clone(&frame));
             let mut planned = Planned::new(Rc::clone(&frame));
-            assert!(planned.change(put(2, 9), &spares));
+            assert!(planned.change(put(2, 9)));
             assert_eq!(*frame, *leaf(&[1, 3]), "nothing is changed before it takes effect");
-            planned.take_effect(Lsn(5), &mut frame, &spares);
+            planned.take_effect(Lsn(5), &mut frame);
             assert_eq!(Rc::as_ptr(&frame) == before, !seen);
             assert_eq!((frame.lsn, frame.content.sizes().entries), (Lsn(5), 3));
             assert!(reader.is_none_or(|reader| *reader == *leaf(&[1, 3])));
@@ -161,18 +144,18 @@ mod tests {
     /// The pool may have dropped the page and be about to get another content for its frame.
     #[test]
     fn a_frame_that_lost_its_page_meanwhile_gets_all_of_it() {
-        let (spares, page) = (Spares::default(), leaf(&[1, 3]));
+        let page = leaf(&[1, 3]);
         let mut planned = Planned::new(Rc::clone(&page));
-        assert!(planned.change(Change::Remove(Key::from([1])), &spares));
+        assert!(planned.change(Change::Remove(Key::from([1]))));
         let mut frame = leaf(&[]);
-        planned.take_effect(Lsn(5), &mut frame, &spares);
+        planned.take_effect(Lsn(5), &mut frame);
         assert_eq!(frame.content, leaf(&[3]).content);
         assert_eq!(*page, *leaf(&[1, 3]));
     }
 
     #[test]
     fn changes_come_to_the_same_however_they_are_made() {
-        let (spares, mut rng) = (Spares::default(), Rng::new(1));
+        let mut rng = Rng::new(1);
         for round in 0..2_000 {
             let rows: Vec<u8> = (0..20).filter(|_| rng.below(2) == 0).collect();
             let (mut frame, mut expected) = (leaf(&rows), (*leaf(&rows)).clone());
@@ -184,16 +167,16 @@ mod tests {
                     _ => Change::Remove(Key::from([row])),
                 };
                 let taken = change.apply(&mut expected.content);
-                assert_eq!(planned.change(change, &spares), taken, "round {round}");
+                assert_eq!(planned.change(change), taken, "round {round}");
                 assert_eq!(planned.sizes(), expected.content.sizes(), "round {round}");
                 if rng.below(4) == 0 {
-                    assert_eq!(*planned.content(&spares), expected.content, "round {round}");
+                    assert_eq!(*planned.content(), expected.content, "round {round}");
                 }
             }
             if planned.is_changed() {
                 let whole = planned.changes(Lsn(2)).changes;
                 assert_eq!(whole, [Change::Content(expected.content.clone())], "round {round}");
-                planned.take_effect(Lsn(5), &mut frame, &spares);
+                planned.take_effect(Lsn(5), &mut frame);
                 assert_eq!(frame.content, expected.content, "round {round}");
             }
         }

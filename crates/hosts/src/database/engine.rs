@@ -17,7 +17,7 @@ use super::transaction::Transaction;
 use super::way::Way;
 use super::{HomePool, pool_of};
 use crate::btree::{
-    Content, Lsn, SPACE_PAGE, Space, Spares, TreePage, TreePages, find, free_pages, scan_leaf,
+    Content, Lsn, SPACE_PAGE, Space, TreePage, TreePages, find, free_pages, scan_leaf,
 };
 use crate::records::{Codec, RecordDevice};
 use crate::redo::{Block, Header, Headers, Log, LogEnd};
@@ -67,7 +67,6 @@ where
     homes: Rc<TreeHomes<R, D, C, V, W>>,
     pub(super) pool: TreePool<R, D, C, V, W>,
     pub(super) locks: Locks,
-    pub(super) spares: Spares<V>,
     /// Pages that have no change from this one on are logged whole when they are changed next: those that the log behind the last
     /// checkpoint that was begun has nothing of.
     pub(super) whole_before: Cell<Lsn>,
@@ -173,7 +172,6 @@ where
             homes,
             pool,
             locks: Locks::default(),
-            spares: Spares::default(),
             whole_before,
             commit_turn: Semaphore::new("its turn to commit", 1),
             checkpoint_turn: Semaphore::new("its turn to make a checkpoint", 1),

@@ -209,7 +209,7 @@ where
         let _turn = self.commit_turn.acquire(1).await;
         let pages = self.options.pages;
         let sizes = (pages.database_pages, pages.device_pages_per_page);
-        let mut plan = Plan::new(self, &self.spares, sizes);
+        let mut plan = Plan::new(self, sizes);
         for ((tree, key), change) in changes {
             match change {
                 Some(value) => plan.put(tree.root(), &key, value).await?,
