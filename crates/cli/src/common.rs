@@ -98,7 +98,7 @@ impl TraceArgs {
         what: &'static str,
     ) -> anyhow::Result<impl Iterator<Item = Result<PageEvent>>> {
         let events = self.expression()?.open(&self.options())?;
-        if self.page_size != PAGE_BYTES as u32 && !events.is_cut() {
+        if self.page_size != PAGE_BYTES as u32 && !events.is_of_bytes() {
             bail!(
                 "--page-size {}: {} has page numbers, and no bytes to cut into pages; without a buffer above it each is a page of \
                  the device, of {PAGE_BYTES} bytes (--policy and --size put a buffer of such pages above)",
@@ -106,7 +106,7 @@ impl TraceArgs {
                 self.trace.display()
             );
         }
-        Ok(told(events, what))
+        Ok(with_progress(events, what))
     }
 
     /// The same as [`events`](Self::events), read as `options` say.
@@ -115,7 +115,7 @@ impl TraceArgs {
         options: &OpenOptions,
         what: &'static str,
     ) -> Result<impl Iterator<Item = Result<PageEvent>> + use<>> {
-        Ok(told(self.expression()?.open(options)?, what))
+        Ok(with_progress(self.expression()?.open(options)?, what))
     }
 
     /// The settings that go into a configuration hash. The folder of a file does not.
@@ -138,7 +138,10 @@ impl TraceArgs {
 }
 
 /// These events, with progress; `Interrupted` where a signal asks for the end.
-fn told(events: PageEvents, what: &'static str) -> impl Iterator<Item = Result<PageEvent>> + use<> {
+fn with_progress(
+    events: PageEvents,
+    what: &'static str,
+) -> impl Iterator<Item = Result<PageEvent>> + use<> {
     let events = events.map(|event| supervision::check_stop().and(event));
     Progress::counter(what).count(events)
 }

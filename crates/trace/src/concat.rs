@@ -19,7 +19,7 @@ pub(crate) struct ConcatEvents {
     parts: std::vec::IntoIter<Placed>,
     current: Option<Current>,
     /// Whether any part has bytes that are cut into pages.
-    is_cut: bool,
+    is_of_bytes: bool,
 }
 
 /// A part, its place in the trace and that in the address space.
@@ -53,14 +53,14 @@ impl ConcatEvents {
         let mut wholes: Vec<(&Expression, Whole)> = Vec::new();
         let mut next_page = 0_u64;
         let mut placed = Vec::new();
-        let mut is_cut = false;
+        let mut is_of_bytes = false;
         for part in parts {
             let known = wholes.iter().position(|(trace, _)| **trace == part.trace);
             let at = match known {
                 Some(at) => at,
                 None => {
                     let events = part.trace.open(&options)?;
-                    is_cut |= events.is_cut();
+                    is_of_bytes |= events.is_of_bytes();
                     let (requests, pages_end) = measure(&part.trace, events)?;
                     wholes.push((&part.trace, Whole { requests, first_page: next_page }));
                     let end = next_page.checked_add(pages_end);
@@ -74,12 +74,12 @@ impl ConcatEvents {
             let first_page = whole.first_page;
             placed.push(Placed { trace: part.trace.clone(), first_page, from, to });
         }
-        Ok(ConcatEvents { options, parts: placed.into_iter(), current: None, is_cut })
+        Ok(ConcatEvents { options, parts: placed.into_iter(), current: None, is_of_bytes })
     }
 
     /// Whether any part has bytes that are cut into pages.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.is_cut
+    pub(crate) fn is_of_bytes(&self) -> bool {
+        self.is_of_bytes
     }
 
     fn step(&mut self) -> Result<Option<PageEvent>> {

@@ -239,17 +239,17 @@ impl PageEvents {
 
     /// Whether bytes of the trace, or of a part of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
     /// it has page numbers, which mean the same whatever is asked for.
-    pub fn is_cut(&self) -> bool {
-        self.origin.is_cut()
+    pub fn is_of_bytes(&self) -> bool {
+        self.origin.is_of_bytes()
     }
 }
 
 impl Origin {
     /// Whether any of it is cut into pages of the size that is asked for.
-    fn is_cut(&self) -> bool {
+    fn is_of_bytes(&self) -> bool {
         match self {
             Origin::Block(_) => true,
-            Origin::Concat(events) => events.is_cut(),
+            Origin::Concat(events) => events.is_of_bytes(),
             Origin::Page(_) | Origin::Generated(_) => false,
         }
     }
