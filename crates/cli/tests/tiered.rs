@@ -396,6 +396,15 @@ fn a_home_that_has_a_cache_gets_no_other_one_through_a_link() {
         let cache = ["--home", text(home), "--flash", text(flash), "--flash-size", "128MiB"];
         tantalum(&[&["attach", text(volume)], &cache[..]].concat())
     };
+    // What is no journal is nobody's.
+    let beside = place.at("home.journal");
+    std::fs::write(&beside, "of another program").unwrap();
+    let linked = attach(&place.at("linked.toml"), &link, &place.at("flash"));
+    assert_eq!(linked.code, 0, "{}", linked.err);
+    good(&["detach", text(&place.at("linked.toml"))]);
+    for name in ["flash", "home.journal"] {
+        std::fs::remove_file(place.at(name)).unwrap();
+    }
     assert_eq!(attach(&volume, &home, &place.at("flash")).code, 0);
     let second = attach(&place.at("other.toml"), &link, &place.at("other"));
     assert!(second.code == 2 && second.err.contains("belongs to volume"), "{}", second.err);

@@ -207,33 +207,33 @@ async fn make_home(
 /// Refuses a home that belongs to a volume already, as a journal beside it says: that volume's flash may have what
 /// home lacks.
 async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
-    for journal in journals_of_home(config) {
-        refuse_owned_by(live, &journal).await?;
+    let Some(home) = &config.home else { return Ok(()) };
+    let own = home.journal_path(&config.path);
+    for path in journals_of_home(config) {
+        if is_vacant(&path) {
+            continue;
+        }
+        let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+        match Journal::<_, PageBuf>::owner_of(&store).await {
+            Ok(None) => {}
+            Ok(Some(pair)) => {
+                let context = format!(
+                    "{} says that the home belongs to {pair}, whose flash may have what home lacks: `tantalum detach` \
+                     that volume, or `tantalum rescue` it where its flash is lost{}",
+                    path.display(),
+                    if path == own { "; --force gives up what flash and journal hold" } else { "" }
+                );
+                return Err(Error::new(ErrorKind::InvalidInput, context));
+            }
+            Err(_) if path == own => {
+                drop(store);
+                refuse_existing(live, &path).await?;
+            }
+            // It is no journal, and nothing is written there.
+            Err(_) => {}
+        }
     }
     Ok(())
-}
-
-async fn refuse_owned_by(live: &Live, path: &Path) -> Result<()> {
-    if is_vacant(path) {
-        return Ok(());
-    }
-    let store = FileStore::open(live, path, FileStoreOptions::default())?;
-    let Ok(owner) = Journal::<_, PageBuf>::owner_of(&store).await else {
-        drop(store);
-        return refuse_existing(live, path).await;
-    };
-    match owner {
-        None => Ok(()),
-        Some(pair) => Err(Error::new(
-            ErrorKind::InvalidInput,
-            format!(
-                "{} says that the home belongs to {pair}, whose flash may have what home lacks: `tantalum detach` \
-                 that volume, or `tantalum rescue` it where its flash is lost; --force gives up what flash and \
-                 journal hold",
-                path.display()
-            ),
-        )),
-    }
 }
 
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin
