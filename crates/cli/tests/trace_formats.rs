@@ -53,6 +53,20 @@ fn volumes_page_sizes_and_expansion() {
 }
 
 #[test]
+fn ids_of_text_are_counted_converted_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.csv");
+    std::fs::write(&path, "# time, key, op\n1,user:7,get\n2,17,set\n3,user:7,get\n").unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(rows(&["trace", "stat", path])[0]["distinct_pages"], 2);
+    assert_eq!(good(&["trace", "convert", path, "-"]), "op,page\nR,0\nW,1\nR,0\n");
+    let replayed = rows(&["replay", path, "--policy", "lru", "--size", "4"]);
+    assert_eq!((&replayed[0]["requests"], &replayed[0]["misses"]), (&3.into(), &2.into()));
+    let error = refused(&["trace", "stat", path, "--trace-format", "csv:ids=number"]);
+    assert!(error.contains("keys.csv:2: ") && error.contains("csv:ids=text"), "{error}");
+}
+
+#[test]
 fn parts_of_traces_are_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");

@@ -151,7 +151,8 @@ fn csv_finds_its_columns_by_header_or_number() {
     let format = "csv:obj_id=2,delimiter=semicolon";
     assert_eq!(pages(format, named.as_bytes()).unwrap(), [r(90)]);
     assert_eq!(pages(&format!("{format},header=yes"), named.as_bytes()).unwrap(), [r(90)]);
-    let shown = pages(&format!("{format},header=no"), named.as_bytes()).unwrap_err().to_string();
+    let shown =
+        pages(&format!("{format},header=no,ids=number"), named.as_bytes()).unwrap_err().to_string();
     assert!(shown.starts_with("t:1: ") && shown.contains("object is not a number"), "{shown}");
 }
 

@@ -3,11 +3,15 @@
 //!
 //! Which column is which is told from a header, or given by number, from 1:
 //! `csv:obj_id=5,op=3,header=yes,delimiter=tab`. Without a column of operations each line is a read.
+//! The first id tells whether ids are numbers, which are pages, or text, which is numbered; a later
+//! one of another kind is never guessed at.
 //! Written, a trace is `time,obj_id,obj_size,op`: the time is the request's number, the size that of
 //! a page.
 use super::lines::{Fields, Line, Lines};
+use super::text_ids::TextIds;
 use super::{Decode, Encode, Format, Head, number};
 use crate::event::PageEvent;
+use std::borrow::Cow;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Spec};
 
 /// The format `csv`.
@@ -63,18 +67,27 @@ impl Format<PageEvent> for Csv {
     }
 
     /// A header of at least two columns between commas, one of them with a name of the object's.
+    /// Above it there may be a comment.
     fn detect(&self, head: &Head<'_>) -> bool {
-        let header = head.lines().next().unwrap_or_default();
-        header.contains(&b',') && Columns::of_header(header, b',').is_some()
+        let is_header =
+            |line: &[u8]| line.contains(&b',') && Columns::of_header(line, b',').is_some();
+        let mut lines = head.lines();
+        let first = lines.next().unwrap_or_default();
+        is_header(first) || first.starts_with(b"#") && lines.next().is_some_and(is_header)
     }
 
     /// Takes `obj_id` and `op` (numbers of columns; 0, the default: the header tells), `header`
-    /// (`auto`, `yes`, `no`) and `delimiter` (`comma`, `tab`, `semicolon`, `pipe`, `colon`,
-    /// `space`).
+    /// (`auto`, `yes`, `no`), `ids` (`auto`, `number`, `text`) and `delimiter` (`comma`, `tab`,
+    /// `semicolon`, `pipe`, `colon`, `space`).
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         let object = spec.count("obj_id", 0..=1000, 0)? as usize;
         let op = spec.count("op", 0..=1000, 0)? as usize;
         let header = spec.word("header", &["auto", "yes", "no"])?;
+        let ids = match spec.word("ids", &["auto", "number", "text"])? {
+            "number" => Ids::Numbers,
+            "text" => Ids::Texts(TextIds::default()),
+            _ => Ids::Unknown,
+        };
         let delimiter = spec.word("delimiter", &DELIMITER_NAMES)?;
         let delimiter = DELIMITERS.iter().find(|(name, _)| *name == delimiter);
         let delimiter = delimiter.map_or(b',', |(_, byte)| *byte);
@@ -86,7 +99,7 @@ impl Format<PageEvent> for Csv {
         }
         let columns = Columns { object: object.wrapping_sub(1), op: op.checked_sub(1) };
         let columns = (object > 0).then_some(columns);
-        Ok(Box::new(Lines::new(Parser { columns, header, delimiter })))
+        Ok(Box::new(Lines::new(Parser { columns, header, delimiter, ids, first_is_unsure: false })))
     }
 
     /// Takes `size`, the bytes of an object (4096).
@@ -96,11 +109,55 @@ impl Format<PageEvent> for Csv {
     }
 }
 
+/// What the ids of a trace are.
+enum Ids {
+    /// What the first one is.
+    Unknown,
+    /// Numbers, which are pages.
+    Numbers,
+    /// Text, of which pages are made.
+    Texts(TextIds),
+}
+
+impl Ids {
+    /// The page of the id that is the next of `fields`.
+    #[inline]
+    fn page(&mut self, fields: &mut Fields<'_>) -> Result<u64, String> {
+        if !matches!(self, Ids::Texts(_))
+            && let Some(page) = fields.number_ahead()
+        {
+            *self = Ids::Numbers;
+            return Ok(page);
+        }
+        let text = fields.quoted().map_err(|why| format!("the object {why}"))?;
+        if text.is_empty() {
+            return Err("the object is empty".to_owned());
+        }
+        if let Ids::Unknown = self {
+            *self = match number::whole(&text) {
+                Some(_) => Ids::Numbers,
+                None => Ids::Texts(TextIds::default()),
+            };
+        }
+        match self {
+            Ids::Texts(texts) => Ok(texts.page(&text)),
+            Ids::Numbers | Ids::Unknown => number::whole(&text).ok_or_else(|| {
+                "the object is not a number of at most 64 bits, as ids are in this trace; where \
+                 they are text, say csv:ids=text"
+                    .to_owned()
+            }),
+        }
+    }
+}
+
 struct Parser {
     /// `None` until the header has told.
     columns: Option<Columns>,
     header: &'static str,
     delimiter: u8,
+    ids: Ids,
+    /// Whether the first line was passed over as a header that only the second one can prove.
+    first_is_unsure: bool,
 }
 
 impl Line<PageEvent> for Parser {
@@ -108,47 +165,75 @@ impl Line<PageEvent> for Parser {
         if self.header == "no" {
             return Ok(false);
         }
-        let Some(columns) = self.columns else {
-            self.columns = Columns::of_header(line, self.delimiter);
-            return match self.columns {
-                Some(_) => Ok(true),
-                None => {
-                    Err("the header names no column of objects (obj_id, id, lbn, ...); give it \
-                             by number, as csv:obj_id=2"
-                        .to_owned())
-                }
+        let named = Columns::of_header(line, self.delimiter);
+        if self.columns.is_none() {
+            self.columns = named;
+            // Without names it is a comment above the header, or nothing that helps.
+            return match named.is_some() || line.starts_with(b"#") {
+                true => Ok(true),
+                false => Err(NO_OBJECT_NAMED.to_owned()),
             };
-        };
-        // A header's object is a name, not a number.
-        Ok(self.header == "yes" || self.object(line, columns).is_err())
+        }
+        if self.header == "yes" || named.is_some() || line.starts_with(b"#") {
+            return Ok(true);
+        }
+        if self.has_number(line) {
+            return Ok(false);
+        }
+        self.first_is_unsure = !matches!(self.ids, Ids::Numbers);
+        Ok(true)
     }
 
     fn line(&mut self, line: &[u8], out: &mut Vec<PageEvent>) -> Result<(), String> {
         let Some(columns) = self.columns else {
-            return Err("no column is known to be the object's".to_owned());
+            self.columns = Columns::of_header(line, self.delimiter);
+            return self.columns.map(|_| ()).ok_or_else(|| NO_OBJECT_NAMED.to_owned());
         };
+        if self.first_is_unsure && !self.has_number(line) {
+            return Err("neither this line nor the one before it has a number, which would tell \
+                        whether that is a header; say header=yes or header=no"
+                .to_owned());
+        }
+        self.first_is_unsure = false;
         let (page, op) = self.object(line, columns)?;
-        out.push(PageEvent::one(PageNo(page), is_write(op)?));
+        out.push(PageEvent::one(PageNo(page), is_write(&op)?));
         Ok(())
     }
 }
 
+const NO_OBJECT_NAMED: &str = "the header names no column of objects (obj_id, id, lbn, ...); give it \
+                               by number, as csv:obj_id=2";
+
 impl Parser {
-    /// The object's number and the operation's field; an empty one where there is no such column.
+    /// The object's page and the operation's field; an empty one where there is no such column.
     #[inline]
-    fn object<'a>(&self, line: &'a [u8], columns: Columns) -> Result<(u64, &'a [u8]), String> {
+    fn object<'a>(
+        &mut self,
+        line: &'a [u8],
+        columns: Columns,
+    ) -> Result<(u64, Cow<'a, [u8]>), String> {
         let mut fields = Fields::new(line, self.delimiter);
-        let (mut object, mut op) = (None, &b""[..]);
+        let (mut object, mut op) = (None, Cow::Borrowed(&b""[..]));
         for column in 0..=columns.object.max(columns.op.unwrap_or(0)) {
             if column == columns.object {
-                object = Some(fields.number("object")?);
-            } else if Some(column) == columns.op {
-                op = fields.text("op")?;
-            } else {
-                fields.next().ok_or_else(|| format!("no column {}", column + 1))?;
+                object = Some(self.ids.page(&mut fields)?);
+                continue;
+            }
+            let field = fields.quoted().map_err(|why| format!("column {} {why}", column + 1))?;
+            if Some(column) == columns.op {
+                op = field;
             }
         }
         Ok((object.ok_or("no column of objects")?, op))
+    }
+
+    /// Whether a field of `line` is a number, perhaps with a point in it.
+    fn has_number(&self, line: &[u8]) -> bool {
+        let is_number = |field: &[u8]| {
+            field.first().is_some_and(u8::is_ascii_digit)
+                && field.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+        };
+        line.split(|&byte| byte == self.delimiter).map(clean).any(is_number)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Text traces: line after line, and the fields of a line.
 use super::{Decode, Fault, ended_lines, number, whole_lines};
+use std::borrow::Cow;
 
 /// Turns one line into events.
 pub(crate) trait Line<E>: Send {
@@ -96,18 +97,58 @@ impl<'a> Fields<'a> {
         self.next().ok_or_else(|| format!("the column {name} is missing"))
     }
 
+    /// The next field, where it is digits up to the delimiter, as nearly every one is. It stays
+    /// ahead where it is not, perhaps for blanks.
+    #[inline]
+    pub(crate) fn number_ahead(&mut self) -> Option<u64> {
+        let (value, end) = number::read_long(self.line, self.at)?;
+        if self.line.get(end).is_some_and(|&byte| byte != self.delimiter) {
+            return None;
+        }
+        self.at = end + 1;
+        Some(value)
+    }
+
     /// The next field as a whole number of at most 64 bits.
     #[inline]
     pub(crate) fn number(&mut self, name: &str) -> Result<u64, String> {
-        // Nearly every field is digits up to the delimiter.
-        if let Some((value, end)) = number::read_long(self.line, self.at)
-            && self.line.get(end).is_none_or(|&byte| byte == self.delimiter)
-        {
-            self.at = end + 1;
+        if let Some(value) = self.number_ahead() {
             return Ok(value);
         }
         let field = self.text(name)?;
         number::whole(field).ok_or_else(|| format!("the {name} is not a number of at most 64 bits"))
+    }
+
+    /// The next field, trimmed, and without the double quotes that may enclose it: in them may
+    /// stand delimiters, and each quote twice. A refusal lacks its subject.
+    pub(crate) fn quoted(&mut self) -> Result<Cow<'a, [u8]>, &'static str> {
+        let rest = self.line.get(self.at..).unwrap_or_default();
+        let is_blank = |byte: &&u8| byte.is_ascii_whitespace() && **byte != self.delimiter;
+        let blanks = rest.iter().take_while(is_blank).count();
+        let Some(inside) = rest[blanks..].strip_prefix(b"\"") else {
+            return self.next().map(Cow::Borrowed).ok_or("is missing");
+        };
+        let mut text = Cow::Borrowed(&inside[..0]);
+        let mut at = 0;
+        loop {
+            let quote = memchr::memchr(b'"', &inside[at..]).ok_or("has no closing quote")?;
+            let quote = at + quote;
+            let is_doubled = inside.get(quote + 1) == Some(&b'"');
+            let piece = &inside[at..quote + usize::from(is_doubled)];
+            match text.is_empty() {
+                true => text = Cow::Borrowed(piece),
+                false => text.to_mut().extend_from_slice(piece),
+            }
+            at = quote + 1 + usize::from(is_doubled);
+            if !is_doubled {
+                break;
+            }
+        }
+        self.at += blanks + 1 + at;
+        match self.next() {
+            Some([]) => Ok(text),
+            _ => Err("goes on behind its closing quote"),
+        }
     }
 
     /// The next field as a whole number of at most 32 bits.

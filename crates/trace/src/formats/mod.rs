@@ -13,6 +13,7 @@
 //! head    what a trace begins with, to tell the format     lines    line after line, fields
 //! number  decimal numbers                                  records  binary fields
 //! volumes names of volumes to numbers     volume_lines  a request to a volume a line
+//! text_ids  ids that are text to pages
 //! ```
 pub mod alibaba;
 pub mod blkparse;
@@ -30,6 +31,7 @@ pub mod plain_text;
 pub(crate) mod records;
 pub mod spc;
 pub mod tencent;
+mod text_ids;
 mod volume_lines;
 pub(crate) mod volumes;
 pub mod vscsi;

@@ -23,6 +23,7 @@ enum Columns {
 impl Columns {
     /// What a header line names.
     fn of_header(line: &[u8]) -> Option<Columns> {
+        let line = line.strip_prefix(b"#").unwrap_or(line).trim_ascii();
         if line.eq_ignore_ascii_case(b"op,page") {
             Some(Columns::OpPage)
         } else if line.eq_ignore_ascii_case(b"page") {
