@@ -2,8 +2,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::Result;
-use tantalum_media::block_store::{Counting, EitherStore, Salvage, StoreCounters, UntilCut};
-use tantalum_media::{BlockStore, IoBuf};
+use tantalum_media::block_store::{Counting, EitherStore, Flaky, Salvage, StoreCounters, UntilCut};
+use tantalum_media::{BlockStore, Episodes, IoBuf};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -87,6 +87,8 @@ fn every_method_of_a_wrapper_asks_the_same_of_its_store() {
     forwards(Bare(asked.clone()), &asked);
     forwards(Counting::new(asked.clone(), StoreCounters::default()), &asked);
     forwards(Salvage::new(asked.clone(), true), &asked);
+    let episodes = Episodes::new(Virtual::new(Schedule::Fifo));
+    forwards(Flaky::new(asked.clone(), episodes), &asked);
     forwards(UntilCut::new(asked.clone(), || false), &asked);
     forwards(EitherStore::<_, Bare>::One(asked.clone()), &asked);
     forwards(EitherStore::<Bare, _>::Other(asked.clone()), &asked);

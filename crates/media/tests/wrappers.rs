@@ -5,9 +5,10 @@ mod forwarding;
 use forwarding::{Asked, forwards};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Rng, SlotNo, Stamp, Version, ZoneNo};
+use tantalum_media::Episodes;
 use tantalum_media::wrappers::{
-    AppendFault, Checker, Faults, FaultsOptions, ReadOnly, Recorder, Throttle, ThrottleOptions,
-    UntilCut, ZoneWindow,
+    AppendFault, Checker, Faults, FaultsOptions, Flaky, ReadOnly, Recorder, Throttle,
+    ThrottleOptions, UntilCut, ZoneWindow,
 };
 use tantalum_media::zone::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
@@ -260,6 +261,7 @@ fn every_method_of_a_wrapper_asks_the_same_of_its_medium() {
             let inner = || Rc::clone(&asked);
             forwards(Bare(inner()), &asked, &[]).await;
             forwards(Faults::new(inner(), FaultsOptions::default()), &asked, &[]).await;
+            forwards(Flaky::new(inner(), Episodes::new(clock.clone())), &asked, &[]).await;
             forwards(Recorder::new(inner(), 1), &asked, &[]).await;
             forwards(Throttle::new(clock, inner(), ThrottleOptions::default()), &asked, &[]).await;
             forwards(Checker::new(inner()), &asked, &[]).await;

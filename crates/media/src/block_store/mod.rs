@@ -7,6 +7,7 @@
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
+//! ├ flaky           wrapper: fails operations for a while
 //! ├ until_cut       wrapper: stops everything at a power cut
 //! └ layer           how wrappers are made: a StoreLayer forwards whatever it does not change
 //! buffer_pool       I/O buffers, reused instead of allocated per operation
@@ -17,6 +18,7 @@ mod buffer_pool;
 pub mod counting;
 pub mod crash;
 pub mod file;
+mod flaky;
 mod layer;
 pub mod memory;
 pub mod salvage;
@@ -26,6 +28,7 @@ pub use buffer_pool::BufferPool;
 pub use counting::{Counting, StoreCounters, StoreCounts};
 pub use crash::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
 pub use file::{FileStore, FileStoreOptions};
+pub use flaky::Flaky;
 pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;
 pub use salvage::Salvage;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Faults     makes chosen operations fail, corrupts pages silently
+//! Flaky      fails operations for a while
 //! Recorder   keeps the last operations, and a running hash of all
 //! Throttle   adds latency and limits bandwidth
 //! Checker    asserts that its caller keeps the contract
@@ -12,6 +13,7 @@
 //! ```
 mod checker;
 mod faults;
+mod flaky;
 mod layer;
 mod read_only;
 mod recorder;
@@ -21,6 +23,7 @@ mod window;
 
 pub use checker::Checker;
 pub use faults::{AppendFault, Faults, FaultsOptions};
+pub use flaky::Flaky;
 pub use layer::{ZoneLayer, ZoneOperation};
 pub use read_only::ReadOnly;
 pub use recorder::Recorder;

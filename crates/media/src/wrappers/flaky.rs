@@ -1,0 +1,71 @@
+//! Zones with I/O errors that pass.
+use super::{ZoneLayer, ZoneOperation};
+use crate::episodes::{Episodes, IoClass};
+use crate::zone::ZoneMedia;
+use std::iter;
+use std::ops::Range;
+use std::rc::Rc;
+use tantalum_base::{Result, SlotNo, ZoneNo};
+use tantalum_runtime::Runtime;
+
+/// Fails operations while an episode lasts that concerns them. They reach the medium underneath in no way: a failing
+/// append takes no slot. An append, a scan and a reset are of all slots of their zone.
+pub struct Flaky<M, R> {
+    inner: Rc<M>,
+    episodes: Episodes<R>,
+}
+
+impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
+    /// Fails operations of `inner` by `episodes`.
+    pub fn new(inner: Rc<M>, episodes: Episodes<R>) -> Self {
+        Flaky { inner, episodes }
+    }
+
+    fn slots_of(&self, zone: ZoneNo) -> Range<u64> {
+        let slots = u64::from(self.inner.geometry().slots_per_zone);
+        u64::from(zone.0) * slots..(u64::from(zone.0) + 1) * slots
+    }
+
+    async fn pass(&self, operation: ZoneOperation<'_>) -> Result<()> {
+        let of_zone =
+            async |class, zone| self.episodes.pass(class, iter::once(self.slots_of(zone))).await;
+        let of_none = async |class| self.episodes.pass(class, iter::empty()).await;
+        match operation {
+            ZoneOperation::Append { zone, .. } => of_zone(IoClass::Write, zone).await,
+            ZoneOperation::Read(slots) => {
+                let slot = |slot: &SlotNo| u64::from(slot.0)..u64::from(slot.0) + 1;
+                self.episodes.pass(IoClass::Read, slots.iter().map(slot)).await
+            }
+            ZoneOperation::ReadMeta(first, slots) => {
+                let run = u64::from(first.0)..u64::from(first.0) + slots as u64;
+                self.episodes.pass(IoClass::Read, iter::once(run)).await
+            }
+            ZoneOperation::Scan(zone, ..)
+            | ZoneOperation::ScanSpares(zone)
+            | ZoneOperation::Peek(zone) => of_zone(IoClass::Scan, zone).await,
+            ZoneOperation::Reset(zone) => of_zone(IoClass::Reset, zone).await,
+            ZoneOperation::Sync => of_none(IoClass::Sync).await,
+            ZoneOperation::WriteAnchor(_) => of_none(IoClass::Write).await,
+            ZoneOperation::ReadAnchors => of_none(IoClass::Scan).await,
+            // Takes time, and keeps nothing.
+            ZoneOperation::PersistMapping => Ok(()),
+        }
+    }
+}
+
+impl<M: ZoneMedia, R: Runtime> ZoneLayer for Flaky<M, R> {
+    type Inner = M;
+
+    fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    async fn around<T>(
+        &self,
+        operation: ZoneOperation<'_>,
+        run: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.pass(operation).await?;
+        run.await
+    }
+}
