@@ -7,6 +7,7 @@ use std::rc::Rc;
 use tantalum_local::{Place, Server, ServerOptions};
 use tantalum_runtime::LifeCycle;
 use tantalum_runtime::live::{LiveOptions, remote, spawn_thread};
+use tantalum_testing::skip;
 use tantalum_volume::config::{NewSettings, write_new};
 use tantalum_volume::{create_volume, open_volume};
 
@@ -32,7 +33,7 @@ fn compiler() -> String {
 fn has_compiler() -> bool {
     let there = Command::new(compiler()).arg("--version").output().is_ok();
     if !there {
-        eprintln!("skipped: no C compiler");
+        skip("cc");
     }
     there
 }
@@ -82,7 +83,7 @@ fn has_sanitizer() -> bool {
     let there = compile(&source, &program, SANITIZER, &[]).status.success()
         && Command::new(program).status().is_ok_and(|status| status.success());
     if !there {
-        eprintln!("skipped: the C compiler has no address sanitizer");
+        skip("address sanitizer");
     }
     there
 }
@@ -186,8 +187,7 @@ fn the_header_is_read_by_cpp() {
         .arg(source)
         .output()
     else {
-        eprintln!("skipped: no C++ compiler");
-        return;
+        return skip("c++");
     };
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }

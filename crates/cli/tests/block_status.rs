@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use support::exposition::Told;
 use support::nbd::{Client, PAGE_BYTES};
-use support::server::{Server, installed, run};
+use support::server::{Server, run};
 use support::{good, text};
 use tantalum_base::Rng;
+use tantalum_testing::installed;
 
 const PAGES: u64 = 16384;
 

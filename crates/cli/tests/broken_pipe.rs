@@ -2,11 +2,12 @@
 mod support;
 use std::process::{Command, Stdio};
 use support::{good, refused, sample, text};
+use tantalum_testing::built;
 
 /// Runs `tantalum` with nobody who reads its output; temporary folders go to one that must be empty afterwards.
 fn unread(args: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+    let mut child = Command::new(built::tantalum())
         .args(args)
         .env("TMPDIR", folder.path())
         .stdin(Stdio::null())

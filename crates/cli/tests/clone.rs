@@ -8,10 +8,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use support::nbd::{Client, PAGE_BYTES};
-use support::server::{Server, installed, run};
+use support::server::{Server, run};
 use support::volume::{assert_tells, volume};
 use support::{good, refused, stat_row as row, text};
 use tantalum_base::Rng;
+use tantalum_testing::installed;
 
 /// Pages of half a volume.
 const HALF: u64 = 512;

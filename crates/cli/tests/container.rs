@@ -4,6 +4,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use support::{good, text};
+use tantalum_testing::{built, installed, is_root, skip};
 
 const BASE: &str = "localhost/debian:bookworm-slim";
 
@@ -34,8 +35,7 @@ impl Builder {
         command.args(args).stdin(Stdio::null()).env("BUILDAH_ISOLATION", "chroot");
         command.env("CONTAINERS_STORAGE_CONF", self.at("storage.conf")).env("BASE", BASE);
         command.env("OUT", self.folder.path()).env("COMPRESSION", "-Zgzip -z1");
-        let built = Path::new(env!("CARGO_BIN_EXE_tantalum")).parent().unwrap();
-        command.env("BUILT", built).output().unwrap()
+        command.env("BUILT", built::folder()).output().unwrap()
     }
 
     /// What `program` prints, which must work.
@@ -50,28 +50,20 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(name)
 }
 
-fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
-}
-
 #[test]
 fn the_image_runs_as_nobody_in_particular_and_serves_a_volume() {
     let programs = ["buildah", "mmdebstrap", "dpkg-deb", "dpkg-shlibdeps"];
-    if !programs.iter().all(|program| is_there(program)) || !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: wants root and {programs:?}");
+    if !installed(&programs) || !is_root() {
         return;
     }
-    let library = Path::new(env!("CARGO_BIN_EXE_tantalum")).with_file_name("libtantalum.a");
-    if !library.exists() {
-        eprintln!("skipped: not all is built; scripts/test builds it");
-        return;
+    if !built::folder().join("libtantalum.a").exists() {
+        return skip("what scripts/test builds");
     }
     let builder = Builder::new();
     let base = builder.at("base.tar");
     let debian = builder.output("mmdebstrap", &["--variant=minbase", "bookworm", text(&base)]);
     if !debian.status.success() {
-        eprintln!("skipped: Debian cannot be reached for a base");
-        return;
+        return skip("a mirror of Debian");
     }
     std::fs::write(builder.at("Containerfile"), "FROM scratch\nADD base.tar /\n").unwrap();
     builder.run("buildah", &["build", "--quiet", "--tag", BASE, text(builder.folder.path())]);

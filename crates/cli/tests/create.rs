@@ -7,6 +7,7 @@ use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::volume::{assert_tells, data_of, edit, names, volume};
 use support::{good, on_small_disk, refused, tantalum, text};
+use tantalum_testing::built;
 
 #[test]
 fn create_without_a_configuration_says_what_to_do() {
@@ -202,7 +203,7 @@ fn a_creation_that_was_killed_is_no_volume_and_is_taken_over() {
     let config = folder.path().join("v.toml");
     let mut cut_short = 0;
     for turn in 0..24u64 {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+        let mut child = Command::new(built::tantalum())
             .args(["create", text(&config), "--capacity", "24MiB"])
             .stdout(Stdio::null())
             .spawn()

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use support::{good, refused, tantalum};
+use tantalum_testing::{built, found, installed};
 
 /// The commands that the help lists.
 fn commands() -> BTreeSet<String> {
@@ -72,13 +73,10 @@ fn there_is_a_manual_page_for_every_command() {
 
 /// The folder of what was built, where that is all that is installed.
 fn built() -> Option<PathBuf> {
-    let built = Path::new(env!("CARGO_BIN_EXE_tantalum")).parent().unwrap();
+    let built = built::folder();
     let all = ["libtantalum.so", "libtantalum.a", "libtantalum_sqlite.so"];
-    let there = all.iter().all(|file| built.join(file).exists());
-    if !there {
-        eprintln!("skipped: not all is built; scripts/test builds it");
-    }
-    there.then(|| built.to_path_buf())
+    let is_built = all.iter().all(|file| built.join(file).exists());
+    found(is_built.then_some(built), "what scripts/test builds")
 }
 
 /// Runs a script of the repository.
@@ -87,14 +85,6 @@ fn script(name: &str, settings: &[(&str, &Path)]) -> Output {
     let mut command = Command::new(scripts.join(name));
     command.envs(settings.iter().copied()).stdin(Stdio::null());
     command.output().unwrap()
-}
-
-fn has(program: &str) -> bool {
-    let there = Command::new(program).arg("--version").output().is_ok();
-    if !there {
-        eprintln!("skipped: no {program}");
-    }
-    there
 }
 
 /// Runs `program` and asserts that it worked.
@@ -138,7 +128,7 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
     ] {
         assert!(Path::new(&at(file)).exists(), "{file}");
     }
-    if !has("pkg-config") || !has("cc") {
+    if !installed(&["pkg-config", "cc"]) {
         return;
     }
     let program = root.path().join("program");
@@ -158,7 +148,7 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
 #[test]
 fn the_debian_package_says_what_it_needs_and_holds_what_runs() {
     let Some(built) = built() else { return };
-    if !has("dpkg-deb") || !has("dpkg-shlibdeps") {
+    if !installed(&["dpkg-deb", "dpkg-shlibdeps"]) {
         return;
     }
     let out = tempfile::tempdir().unwrap();

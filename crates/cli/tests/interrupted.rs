@@ -4,7 +4,7 @@ mod support;
 use serde_json::Value;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
-const TANTALUM: &str = env!("CARGO_BIN_EXE_tantalum");
+use tantalum_testing::built;
 
 /// One run that is done at once, and one that takes minutes.
 const REPLAYS: [&[&str]; 2] = [
@@ -33,7 +33,7 @@ const REPLAYS: [&[&str]; 2] = [
 ];
 
 fn start(arguments: &[&str]) -> Child {
-    let mut command = Command::new(TANTALUM);
+    let mut command = Command::new(built::tantalum());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
@@ -157,7 +157,7 @@ fn a_demo_that_is_interrupted_takes_its_folder_away() {
     for (with, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)]
     {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(TANTALUM);
+        let mut command = Command::new(built::tantalum());
         command.args(["demo", "--transactions", "1000000"]).env("TMPDIR", folder.path());
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();

@@ -9,8 +9,9 @@ use support::good;
 use support::kill_history::History;
 use support::kill_load::{Load, Pulse, content, numbers, write_and_kill};
 use support::nbd::{Client, Command};
-use support::server::{Server, installed, run};
+use support::server::{Server, run};
 use tantalum_base::Rng;
+use tantalum_testing::installed;
 use tempfile::TempDir;
 
 const PAGES: u64 = 1024;
@@ -281,13 +282,7 @@ fi
 #[test]
 fn ext4_keeps_its_files_when_the_server_is_killed() {
     let programs = ["nbdfuse", "losetup", "mkfs.ext4", "e2fsck", "fusermount3"];
-    if !installed(&programs) {
-        return;
-    }
-    let can_loop = std::process::Command::new("losetup").arg("-f").output();
-    let can_loop = can_loop.is_ok_and(|output| output.status.success());
-    if !rustix::process::geteuid().is_root() || !can_loop {
-        eprintln!("skipped: only root makes loop devices, where the kernel has them");
+    if !installed(&programs) || !tantalum_testing::can_loop() {
         return;
     }
     for durability in ["on_ack", "on_flush"] {

@@ -10,9 +10,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Once;
 use std::time::Duration;
 use support::nbd::{Client as NbdClient, PAGE_BYTES};
-use support::server::{Server, installed};
+use support::server::Server;
 use support::{good, refused, tantalum, text};
 use tantalum_base::{ErrorKind, PageBuf, PageNo};
+use tantalum_testing::installed;
 use tantalum_volume::open_client;
 use tempfile::TempDir;
 
@@ -394,11 +395,7 @@ fn the_socket_is_found_wherever_it_is() {
 /// Whoever may not write to the socket's file does not get to the volume, and hears why.
 #[test]
 fn the_sockets_permissions_say_who_may_connect() {
-    if !installed(&["sqlite3", "setpriv"]) {
-        return;
-    }
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can be somebody else");
+    if !installed(&["sqlite3", "setpriv"]) || !tantalum_testing::is_root() {
         return;
     }
     use std::os::unix::fs::PermissionsExt;

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use support::nbd::{Client, EIO, PAGE_BYTES};
 use support::server::Server;
 use support::{good, text};
+use tantalum_testing::built;
 
 fn volume(folder: &Path) -> PathBuf {
     let config = folder.join("v.toml");
@@ -20,7 +21,7 @@ fn volume(folder: &Path) -> PathBuf {
 /// A server with these options, once it listens.
 fn serve(config: &Path, options: &[&str], notify: Option<&Path>) -> Child {
     let socket = config.with_file_name("nbd.sock");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tantalum"));
+    let mut command = Command::new(built::tantalum());
     command.args(["serve", text(config), "--nbd", &format!("unix:{}", socket.display())]);
     command.args(options).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(notify) = notify {

@@ -8,8 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use support::exposition::Told;
 use support::nbd::{Client, Command, EIO, PAGE_BYTES};
-use support::server::{Server, installed, run};
+use support::server::{Server, run};
 use support::{good, refused};
+use tantalum_testing::installed;
 
 const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 const DOCUMENTED: &str = include_str!("../../../docs/metrics.md");

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::nbd::{Client, PAGE_BYTES};
-use support::server::{Server, installed};
+use support::server::Server;
 use support::{good, refused, tantalum, text};
+use tantalum_testing::installed;
 
 fn volume(folder: &Path) -> PathBuf {
     let config = folder.join("v.toml");

@@ -1,32 +1,26 @@
 //! From PostgreSQL on ext4 to the report, in three commands: served and recorded, replayed, looked at. Skipped with a message
 //! where it is not root, or one of the programs is missing.
-#[path = "../benches/support/database.rs"]
-#[allow(dead_code, reason = "a bench uses the rest")]
-mod database;
-#[path = "../benches/support/rig.rs"]
-#[allow(dead_code, reason = "a bench uses the rest")]
-mod rig;
 mod support;
 
-use database::{Postgres, binaries};
-use rig::{Loop, MIB, Mounted, Server};
 use support::good;
-use support::server::installed;
+use tantalum_testing::built::disk_folder;
+use tantalum_testing::postgres::{Postgres, binaries};
+use tantalum_testing::rig::{Loop, MIB, Mounted, Server};
+use tantalum_testing::{can_loop, installed, skip};
 
 const CAPACITY_MIB: u64 = 256;
 
 #[test]
 fn from_postgres_on_ext4_to_the_report() {
     let programs = ["nbdfuse", "losetup", "mkfs.ext4", "mount", "fusermount3", "runuser"];
-    let (Some(binaries), true) = (binaries(), installed(&programs)) else {
-        eprintln!("skipped: PostgreSQL's server programs or one of {programs:?} are not installed");
-        return;
-    };
-    if !rustix::process::geteuid().is_root() || !std::path::Path::new("/dev/fuse").exists() {
-        eprintln!("skipped: loop devices and mounts are for root");
+    let Some(binaries) = binaries() else { return };
+    if !installed(&programs) || !can_loop() {
         return;
     }
-    let folder = rig::folder();
+    if !std::path::Path::new("/dev/fuse").exists() {
+        return skip("FUSE");
+    }
+    let folder = disk_folder();
     let [config, trace, report] = ["v.toml", "load.csv.zst", "curve.html"]
         .map(|name| folder.path().join(name).to_string_lossy().into_owned());
     good(&["create", &config, "--capacity", "256MiB", "--durability", "on_flush"]);

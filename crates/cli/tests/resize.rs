@@ -10,6 +10,7 @@ use support::server::Server;
 use support::tiered::TieredVolume;
 use support::volume::{assert_tells, data_of, edit, names, volume};
 use support::{good, on_small_disk, refused, stat_row as row, tantalum, text};
+use tantalum_testing::built;
 
 const MIB: u64 = 1 << 20;
 
@@ -127,7 +128,7 @@ fn a_kill_leaves_the_one_size_or_the_other() {
     let (mut size_mib, mut between) = (4, 0);
     for turn in 0..24u64 {
         let wanted = (size_mib + 4).to_string() + "MiB";
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+        let mut child = Command::new(built::tantalum())
             .args(["resize", text(&config), &wanted])
             .stdout(Stdio::null())
             .spawn()

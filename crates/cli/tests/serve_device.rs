@@ -3,7 +3,8 @@ mod support;
 
 use support::nbd::Client;
 use support::refused;
-use support::server::{Server, installed, run};
+use support::server::{Server, run};
+use tantalum_testing::installed;
 
 #[test]
 fn every_kind_of_device_serves_real_bytes() {

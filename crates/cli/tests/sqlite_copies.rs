@@ -6,6 +6,7 @@ use std::path::Path;
 use support::server::Server;
 use support::tiered::TieredVolume;
 use support::{good, refused, stat_row, text};
+use tantalum_testing::built;
 
 /// A database of `rows` rows of half a page.
 fn make(path: &Path, settings: &str, rows: u32) {
@@ -143,7 +144,7 @@ fn what_a_killed_import_staged_is_not_counted() {
     make(&file, "", 10_000);
     for ms in [1000, 500, 250, 125, 60, 30] {
         let volume = folder.path().join(format!("{ms}/VOLUME.toml"));
-        let mut import = std::process::Command::new(env!("CARGO_BIN_EXE_tantalum"));
+        let mut import = std::process::Command::new(built::tantalum());
         let mut import =
             import.args(["sqlite", "import", text(&file), text(&volume)]).spawn().unwrap();
         while !volume.with_file_name("data.tantalum").exists() {

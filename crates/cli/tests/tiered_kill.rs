@@ -7,9 +7,10 @@ use support::good;
 use support::kill_history::History;
 use support::kill_load::{Change, GROUP_PAGES, Load, Pulse, numbers, write_and_kill};
 use support::nbd::Client;
-use support::server::{Server, installed, run};
+use support::server::{Server, run};
 use support::tiered::{HOME_PAGES, TieredVolume};
 use tantalum_base::Rng;
+use tantalum_testing::installed;
 
 const LOAD: Load = Load { pages: HOME_PAGES, connections: 3, in_flight: 12 };
 

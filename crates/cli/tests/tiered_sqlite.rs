@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::good;
 use support::nbd::PAGE_BYTES;
-use support::server::installed;
 use support::tiered::TieredVolume;
+use tantalum_testing::installed;
 
 /// Rows of a transaction.
 const ROWS: i64 = 3;

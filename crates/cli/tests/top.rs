@@ -6,8 +6,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use support::nbd::{Client, PAGE_BYTES};
-use support::server::{Server, installed};
+use support::server::Server;
 use support::{good, refused, tantalum};
+use tantalum_testing::{built, installed};
 
 fn address(folder: &Path) -> String {
     format!("unix:{}", folder.join("metrics.sock").display())
@@ -22,7 +23,7 @@ fn served(folder: &Path) -> Server {
 
 /// `top` on the server of `folder`, with what it prints to be read.
 fn top(folder: &Path, options: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_tantalum"))
+    Command::new(built::tantalum())
         .args(["top", &address(folder), "--interval", "0.1"])
         .args(options)
         .stdin(Stdio::null())
@@ -174,7 +175,7 @@ fn a_terminal_is_drawn_on_in_place_and_given_back() {
     let folder = tempfile::tempdir().unwrap();
     let server = served(folder.path());
     for (signal, columns) in [("INT", 200), ("TERM", 30)] {
-        let program = env!("CARGO_BIN_EXE_tantalum");
+        let program = built::tantalum();
         let line = format!(
             "stty cols {columns} rows 12; timeout --foreground --signal={signal} 1 {program} top {} \
              --interval 0.1",

@@ -11,6 +11,7 @@ use support::server::Server;
 use support::volume::{assert_tells, data_of, edit, on_ack_volume, volume};
 use support::{good, refused, tantalum, text};
 use tantalum_base::{ErrorKind, PageBuf, PageNo};
+use tantalum_testing::built;
 
 #[test]
 fn a_bad_configuration_is_told_with_its_place() {
@@ -216,7 +217,7 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     assert_eq!(check.code, 1, "{}{}", check.out, check.err);
     assert_tells(&check.out, &["page 5: ", "v.toml: damaged: ", ", 1 problem\n"]);
     // What nobody reads does not change the verdict.
-    let mut closed = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+    let mut closed = Command::new(built::tantalum())
         .args(["check", text(&config)])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -385,7 +386,7 @@ fn serve_refuses_addresses_that_it_cannot_or_should_not_take() {
 fn serve_goes_on_where_nobody_reads_its_output() {
     let (_folder, config) = volume();
     let socket = config.with_file_name("nbd.sock");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+    let mut child = Command::new(built::tantalum())
         .args(["serve", text(&config), "--nbd", &format!("unix:{}", socket.display())])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,7 +1,6 @@
 //! An ext4 file system on a loop device over `nbdfuse`, where available (root, FUSE, loop devices).
 mod support;
 
-use std::process::Command;
 use support::{installed, run, serve};
 use tantalum_base::Durability;
 use tantalum_nbd::ServerOptions;
@@ -40,12 +39,7 @@ cmp "$2/there" "$2/ext4/3"
 #[test]
 fn ext4_on_a_loop_device_keeps_its_files() {
     let programs = ["nbdfuse", "losetup", "mkfs.ext4", "e2fsck", "fusermount3", "fstrim"];
-    if !programs.iter().all(|program| installed(program)) {
-        return;
-    }
-    let can_loop = Command::new("losetup").arg("-f").output().is_ok_and(|out| out.status.success());
-    if !rustix::process::geteuid().is_root() || !can_loop {
-        eprintln!("skipped: only root makes loop devices, where the kernel has them");
+    if !installed(&programs) || !tantalum_testing::can_loop() {
         return;
     }
     let serving = serve(128 << 20, Durability::OnFlush, ServerOptions::default());

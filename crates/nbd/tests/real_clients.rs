@@ -10,7 +10,7 @@ const MIB: u64 = 1 << 20;
 
 #[test]
 fn nbdinfo_sees_the_export() {
-    if !installed("nbdinfo") {
+    if !installed(&["nbdinfo"]) {
         return;
     }
     let options = ServerOptions { description: "for nbdinfo".into(), ..Default::default() };
@@ -44,7 +44,7 @@ fn nbdinfo_sees_the_export() {
 
 #[test]
 fn qemu_io_writes_reads_and_zeroes_sectors() {
-    if !installed("qemu-io") {
+    if !installed(&["qemu-io"]) {
         return;
     }
     let serving = serve(8 * MIB, Durability::OnFlush, ServerOptions::default());
@@ -79,7 +79,7 @@ fn qemu_io_writes_reads_and_zeroes_sectors() {
 
 #[test]
 fn nbdcopy_brings_back_what_it_took() {
-    if !installed("nbdcopy") {
+    if !installed(&["nbdcopy"]) {
         return;
     }
     let mut bytes = vec![0; 16 * MIB as usize];
@@ -109,7 +109,7 @@ fn nbdcopy_brings_back_what_it_took() {
 
 #[test]
 fn fio_verifies_what_it_wrote() {
-    if !installed("fio") {
+    if !installed(&["fio"]) {
         return;
     }
     let verify = ["--verify=crc32c", "--verify_fatal=1", "--do_verify=1"];

@@ -4,6 +4,7 @@
 mod support;
 
 use tantalum_policy::{PolicySpec, Request, Workload};
+use tantalum_testing::found;
 use tantalum_trace::shared;
 
 /// Write-backs, and how many of them are in another cluster of 16 pages than the one before.
@@ -27,7 +28,11 @@ fn writes(requests: &[Request], text: &str, frames: u32) -> (u64, u64) {
 
 #[test]
 fn clustered_writes_switch_less_between_clusters() {
-    let Some(path) = shared::find("traces/databases/tpcc-pg-logical.csv.zst") else { return };
+    let Some(path) =
+        found(shared::find("traces/databases/tpcc-pg-logical.csv.zst"), "shared traces")
+    else {
+        return;
+    };
     let requests = support::load(&path);
     for frames in [4000, 16_000] {
         let (_, lru) = writes(&requests, "lru", frames);

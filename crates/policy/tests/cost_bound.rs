@@ -6,6 +6,7 @@ use std::path::Path;
 use support::load;
 use tantalum_policy::cost_bound::{CostBoundOptions, cost_bound};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
+use tantalum_testing::found;
 use tantalum_trace::shared;
 
 /// Runs every policy of the registry, with costs given where it takes them, and prints the cost
@@ -43,7 +44,11 @@ fn the_bound_holds_on_the_sample() {
 
 #[test]
 fn the_bound_holds_on_the_whole_trace() {
-    let Some(path) = shared::find("traces/databases/tpcc-pg-logical.csv.zst") else { return };
+    let Some(path) =
+        found(shared::find("traces/databases/tpcc-pg-logical.csv.zst"), "shared traces")
+    else {
+        return;
+    };
     let requests = load(&path);
     // Tests without optimisation have time for one case and a few rounds.
     let (costs, rounds) =

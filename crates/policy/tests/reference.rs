@@ -3,6 +3,7 @@
 use std::path::Path;
 use tantalum_base::Result;
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
+use tantalum_testing::found;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages, shared};
 
 struct Trace {
@@ -79,7 +80,11 @@ fn run(trace: &Trace, policy: &str, frames: u32) -> (Tally, u32) {
 
 /// Checks every row of the reference file in `folder` about a policy we have.
 fn agrees_with_reference(folder: &str) {
-    let Some(path) = shared::find(&format!("traces/{folder}/reference.json")) else { return };
+    let Some(path) =
+        found(shared::find(&format!("traces/{folder}/reference.json")), "shared traces")
+    else {
+        return;
+    };
     let text = std::fs::read_to_string(&path).unwrap();
     let reference: serde_json::Value = serde_json::from_str(&text).unwrap();
     let misses = reference["miss_counts"].as_array().unwrap();

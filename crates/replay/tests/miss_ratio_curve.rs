@@ -4,6 +4,7 @@ use tantalum_policy::PolicySpec;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheTrace, replay};
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, Sampling};
 use tantalum_replay::work::Work;
+use tantalum_testing::found;
 use tantalum_trace::{Generator, OpenOptions, PageEvent, open_pages, shared};
 
 const EXACT: CurveOptions = CurveOptions { sampling: Sampling::None, seed: 0 };
@@ -54,7 +55,11 @@ fn every_size_has_the_counts_of_a_replay() {
 #[test]
 fn real_traces_have_the_counts_of_other_programs() {
     for folder in ["databases", "public"] {
-        let Some(path) = shared::find(&format!("traces/{folder}/reference.json")) else { return };
+        let Some(path) =
+            found(shared::find(&format!("traces/{folder}/reference.json")), "shared traces")
+        else {
+            return;
+        };
         let text = std::fs::read_to_string(&path).unwrap();
         let reference: serde_json::Value = serde_json::from_str(&text).unwrap();
         let write_backs = &reference["writeback"];
@@ -150,7 +155,11 @@ fn the_error_is_the_one_expected() {
 #[test]
 fn real_traces_are_sampled_well() {
     for name in ["tpcc-pg-logical", "tpch-pg-logical"] {
-        let Some(path) = shared::find(&format!("traces/databases/{name}.csv.zst")) else { return };
+        let Some(path) =
+            found(shared::find(&format!("traces/databases/{name}.csv.zst")), "shared traces")
+        else {
+            return;
+        };
         let trace = || open_pages(&path, &OpenOptions::default()).unwrap();
         let exact = Curve::of(trace(), &EXACT).unwrap();
         for sampling in [Sampling::Rate(0.01), Sampling::Rate(0.1), Sampling::Pages(8192)] {

@@ -39,17 +39,9 @@ fn rows(table: &str, count: u64) -> String {
     )
 }
 
-fn has_shell() -> bool {
-    let there = Command::new("sqlite3").arg("--version").output().is_ok();
-    if !there {
-        eprintln!("skipped: no sqlite3 program");
-    }
-    there
-}
-
 #[test]
 fn what_takes_much_in_one_transaction_goes_through() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -83,7 +75,7 @@ fn what_takes_much_in_one_transaction_goes_through() {
 /// As much as there is room for, and no half of what is more.
 #[test]
 fn what_the_volume_has_no_room_for_is_refused_and_undone() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -110,7 +102,7 @@ fn what_the_volume_has_no_room_for_is_refused_and_undone() {
 
 #[test]
 fn a_limit_that_is_set_is_the_one_in_force() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +126,7 @@ fn peak_bytes(volume: &Path, commands: &str) -> u64 {
 /// Neither what a transaction writes nor what it would need to be rolled back stays in memory.
 #[test]
 fn memory_does_not_grow_with_the_transaction() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -150,7 +142,7 @@ fn memory_does_not_grow_with_the_transaction() {
 
 #[test]
 fn a_cache_of_no_size_is_refused() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

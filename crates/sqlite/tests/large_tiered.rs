@@ -52,16 +52,8 @@ fn fill(table: &str, rows: u64) -> String {
     )
 }
 
-fn has_shell() -> bool {
-    let there = Command::new("sqlite3").arg("--version").output().is_ok();
-    if !there {
-        eprintln!("skipped: no sqlite3 program");
-    }
-    there
-}
-
 fn what_takes_much_goes_through(default: &str, said: &str) {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -106,7 +98,7 @@ fn what_takes_much_in_one_transaction_goes_through_where_home_is_awaited() {
 
 #[test]
 fn what_the_flash_has_no_room_for_is_refused_and_undone() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -131,7 +123,7 @@ fn what_the_flash_has_no_room_for_is_refused_and_undone() {
 
 #[test]
 fn a_limit_that_is_set_is_the_one_in_force() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -4,14 +4,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-fn has_shell() -> bool {
-    let there = Command::new("sqlite3").arg("--version").output().is_ok();
-    if !there {
-        eprintln!("skipped: no sqlite3 program");
-    }
-    there
-}
-
 /// Test binaries lie in `deps`; the extensions beside that folder and in `examples`.
 fn target() -> PathBuf {
     let test = std::env::current_exe().unwrap();
@@ -53,7 +45,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn the_stock_shell_commits_and_rolls_back() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -73,7 +65,7 @@ fn the_stock_shell_commits_and_rolls_back() {
 
 #[test]
 fn the_stock_shell_hands_on_what_the_name_asks_for() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +80,7 @@ fn the_stock_shell_hands_on_what_the_name_asks_for() {
 
 #[test]
 fn a_killed_shell_leaves_whole_transactions() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -148,7 +140,7 @@ fn a_killed_shell_leaves_whole_transactions() {
 
 #[test]
 fn the_extension_itself_loads_and_tells_what_is_missing() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +158,7 @@ fn the_extension_itself_loads_and_tells_what_is_missing() {
 
 #[test]
 fn a_name_that_asks_for_a_volume_and_is_none_is_no_plain_file_instead() {
-    if !has_shell() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

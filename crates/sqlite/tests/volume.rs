@@ -57,8 +57,7 @@ fn the_stock_shell_reads_it(folder: &Path, volume: &Path) {
         .stdout(Stdio::piped())
         .spawn();
     let Ok(mut shell) = shell else {
-        eprintln!("skipped: no sqlite3 program");
-        return;
+        return tantalum_testing::skip("sqlite3");
     };
     let test = std::env::current_exe().unwrap();
     let extension = test.with_file_name("libtantalum_sqlite.so");

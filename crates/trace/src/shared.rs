@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 /// The file `name` (such as `traces/databases/tpcc-pg-logical.csv.zst`) in the folder that the
 /// environment variable `TANTALUM_SHARED` names, or in `../shared` beside the repository. Where it
-/// is absent, says so on the standard error, for a test to be seen to be skipped.
+/// is absent, says so on the standard error.
 pub fn find(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("TANTALUM_SHARED")
         .map(PathBuf::from)
@@ -12,6 +12,6 @@ pub fn find(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {} is absent (set TANTALUM_SHARED to its folder)", path.display());
+    eprintln!("{} is absent (set TANTALUM_SHARED to its folder)", path.display());
     None
 }

@@ -1,5 +1,6 @@
 //! What is counted, on small traces by hand, and on the large ones beside what their makers counted.
 use tantalum_base::{PageNo, Result};
+use tantalum_testing::found;
 use tantalum_trace::{
     AnyReader, BlockOp, BlockStat, OpenOptions, PageEvent, PageStat, open, open_pages, shared,
 };
@@ -63,7 +64,9 @@ const PAGE_TRACES: &[Known] = &[
 #[test]
 fn page_traces_have_the_counts_their_makers_state() -> Result<()> {
     for (name, requests, commits, write_share, distinct, written, max_page) in PAGE_TRACES {
-        let Some(path) = shared::find(&format!("traces/databases/{name}.csv.zst")) else {
+        let Some(path) =
+            found(shared::find(&format!("traces/databases/{name}.csv.zst")), "shared traces")
+        else {
             return Ok(());
         };
         let stat = PageStat::of(open_pages(&path, &OpenOptions::default())?)?;
@@ -124,7 +127,9 @@ const BLOCK_TRACES: &[KnownBlocks] = &[
 #[test]
 fn block_traces_have_the_counts_their_makers_state() -> Result<()> {
     for (name, records, calls, bytes) in BLOCK_TRACES {
-        let Some(path) = shared::find(&format!("traces/databases/{name}.csv.zst")) else {
+        let Some(path) =
+            found(shared::find(&format!("traces/databases/{name}.csv.zst")), "shared traces")
+        else {
             return Ok(());
         };
         let AnyReader::Block(mut reader) = open(&path, &OpenOptions::default())? else {

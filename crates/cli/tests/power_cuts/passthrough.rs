@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tantalum_base::Rng;
+use tantalum_testing::{installed, skip};
 
 /// The kernel asks again each time: attributes change beside it.
 const NO_CACHE: Duration = Duration::ZERO;
@@ -40,10 +41,10 @@ impl Mounted {
     pub fn new(at: &Path, backing: &Path) -> Option<Mounted> {
         let root = rustix::process::geteuid().is_root();
         if !Path::new("/dev/fuse").exists() {
-            eprintln!("skipped: there is no /dev/fuse");
+            skip("FUSE");
             return None;
         }
-        if !root && !crate::support::server::installed(&["fusermount3"]) {
+        if !root && !installed(&["fusermount3"]) {
             return None;
         }
         let recorder = Arc::new(Recorder::default());
@@ -58,7 +59,8 @@ impl Mounted {
         match fuser::spawn_mount(passthrough, at, &config) {
             Ok(session) => Some(Mounted { recorder, _session: session }),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                eprintln!("skipped: mounting a FUSE file system is not allowed here: {error}");
+                eprintln!("mounting a FUSE file system is not allowed here: {error}");
+                skip("FUSE");
                 None
             }
             Err(error) => panic!("mounting a FUSE file system: {error}"),

@@ -65,7 +65,7 @@ pub fn browser() -> Option<PathBuf> {
         .flat_map(|folder| names.map(|name| folder.join(name)))
         .find(|program| program.is_file());
     if found.is_none() {
-        println!("skipped: no chromium");
+        tantalum_testing::skip("chromium");
     }
     found
 }

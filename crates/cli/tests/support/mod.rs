@@ -11,6 +11,7 @@ pub mod volume;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tantalum_testing::{built, skip};
 
 /// What a run came to.
 pub struct Run {
@@ -21,7 +22,7 @@ pub struct Run {
 
 /// Runs `tantalum` with `args`, without a terminal.
 pub fn tantalum(args: &[&str]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+    let output = Command::new(built::tantalum())
         .args(args)
         .stdin(Stdio::null())
         .output()
@@ -59,7 +60,7 @@ pub fn on_small_disk<T>(size: &str, body: impl FnOnce(&Path) -> T) -> Option<T> 
         .status()
         .is_ok_and(|status| status.success());
     if !mounted {
-        eprintln!("skipped: a small tmpfs can be mounted only as root");
+        skip("tmpfs");
         return None;
     }
     let ran = body(folder.path());

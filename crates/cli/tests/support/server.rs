@@ -3,6 +3,8 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use tantalum_testing::built;
+pub use tantalum_testing::programs::run;
 
 /// A running server; killed when dropped.
 pub struct Server {
@@ -53,7 +55,7 @@ impl Server {
 
     fn start_with(socket: PathBuf, what: &[&OsStr]) -> Server {
         // Tests of what is logged start a server of their own.
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tantalum"))
+        let mut child = Command::new(built::tantalum())
             .args(["serve", "--log-level", "off"])
             .args(what)
             .args(["--nbd", &format!("unix:{}", socket.display())])
@@ -108,32 +110,4 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Whether all `programs` can be run; says so where one cannot.
-pub fn installed(programs: &[&str]) -> bool {
-    programs.iter().all(|program| {
-        let found = std::env::var_os("PATH").is_some_and(|path| {
-            std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-        });
-        if !found {
-            eprintln!("skipped: {program} is not installed");
-        }
-        found
-    })
-}
-
-/// Runs `program`, which must succeed within two minutes; returns what it printed.
-pub fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new("timeout")
-        .arg("120")
-        .arg(program)
-        .args(arguments)
-        .current_dir(std::env::temp_dir())
-        .output()
-        .expect("timeout starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program}: {}\n{text}\n{errors}", output.status);
-    text
 }

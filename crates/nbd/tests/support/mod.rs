@@ -2,11 +2,9 @@
 #![allow(dead_code, unused_imports, reason = "each test and bench uses a part of it")]
 
 pub mod memory_device;
-pub mod programs;
 pub mod raw;
 
 use memory_device::MemoryDevice;
-pub use programs::{installed, run};
 use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::Durability;
@@ -14,6 +12,7 @@ use tantalum_nbd::{Server, ServerOptions, Statistics};
 use tantalum_runtime::live::net::Address;
 use tantalum_runtime::live::remote::{RemoteSender, channel};
 use tantalum_runtime::live::{EngineChoice, LiveOptions, LiveThread, spawn_thread};
+pub use tantalum_testing::{installed, programs::run};
 
 /// A running server; `finish` stops it.
 pub struct Serving {
