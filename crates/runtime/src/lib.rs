@@ -23,6 +23,7 @@ pub mod life_cycle;
 pub mod live;
 pub mod metrics;
 pub mod pipe;
+mod primitives;
 mod race;
 mod ready_queue;
 pub mod supervision;
@@ -31,6 +32,7 @@ mod task;
 mod timers;
 mod transport;
 pub mod virtual_time;
+mod waker;
 
 pub use huge_pages::prefer_huge_pages;
 pub use io_buf::{IO_ALIGN, IoBuf};

@@ -2,10 +2,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use crate::live::Callers;
+use crate::primitives::{AtomicBool, Mutex, MutexGuard, thread_local};
 
 thread_local! {
     static HERE: Here = const { Here { runs: Cell::new(0), woken: RefCell::new(VecDeque::new()) } };
@@ -109,6 +110,15 @@ impl ReadyQueue {
     /// afterwards; what is pushed later wakes it.
     pub(crate) fn set_parked(&self, parked: bool) {
         self.parked.store(parked, Ordering::SeqCst);
+    }
+
+    /// Says that whoever ran the executor lets go of it, under the lock that lets another one run it. Who does not wait looks for
+    /// work when it comes back; of those that wait one is called, where there is some.
+    pub(crate) fn let_go(&self, has_jobs: bool) {
+        self.set_parked(true);
+        if !self.is_empty() || has_jobs {
+            self.callers.call_one();
+        }
     }
 
     /// Wakes the executor where it blocks; costs a load where it does not.

@@ -1,13 +1,13 @@
 //! What both executors share: tasks, their wakers, join handles.
 use crate::Runtime;
 use crate::ready_queue::ReadyQueue;
+use crate::waker::OwnWaker;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use tantalum_base::Result;
 
 thread_local! {
@@ -32,43 +32,6 @@ pub async fn yield_now() {
         Poll::Pending
     })
     .await
-}
-
-struct TaskWaker {
-    task: usize,
-    queued: AtomicBool,
-    queue: Arc<ReadyQueue>,
-}
-
-impl Wake for TaskWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.queued.swap(true, Ordering::AcqRel) {
-            self.queue.push(self.task);
-        }
-    }
-}
-
-/// A task's waker, and what it does.
-struct OwnWaker {
-    waker: Waker,
-    woken: Arc<TaskWaker>,
-}
-
-impl OwnWaker {
-    fn new(task: usize, queue: &Arc<ReadyQueue>) -> Self {
-        let (queued, queue) = (AtomicBool::new(true), Arc::clone(queue));
-        let woken = Arc::new(TaskWaker { task, queued, queue });
-        OwnWaker { waker: Waker::from(Arc::clone(&woken)), woken }
-    }
-
-    /// Whether nobody else could still wake a task with it.
-    fn is_unshared(&self) -> bool {
-        Arc::strong_count(&self.woken) == 2
-    }
 }
 
 /// What a task does.
@@ -145,7 +108,7 @@ impl Tasks {
         });
         let slot = &mut slots[number];
         let own = slot.waker.take().unwrap_or_else(|| OwnWaker::new(number, &self.queue));
-        own.woken.queued.store(true, Ordering::Release);
+        own.set_queued(true);
         let told = tell(&own.waker);
         slot.tasks += 1;
         slot.task = Some(Task { name, waiting_on: "its first turn", body: Some((body, own)) });
@@ -161,7 +124,7 @@ impl Tasks {
             slot.task.as_mut().and_then(|task| task.body.take()).map(|body| (body, slot.tasks))
         };
         let Some(((mut future, own), tasks)) = taken else { return };
-        own.woken.queued.store(false, Ordering::Release);
+        own.set_queued(false);
         WAITING_ON.set("something without a name");
         let poll = future.as_mut().poll(&mut Context::from_waker(&own.waker));
         // The future of a finished task is dropped outside the borrow: its drop may spawn or wake.

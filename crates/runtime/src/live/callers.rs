@@ -1,8 +1,8 @@
 //! Callers of an executor that goes from thread to thread, while they wait.
+use crate::primitives::{AtomicU8, Mutex, MutexGuard, Thread, thread};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// Who waits for an executor, in the order in which they are called.

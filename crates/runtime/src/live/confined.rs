@@ -18,6 +18,10 @@
 //!
 //! Whoever leaves calls one that waits, if anything is left to do. The last one out makes the system
 //! calls that were asked for; tasks that could go on then do so with the next caller.
+//!
+//! How callers wait and are called is tried in every order of its steps (`tests/interleavings`). The whole of it is not: it makes
+//! system calls, and has far too many steps for that. Nor is `fork`, as what it is about is no order of threads but what a copy of
+//! the process finds; tests fork.
 use super::callers::Caller;
 use super::threads::Job;
 use super::{Driver, Engine, EngineChoice, Live, LiveOptions, lock};
@@ -161,13 +165,8 @@ impl<T: 'static> Confined<T> {
         Ok(inner)
     }
 
-    /// Who does not wait looks for work when it comes back; of those that wait one is called, where
-    /// there is some.
     fn unlock(&self, inner: Locked<'_, T>) {
-        self.queue.set_parked(true);
-        if !self.queue.is_empty() || inner.live.has_jobs() {
-            self.queue.callers().call_one();
-        }
+        self.queue.let_go(inner.live.has_jobs());
     }
 }
 

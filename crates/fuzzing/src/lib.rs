@@ -1,0 +1,48 @@
+//! What reads bytes of strangers, to be given any: a [`Target`] must neither panic nor hang, whatever they are.
+//!
+//! ```text
+//! traces    traces of every format
+//! network   servers over a network in memory: NBD's options and requests, the local protocol
+//! volumes   VOLUME.toml, superblocks, and the headers and anchors of a volume's log
+//! mutation  inputs made of seeds, by chance
+//! ```
+//!
+//! `tests/mutated.rs` gives each target inputs made by chance in every run of the tests, and for a minute each in the nightly one.
+//! `fuzz/` has the same targets for `cargo fuzz`, which finds inputs by the branches that they take.
+mod mutation;
+mod network;
+mod traces;
+mod volumes;
+
+pub use mutation::mutated;
+
+/// Something that reads bytes of strangers.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, which is also that of its file in `fuzz/fuzz_targets`.
+    pub name: &'static str,
+    /// Reads an input.
+    pub run: fn(&[u8]),
+    /// Inputs that make sense, to begin with.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 7] = [
+    Target { name: "traces", run: traces::run, seeds: traces::seeds },
+    Target { name: "nbd_options", run: network::nbd_options, seeds: network::option_seeds },
+    Target { name: "nbd_requests", run: network::nbd_requests, seeds: network::request_seeds },
+    Target { name: "local", run: network::local, seeds: network::local_seeds },
+    Target { name: "volume_toml", run: volumes::configuration, seeds: volumes::texts },
+    Target { name: "superblock", run: volumes::superblock, seeds: volumes::superblocks },
+    Target { name: "log_headers", run: volumes::log_headers, seeds: volumes::changes },
+];
+
+/// Gives `input` to the target called `name`.
+///
+/// # Panics
+/// Where there is none, or it found a fault.
+pub fn run(name: &str, input: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("a target's name").run)(input);
+}

@@ -1,0 +1,72 @@
+//! Every target, with its seeds and with inputs made of them by chance. `TANTALUM_FUZZ_SECONDS` lets each go on for so long, as the
+//! nightly run does; else they are so many as stand here. An input that a target fails with is kept in a file, whose name is told.
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+use tantalum_base::Rng;
+use tantalum_fuzzing::{TARGETS, mutated};
+
+const CASES: u64 = 400;
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Runs the target called `name`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "goes on for a time that is asked for; nothing depends on it"
+)]
+fn fuzz(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("its name");
+    let seed = setting("PROPTEST_RNG_SEED").unwrap_or(1);
+    let (began, seconds) =
+        (Instant::now(), setting("TANTALUM_FUZZ_SECONDS").map(Duration::from_secs));
+    let seeds = (target.seeds)();
+    let mut rng = Rng::split(seed, name);
+    let mut cases = 0;
+    let mut given = |input: &[u8]| {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(input))) {
+            let kept = std::env::temp_dir().join(format!("tantalum-{name}-{seed}-{cases}"));
+            std::fs::write(&kept, input).expect("room for the input");
+            eprintln!("{name}, seed {seed}, case {cases}: {}", kept.display());
+            resume_unwind(panic);
+        }
+        cases += 1;
+    };
+    seeds.iter().for_each(|input| given(input));
+    let mut made = 0;
+    while seconds.map_or(made < CASES, |seconds| began.elapsed() < seconds) {
+        given(&mutated(&seeds, &mut rng));
+        made += 1;
+    }
+    println!("{name}: seed {seed}, {} seeds, {made} cases", seeds.len());
+}
+
+macro_rules! fuzzed {
+    ($($name:ident)+) => {
+        $(
+            #[test]
+            fn $name() {
+                fuzz(stringify!($name));
+            }
+        )+
+
+        #[test]
+        fn every_target_has_its_test_and_its_file() {
+            let mut names = TARGETS.map(|target| target.name).to_vec();
+            names.sort_unstable();
+            let mut tested = vec![$(stringify!($name)),+];
+            tested.sort_unstable();
+            assert_eq!(tested, names);
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/fuzz_targets");
+            let files = std::fs::read_dir(folder).expect("the folder of cargo fuzz");
+            let mut files: Vec<String> = files
+                .map(|file| file.expect("a file").file_name().to_string_lossy().replace(".rs", ""))
+                .collect();
+            files.sort_unstable();
+            assert_eq!(files, names);
+        }
+    };
+}
+
+fuzzed!(traces nbd_options nbd_requests local volume_toml superblock log_headers);
