@@ -114,25 +114,29 @@ where
         runs
     }
 
-    /// Notes what the flash cannot read and home has; fails with `error` where home has something older.
+    /// Notes what the flash cannot read and home has; fails with `error` where home has something older. What was written
+    /// or let go since it could not be read can be.
     async fn note_damaged(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
-        let mut found = 0;
+        let (mut found, mut is_lost) = (0, false);
         for page in PageRange::new(first, out.len() as u64).iter() {
             if self.reads_home(page, false) {
                 continue;
             }
+            let was_clean = self.drive.is_clean(page);
             let mut content = [M::Page::zero()];
             match self.drive.read(page, &mut content, None).await {
-                Err(error) if may_be_lost(error.kind()) && self.drive.is_clean(page) => {
+                Err(error) if !may_be_lost(error.kind()) => {}
+                Err(_) if self.drive.is_clean(page) => {
                     self.drive.ftl().unused([page]);
                     self.damaged.borrow_mut().insert(page);
                     found += 1;
                 }
-                _ => {}
+                Err(_) => is_lost |= !was_clean,
+                Ok(()) => {}
             }
         }
         self.count(|counts| counts.pages_read_again_from_home += found);
-        if found > 0 { Ok(()) } else { Err(error) }
+        if found == 0 && is_lost { Err(error) } else { Ok(()) }
     }
 
     /// Lets pages that were read from home wait to come in, while there is room for them.

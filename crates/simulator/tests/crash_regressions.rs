@@ -456,3 +456,12 @@ fn pages_that_go_home_one_by_one_without_a_word_are_noticed() {
         assert_noticed(Cache::HomeNotForetold, broken);
     }
 }
+
+/// The flash lost a page that home had, and the page was written while it was found out who had it: by then it was no page
+/// that home had, and could be read.
+#[test]
+fn a_page_that_is_written_while_its_loss_is_looked_into_can_be_read() {
+    let text = "tiered:destage=dense; nand; pages=60; seed=884954316712143538; c1.13 w48 w19 -> dark; w51 r8+2 w14 / w28 w17 / c18.19.14 \
+                -> dark decay@21";
+    assert_eq!(live(text).violations, []);
+}
