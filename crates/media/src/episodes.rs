@@ -131,7 +131,8 @@ pub struct Episodes<R> {
 struct State {
     running: RefCell<Vec<Running>>,
     begun: Cell<u64>,
-    failed: Cell<u64>,
+    /// By class.
+    failed: [Cell<u64>; IoClass::ALL.len()],
 }
 
 struct Running {
@@ -175,9 +176,9 @@ impl<R: Runtime> Episodes<R> {
         self.state.running.borrow_mut().clear();
     }
 
-    /// Operations that failed so far.
-    pub fn failed(&self) -> u64 {
-        self.state.failed.get()
+    /// Operations of this class that failed so far.
+    pub fn failed(&self, class: IoClass) -> u64 {
+        self.state.failed[class as usize].get()
     }
 
     /// Whether an operation of `class` at these places goes on to the medium; one without any lies beside whatever has
@@ -191,7 +192,8 @@ impl<R: Runtime> Episodes<R> {
         places: impl Iterator<Item = Range<u64>> + Clone,
     ) -> Result<()> {
         let Some(latency_ns) = self.concern(class, places) else { return Ok(()) };
-        self.state.failed.set(self.state.failed.get() + 1);
+        let failed = &self.state.failed[class as usize];
+        failed.set(failed.get() + 1);
         self.runtime.sleep(latency_ns).await;
         let what = class.name();
         Err(Error::new(ErrorKind::Io, format!("{what}: input/output error that passes (injected)")))

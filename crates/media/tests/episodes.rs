@@ -100,7 +100,7 @@ fn an_episode_has_a_time() {
         assert_eq!(failures, 20, "each takes 100 us");
         assert_eq!(runtime.now_ns(), begins_ns + 2_000_000);
         assert_eq!(read(&zones, &[1]).await.unwrap(), [page(0)]);
-        assert_eq!(episodes.failed(), 20);
+        assert_eq!((episodes.failed(IoClass::Read), episodes.failed(IoClass::Write)), (20, 0));
     });
 }
 
@@ -121,7 +121,7 @@ fn an_episode_has_a_number_of_operations_and_several_run_beside_each_other() {
         assert!(is_io(read(&zones, &[1]).await));
         episodes.end_all();
         assert_eq!(read(&zones, &[1]).await.unwrap(), [page(0)]);
-        assert_eq!(episodes.failed(), 4);
+        assert_eq!(episodes.failed(IoClass::Read), 4);
     });
 }
 

@@ -141,6 +141,7 @@ pub const CRASH: &[Column] = &[
     Column::new("pages_spilled", "spilled", Style::Count),
     Column::new("slots_decayed", "decayed", Style::Count),
     Column::new("openings_refused", "refused", Style::Count),
+    Column::new("io_errors", "I/O errors", Style::Count),
     Column::new("homes_rescued", "rescued", Style::Count),
     Column::new("violations", "violations", Style::Count),
     Column::new("undecided", "undecided", Style::Count),

@@ -2,13 +2,14 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
-use tantalum_base::Error;
-use tantalum_media::{CutPlan, PowerCut, ZoneMedia};
+use tantalum_base::{Error, ErrorKind};
+use tantalum_media::{CutPlan, Episodes, IoClass, PowerCut, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{Opening, Virtual};
+use tantalum_runtime::{Opening, Runtime, Virtual};
 
 use super::damage::Damage;
 use super::life::{Cut, CutAt, Operations, PowerOn, Strike};
+use super::passing::Passing;
 use super::powered::Powered;
 use super::rig::{Rig, Size};
 use super::subject::{Kept, Medium, Subject, Tested};
@@ -38,6 +39,42 @@ pub(super) fn powered<T: 'static>(
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
             Ended::Wrong(format!("panicked: {}", text.unwrap_or("without a word")))
         }
+    }
+}
+
+/// Errors that pass, of all that has power.
+#[derive(Clone)]
+pub(super) struct Errors(Vec<Episodes<Virtual>>);
+
+impl Errors {
+    /// They have passed.
+    pub(super) fn end(&self) {
+        self.0.iter().for_each(Episodes::end_all);
+    }
+
+    /// Operations of these classes that failed so far.
+    pub(super) fn failed(&self, classes: &[IoClass]) -> u64 {
+        let each = |episodes: &Episodes<Virtual>| -> u64 {
+            classes.iter().map(|class| episodes.failed(*class)).sum()
+        };
+        self.0.iter().map(each).sum()
+    }
+
+    /// Reads that failed so far, scans included.
+    pub(super) fn failed_reads(&self) -> u64 {
+        self.failed(&[IoClass::Read, IoClass::Scan])
+    }
+
+    /// Whether a read may be answered with `error`, during which reads failed beyond the first `failed`.
+    ///
+    /// # Errors
+    /// `Corrupt`, where it is an I/O error and none did: nobody tried whether the errors have passed.
+    pub(super) fn check_failed_since(&self, failed: u64, error: &Error) -> Result<(), Error> {
+        if error.kind() != ErrorKind::Io || self.failed_reads() > failed {
+            return Ok(());
+        }
+        let context = format!("a read failed, and no read of the medium did: {error:?}");
+        Err(Error::new(ErrorKind::Corrupt, context))
     }
 }
 
@@ -100,6 +137,25 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
             CutAt::Media => self.rig.plan(plan),
             beside => self.kept.plan(beside, plan),
         }
+    }
+
+    /// Lets errors pass over the medium and what lies beside it. What is not there does not fail.
+    pub(super) fn pass(&self, runtime: &Virtual, passing: &[Passing]) {
+        for passing in passing {
+            let episode = passing.episode(runtime.now_ns());
+            match passing.at {
+                CutAt::Media => self.rig.begin(episode),
+                beside => {
+                    self.kept.episodes(beside).map(|episodes| episodes.begin(episode));
+                }
+            }
+        }
+    }
+
+    /// The errors that pass since the power came on.
+    pub(super) fn errors(&self) -> Errors {
+        let beside = K::Kept::CUT_AT.iter().filter_map(|at| self.kept.episodes(*at));
+        Errors(self.rig.episodes().into_iter().chain(beside).collect())
     }
 
     /// Tells whether the power has gone since it came on, at the medium or beside it; also where what lies there is

@@ -84,6 +84,8 @@ pub struct Campaign {
     pub refused: u64,
     /// Slots of the medium that were damaged or lost.
     pub decayed: u64,
+    /// Operations that failed as I/O errors passed.
+    pub io_errors: u64,
     /// Checks that were given up; none of them is taken for a broken promise.
     pub undecided: u64,
     /// Times that what is left without the medium was compared.
@@ -103,6 +105,7 @@ impl Campaign {
         self.coverage.add(outcome.coverage);
         self.refused += outcome.refused;
         self.decayed += outcome.decayed;
+        self.io_errors += outcome.io_errors;
         self.undecided += outcome.undecided;
         self.rescued += outcome.rescued;
         self.rescued_newer += outcome.rescued_newer;
@@ -202,7 +205,7 @@ impl Next {
                     let small = &limits[(seed % limits.len() as u64) as usize];
                     let large = large.as_ref().filter(|_| at == LARGE_AT);
                     let mut life = workload.life(large.unwrap_or(small), seed)?;
-                    Workload::cut_beside(&mut life, cut_at);
+                    Workload::go_beside(&mut life, cut_at);
                     Ok(life)
                 })
                 .collect(),

@@ -3,6 +3,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 
+use super::bench::Errors;
 use super::command::{Command, Effect};
 use super::damage::Damage;
 use super::excuses::{Latching, tells_of_damage};
@@ -24,6 +25,8 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) trims_are_atomic: bool,
     /// What fails that latches the device.
     pub(super) may_latch: Latching,
+    /// The errors that pass.
+    pub(super) errors: Errors,
     /// Whether a write in a transaction may find no room.
     pub(super) transactions_may_fill: bool,
     /// What of the medium is damaged.
@@ -211,12 +214,20 @@ impl<D: PageDevice> Client<D> {
         }
     }
 
-    async fn read(&self, range: PageRange) -> Result<()> {
+    /// Reads `range` and checks what it gives.
+    ///
+    /// # Errors
+    /// What the device answered, where damage does not excuse that.
+    pub(super) async fn read(&self, range: PageRange) -> Result<()> {
         let issued = self.history.borrow_mut().now();
+        let failed = self.errors.failed_reads();
         let mut seen = vec![D::Page::zero(); range.pages as usize];
         let read = self.device.read(range.first, &mut seen, None).await;
         self.check_power();
         if let Err(error) = read {
+            if self.may_latch.passing && !self.may_latch.io {
+                self.errors.check_failed_since(failed, &error)?;
+            }
             let is_excused = tells_of_damage(&error) && self.may_fail(range, issued);
             return if is_excused { Ok(()) } else { Err(error) };
         }

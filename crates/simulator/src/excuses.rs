@@ -17,6 +17,8 @@ pub(super) struct Latching {
     pub(super) programs: bool,
     /// A write or a sync fails.
     pub(super) io: bool,
+    /// I/O errors pass.
+    pub(super) passing: bool,
 }
 
 impl Latching {
@@ -24,9 +26,9 @@ impl Latching {
     /// later ones.
     pub(super) fn excuses(self, error: &Error) -> bool {
         match error.kind() {
-            ErrorKind::Latched => self.programs || self.io,
+            ErrorKind::Latched => self.programs || self.io || self.passing,
             ErrorKind::ProgramFailed | ErrorKind::ZoneRetired => self.programs,
-            ErrorKind::Io | ErrorKind::OutOfSpace => self.io,
+            ErrorKind::Io | ErrorKind::OutOfSpace => self.io || self.passing,
             _ => false,
         }
     }

@@ -6,6 +6,7 @@ use tantalum_models::rig::IoFault;
 
 use super::command::Command;
 use super::life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, SLOT_BITS, Strike};
+use super::passing::Passing;
 use super::rig::Size;
 
 /// Decays in a life in which there are some, at the most.
@@ -20,6 +21,7 @@ const LARGE_POWER_ONS: u32 = 4;
 const STRIKES_MAX: u64 = 3;
 const LOST_MAX: u64 = 2;
 const IO_FAULTS_MAX: u64 = 2;
+const PASSING_MAX: u64 = 12;
 /// Places that are struck: so many of the newest, or so many of all that the lab's media have.
 const NEW_PLACES: u64 = 24;
 const ALL_PLACES: u64 = 640;
@@ -49,12 +51,14 @@ pub struct Workload {
     pub lost: f64,
     /// Share of lives in which writes and syncs of a file fail.
     pub io_faults: f64,
+    /// Share of lives in which I/O errors pass.
+    pub passing: f64,
 }
 
 impl Workload {
     /// What `--workload` takes.
     pub const SYNTAX: &'static str = "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1,\
-         damage=0.05,lost=0.05,io-faults=0.1";
+         damage=0.05,lost=0.05,io-faults=0.1,passing=0";
 
     /// Reads [`SYNTAX`](Self::SYNTAX); `serial` is `mixed` with one client.
     ///
@@ -80,6 +84,7 @@ impl Workload {
             damage: spec.number("damage", 0.0..=1.0, 0.05)?,
             lost: spec.number("lost", 0.0..=1.0, 0.05)?,
             io_faults: spec.number("io-faults", 0.0..=1.0, 0.1)?,
+            passing: spec.number("passing", 0.0..=1.0, 0.0)?,
         };
         spec.finish()?;
         Ok(workload)
@@ -90,11 +95,11 @@ impl Workload {
         let Workload {
             clients, commands, pages, reads, power_ons, faults, failures, decay, ..
         } = self;
-        let Workload { damage, lost, io_faults, .. } = self;
+        let Workload { damage, lost, io_faults, passing, .. } = self;
         format!(
             "mixed:clients={clients},commands={commands},pages={pages},reads={reads},\
              power_ons={power_ons},faults={faults},failures={failures},decay={decay},\
-             damage={damage},lost={lost},io-faults={io_faults}"
+             damage={damage},lost={lost},io-faults={io_faults},passing={passing}"
         )
     }
 
@@ -156,14 +161,28 @@ impl Workload {
             let operation = rng.below(u64::from(self.commands) * 2);
             power_ons[at].io_faults.push(IoFault { operation, kind });
         }
+        let (mut rng, at) = places("passing errors", self.passing, PASSING_MAX);
+        for at in at {
+            let passing = Passing::random(&mut rng);
+            let next = power_ons.get_mut(at + 1);
+            next.into_iter().for_each(|next| next.passing.extend(passing.continued(&mut rng)));
+            power_ons[at].passing.push(passing);
+        }
     }
 
-    /// Moves cuts of a life that are planned at the medium to what lies beside it, of a seed apart; none where there is
-    /// only NVRAM, which has its share already.
-    pub(super) fn cut_beside(life: &mut Life, beside: &[CutAt]) {
+    /// Moves cuts of a life that are planned at the medium to what lies beside it, and errors that pass, of seeds apart;
+    /// none where there is only NVRAM, which has its share already.
+    pub(super) fn go_beside(life: &mut Life, beside: &[CutAt]) {
         let beside: Vec<CutAt> = beside.iter().copied().filter(|at| *at != CutAt::Nvram).collect();
         if beside.is_empty() {
             return;
+        }
+        let mut rng = Rng::split(life.seed, "errors beside the medium");
+        let passing = life.power_ons.iter_mut().flat_map(|power_on| &mut power_on.passing);
+        for passing in passing {
+            if rng.chance(0.4) {
+                passing.at = beside[rng.below(beside.len() as u64) as usize];
+            }
         }
         let mut rng = Rng::split(life.seed, "cuts beside the medium");
         for power_on in &mut life.power_ons {

@@ -7,6 +7,7 @@
 //! powered    the zones that a device gets: their power may go, and they may be damaged
 //! damage     slots that are struck in the dark or as they are read, and appends that are lost
 //! writes     what was written, and what may be lost, refused or missing where some of it is damaged
+//! passing    I/O errors that pass
 //! excuses    what all of that excuses of a device
 //! tiered     a cache over a home, which loses power together with the flash
 //! moments    whether a home without its flash is as it was at one moment
@@ -33,6 +34,7 @@ mod history;
 mod life;
 mod moments;
 mod order;
+mod passing;
 mod possible;
 mod powered;
 mod registry;
@@ -49,6 +51,7 @@ pub use campaign::{Campaign, CampaignOptions, Found, campaign, check};
 pub use command::Command;
 pub use generate::Workload;
 pub use life::{Cut, CutAt, End, How, Life, LostWrite, Operations, PowerOn, Strike, Violation};
+pub use passing::{Passing, Span};
 pub use powered::{DamagedZones, Powered};
 pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
 pub use run::{Outcome, run};

@@ -5,6 +5,7 @@ use tantalum_media::block_store::LostBlocks;
 use tantalum_models::rig::IoFault;
 
 use super::command::Command;
+use super::passing::Passing;
 
 /// The life of a device. Together with the device and the medium it says all that happens, to the
 /// last operation; `text` writes it down and reads it.
@@ -35,6 +36,8 @@ pub struct PowerOn {
     pub lost_writes: Vec<LostWrite>,
     /// Writes and syncs of a file that fail. Files only.
     pub io_faults: Vec<IoFault>,
+    /// I/O errors that pass.
+    pub passing: Vec<Passing>,
     /// What is damaged in the dark behind the end.
     pub strikes: Vec<Strike>,
 }

@@ -1,12 +1,12 @@
 //! Lives a device's life and checks every promise at every power-on.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Durability, Error, PageDevice, PageNo, Payload};
-use tantalum_media::{PowerCut, ZoneMedia};
+use tantalum_base::{Durability, Error, ErrorKind, PageDevice, PageNo, PageRange, Payload};
+use tantalum_media::{IoClass, PowerCut, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
-use super::bench::{Bench, Ended, powered};
+use super::bench::{Bench, Ended, Errors, powered};
 use super::client::Client;
 use super::command::Command;
 use super::damage::Damage;
@@ -40,6 +40,8 @@ pub struct Outcome {
     pub undecided: u64,
     /// Slots of the medium that were damaged or lost.
     pub decayed: u64,
+    /// Operations that failed as I/O errors passed.
+    pub io_errors: u64,
     /// Openings that were refused as something was damaged that recovery needs; a life ends with one.
     pub refused: u64,
     /// Times that what is left without the medium was compared.
@@ -137,6 +139,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         if matches!(ended, Ended::Done(())) {
             ended = self.live(&runtime, &session, power_on, number == 0);
         }
+        self.outcome.io_errors += self.bench.errors().failed(&IoClass::ALL);
         self.outcome.operations.push(self.bench.counts()().since(before));
         self.outcome.recovery_operations.push(session.recovery.get().since(before));
         let is_cut = matches!(ended, Ended::Cut);
@@ -229,6 +232,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         }
         self.bench.rig.fail_programs(&power_on.failing_programs);
         self.bench.rig.fail_io(&power_on.io_faults);
+        self.bench.pass(runtime, &power_on.passing);
         let promises = self.bench.subject.promises;
         let clients = self.number(&power_on.clients);
         let (closes, states_max) = (power_on.end == End::Close, self.states_max);
@@ -236,11 +240,13 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         let may_latch = Latching {
             programs: fails && promises.failed_program == FailedProgram::Latches,
             io: R::FAILS_IO && !power_on.io_faults.is_empty(),
+            passing: !power_on.passing.is_empty(),
         };
         let refuses_end = promises.damaged == Damaged::IsErrorOrEndRefused;
         let (rt, session) = (runtime.clone(), Rc::clone(session));
         let damage = self.bench.damage.clone();
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
+        let errors = self.bench.errors();
         let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
         let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
         let main = async move {
@@ -263,35 +269,49 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             *session.device.borrow_mut() = Some(Rc::clone(&device));
             if !is_new {
                 device.validate();
-                let found = verify(&*device, &history, &damage, states_max).await?;
-                if let Err(violation) = found {
-                    violations.borrow_mut().push(violation);
-                    return Ok(());
+                let patience =
+                    Patience { runtime: &rt, errors: &errors, passing: may_latch.passing };
+                match verify(&*device, &history, &damage, states_max, patience).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(violation)) => {
+                        violations.borrow_mut().push(violation);
+                        return Ok(());
+                    }
+                    // Not all can be read yet: the next power-on finds all as it was.
+                    Err(error) if may_latch.passing && may_latch.excuses(&error) => return Ok(()),
+                    Err(error) => return Err(error),
                 }
                 session.verified.set(true);
             }
             device.start(&rt);
+            let client = |number| Client {
+                device: Rc::clone(&device),
+                number,
+                history: Rc::clone(&history),
+                violations: Rc::clone(&violations),
+                is_cut: Rc::clone(&is_cut),
+                trims_are_atomic: promises.trims_are_atomic,
+                may_latch,
+                errors: errors.clone(),
+                transactions_may_fill: promises.transactions_may_fill,
+                damage: damage.clone(),
+                states_max,
+            };
             let tasks: Vec<_> = clients
                 .into_iter()
                 .zip(0..)
-                .map(|(commands, number)| {
-                    let client = Client {
-                        device: Rc::clone(&device),
-                        number,
-                        history: Rc::clone(&history),
-                        violations: Rc::clone(&violations),
-                        is_cut: Rc::clone(&is_cut),
-                        trims_are_atomic: promises.trims_are_atomic,
-                        may_latch,
-                        transactions_may_fill: promises.transactions_may_fill,
-                        damage: damage.clone(),
-                        states_max,
-                    };
-                    rt.spawn("client", client.run(commands))
-                })
+                .map(|(commands, number)| rt.spawn("client", client(number).run(commands)))
                 .collect();
             for task in tasks {
                 task.await;
+            }
+            if may_latch.passing {
+                // They have passed: all can be read.
+                errors.end();
+                let count = history.borrow().baseline.0.len() as u64;
+                for page in (0..count).map(PageNo) {
+                    client(0).read(PageRange::new(page, 1)).await?;
+                }
             }
             if is_cut() {
                 PowerCut::unwind();
@@ -330,12 +350,44 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
     }
 }
 
+/// How long errors that pass are waited for.
+#[derive(Clone, Copy)]
+struct Patience<'a> {
+    runtime: &'a Virtual,
+    errors: &'a Errors,
+    /// Whether there are any.
+    passing: bool,
+}
+
+impl Patience<'_> {
+    /// Times that a read is tried again, and what is waited before.
+    const TRIES: u32 = 40;
+    const PAUSE_NS: u64 = 500_000;
+
+    /// Reads a page, again and again where I/O errors pass.
+    async fn read<D: PageDevice>(&self, device: &D, page: PageNo) -> Result<D::Page, Error> {
+        let mut out = [D::Page::zero()];
+        for _ in 0..Self::TRIES {
+            let failed = self.errors.failed_reads();
+            match device.read(page, &mut out, None).await {
+                Err(error) if self.passing && error.kind() == ErrorKind::Io => {
+                    self.errors.check_failed_since(failed, &error)?;
+                    self.runtime.sleep(Self::PAUSE_NS).await;
+                }
+                read => return read.map(|()| out[0].clone()),
+            }
+        }
+        device.read(page, &mut out, None).await.map(|()| out[0].clone())
+    }
+}
+
 /// Reads every page and compares; what is there is what counts from now on.
 async fn verify<D: PageDevice>(
     device: &D,
     history: &RefCell<History<D::Page>>,
     damage: &Damage<D::Page>,
     states_max: usize,
+    patience: Patience<'_>,
 ) -> Result<Result<(), Violation>, Error> {
     let (count, durability): (u64, Durability) = {
         let limits = device.limits();
@@ -343,9 +395,8 @@ async fn verify<D: PageDevice>(
     };
     let mut pages = Vec::with_capacity(count as usize);
     for page in (0..count).map(PageNo) {
-        let mut out = [D::Page::zero()];
-        pages.push(match device.read(page, &mut out, None).await {
-            Ok(()) => Some(out[0].clone()),
+        pages.push(match patience.read(device, page).await {
+            Ok(content) => Some(content),
             Err(error) if tells_of_damage(&error) => None,
             Err(error) => return Err(error),
         });

@@ -141,6 +141,18 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
         drop_each(self, |life| &mut life.power_ons[at].lost_writes);
         drop_each(self, |life| &mut life.power_ons[at].io_faults);
         drop_each(self, |life| &mut life.power_ons[at].strikes);
+        drop_each(self, |life| &mut life.power_ons[at].passing);
+        for nth in 0..self.life.power_ons[at].passing.len() {
+            loop {
+                let plainer = self.life.power_ons[at].passing[nth].plainer();
+                let is_plainer = plainer
+                    .into_iter()
+                    .any(|plainer| self.attempt(|life| life.power_ons[at].passing[nth] = plainer));
+                if !is_plainer {
+                    break;
+                }
+            }
+        }
         for nth in 0..self.life.power_ons[at].strikes.len() {
             let Strike { place, how } = self.life.power_ons[at].strikes[nth];
             // All of a slot is plainer than a bit.

@@ -1,7 +1,7 @@
 //! What is under test: a device as it is made and opened, and what the lab must know of it beyond that.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Payload, Result};
-use tantalum_media::{CutPlan, ZoneGeometry, ZoneMedia};
+use tantalum_media::{CutPlan, Episodes, ZoneGeometry, ZoneMedia};
 use tantalum_models::Nvram;
 use tantalum_models::rig::ArrayShape;
 use tantalum_models::tx_cache::KeptNvram;
@@ -126,6 +126,11 @@ pub trait Kept {
 
     /// Plans a cut at what `at` counts; none where it has nothing of that.
     fn plan(&self, at: CutAt, plan: CutPlan);
+
+    /// The errors that pass over it since its power came on; none where it cannot fail.
+    fn episodes(&self, _at: CutAt) -> Option<Episodes<Virtual>> {
+        None
+    }
 
     /// Operations of this kind so far.
     fn operations(&self, at: CutAt) -> u64;

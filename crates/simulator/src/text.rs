@@ -16,6 +16,7 @@
 //! | `decay@7` | behind the end: what is read as slot 7 decays, or the first behind it that may |
 //! | `lost@4`, `lost@h4` | behind the end: append 4 is reported done and not there; its header |
 //! | `eio@6`, `enospc@6` | behind the end: write or sync 6 fails |
+//! | `err@r5+3`, `err@hw200us+1000` | behind the end: reads 5 to 7 fail, and pass; writes of the home for a time |
 //! | `flip@3.77`, `wipe@3`, `spare@3` | behind the end, in the dark: what is damaged of place 3 |
 use std::fmt::Write;
 use std::str::FromStr;
@@ -26,10 +27,10 @@ use tantalum_models::rig::IoFault;
 
 use super::command::Command;
 use super::life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, SLOT_BITS, Strike};
+use super::passing::Passing;
 
 /// What may stand behind an end.
-const BEHIND_ENDS: &str =
-    "fail@N, decay@N, lost@N, lost@hN, eio@N, enospc@N, flip@N.BIT, wipe@N or spare@N";
+const BEHIND_ENDS: &str = "fail@N, decay@N, lost@N, lost@hN, eio@N, enospc@N, err@CLASSES.., flip@N.BIT, wipe@N or spare@N";
 
 /// A life with the device and the medium it is lived on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +142,9 @@ fn damage_text(text: &mut String, power_on: &PowerOn) {
         let what = if *kind == IoFaultKind::Io { "eio" } else { "enospc" };
         let _ = write!(text, " {what}@{operation}");
     }
+    for passing in &power_on.passing {
+        let _ = write!(text, " err@{}", passing.text());
+    }
     for Strike { place, how } in &power_on.strikes {
         let _ = match how {
             How::Flip(bit) => write!(text, " flip@{place}.{bit}"),
@@ -166,6 +170,7 @@ fn add_damage(power_on: &mut PowerOn, what: &str, at: &str) -> Option<()> {
         }
         "eio" => power_on.io_faults.push(fault(IoFaultKind::Io)?),
         "enospc" => power_on.io_faults.push(fault(IoFaultKind::NoSpace)?),
+        "err" => power_on.passing.push(Passing::parse(at)?),
         "flip" => {
             let (place, bit) = at.split_once('.')?;
             let bit = number(bit).filter(|bit| *bit < SLOT_BITS)?;
@@ -249,7 +254,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "ssd:cache=durable; nand; pages=30; seed=7; w3 w5+4 f / c1.9.1 r3 -> \
-                        tear@12 fail@3 fail@9;  -> land@h7;  -> tear@j0;  -> vanish@2 lost@4 lost@h0 eio@6 enospc@7 flip@3.77 wipe@0 spare@9; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
+                        tear@12 fail@3 fail@9;  -> land@h7;  -> tear@j0;  -> vanish@2 lost@4 lost@h0 eio@6 enospc@7 err@r5+3 err@jwy200us+70:%4.2.1 flip@3.77 wipe@0 spare@9; a3.4 t0+4 s3<9.4<1 -> land@n5 decay@7; \
                         r0 r4+9 -> close; w0 -> dark";
 
     #[test]
@@ -273,6 +278,9 @@ mod tests {
                     IoFault { operation: 6, kind: IoFaultKind::Io },
                     IoFault { operation: 7, kind: IoFaultKind::NoSpace },
                 ],
+                passing: ["r5+3", "jwy200us+70:%4.2.1"]
+                    .map(|text| Passing::parse(text).unwrap())
+                    .to_vec(),
                 strikes: vec![
                     Strike { place: 3, how: How::Flip(77) },
                     Strike { place: 0, how: How::Wipe },
@@ -300,6 +308,7 @@ mod tests {
             ("ssd; nand; pages=3; seed=1; w1 -> dark flip@3", "flip@N.BIT"),
             ("ssd; nand; pages=3; seed=1; w1 -> dark flip@3.32768", "flip@N.BIT"),
             ("ssd; nand; pages=3; seed=1; w1 -> dark lost@x4", "lost@hN"),
+            ("ssd; nand; pages=3; seed=1; w1 -> dark err@5", "err@CLASSES"),
         ] {
             let error = Replay::parse(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);

@@ -6,7 +6,7 @@ use tantalum_cache::journal::{Journal, Pair, apply};
 use tantalum_cache::{Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
-use tantalum_media::{BlockStore, CutPlan, ZoneMedia};
+use tantalum_media::{BlockStore, CutPlan, Episodes, ZoneMedia};
 use tantalum_models::rig::{HomePart, HomeRig, HomeStore};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{DeviceKind, Opening, Virtual};
@@ -160,6 +160,10 @@ impl Kept for KeptHome {
         if let Some(part) = part_of(at) {
             self.of(|rig| rig.plan(part, plan));
         }
+    }
+
+    fn episodes(&self, at: CutAt) -> Option<Episodes<Virtual>> {
+        self.of(|rig| rig.episodes(part_of(at)?))
     }
 
     fn operations(&self, at: CutAt) -> u64 {

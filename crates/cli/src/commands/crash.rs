@@ -76,6 +76,7 @@ Columns:
   spilled       pages of open transactions that were moved out of a TxCache too small for them
   decayed       slots that were damaged or lost on the medium
   refused       openings that were refused, as damage hit what recovery needs; no violation
+  I/O errors    operations that failed as I/O errors passed over flash, home or journal
   rescued       homes of a cache that were checked after its flash was lost
   violations    broken promises
   undecided     checks given up, as no order of the commands was found and not all were tried
@@ -147,7 +148,7 @@ fn page(report: &Report) -> Page {
         by_device("What the loads reached", &["zones_cleaned", "checkpoints"]),
         by_device(
             "Damage that devices met",
-            &["slots_decayed", "openings_refused", "homes_rescued"],
+            &["slots_decayed", "openings_refused", "io_errors", "homes_rescued"],
         ),
     ];
     let rows = Section {
@@ -342,6 +343,7 @@ fn push(table: &mut Table, done: &Campaign, cuts_per_minute: Option<f64>) {
         ("pages_spilled", done.coverage.spilled.into()),
         ("slots_decayed", done.decayed.into()),
         ("openings_refused", done.refused.into()),
+        ("io_errors", done.io_errors.into()),
         ("homes_rescued", done.rescued.into()),
         ("violations", (done.found.len() as u64).into()),
         ("undecided", done.undecided.into()),

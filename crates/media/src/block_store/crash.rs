@@ -3,12 +3,15 @@
 //!
 //! Killing a process loses nothing that the kernel already holds, so it does not simulate a power
 //! cut on a real file; keeping writes from the kernel until they must be durable does. Chosen
-//! operations can fail, or be reported done without reaching the medium.
+//! operations can fail, or be reported done without reaching the medium; and errors can pass over it, which change
+//! nothing and are no operations.
 use super::{BlockStore, IoBuf, StoreLayer, assert_in_store};
 use crate::cut::{CutPlan, Fate};
+use crate::episodes::{Episodes, IoClass};
 use pending::{Content, PendingWrite, Stage};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::iter;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
 use tantalum_runtime::Runtime;
@@ -80,6 +83,7 @@ struct Core<S, R> {
     // Operations that fail, by number.
     faults: RefCell<BTreeMap<u64, IoFaultKind>>,
     fault_fates: RefCell<Rng>,
+    episodes: Episodes<R>,
     // Which blocks of the next write are lost.
     lose_next: Cell<Option<LostBlocks>>,
     cut: Cell<bool>,
@@ -106,9 +110,11 @@ impl<S, R> Clone for CrashStore<S, R> {
 impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     /// Wraps `inner`, whose content counts as durable.
     pub fn new(runtime: R, inner: S, options: CrashOptions) -> Self {
+        let episodes = Episodes::new(runtime.clone());
         CrashStore(Rc::new(Core {
             inner,
             runtime,
+            episodes,
             options,
             delays: RefCell::new(Rng::split(options.seed, "crash store delays")),
             state: RefCell::default(),
@@ -135,6 +141,11 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
     /// Makes the `nth` operation from now fail, counted from 0 as for [`plan_cut`](Self::plan_cut).
     pub fn fail_operation(&self, nth: u64, kind: IoFaultKind) {
         self.0.faults.borrow_mut().insert(self.operations() + nth, kind);
+    }
+
+    /// The errors that pass over it. What they fail is not counted as an operation.
+    pub fn episodes(&self) -> &Episodes<R> {
+        &self.0.episodes
     }
 
     /// Makes the next write report success, and durability if asked for, though some of its blocks
@@ -234,6 +245,11 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
             return Err(Error::new(ErrorKind::PowerCut, format!("power was cut: {what} failed")));
         }
         Ok(())
+    }
+
+    /// Fails where errors pass over this part.
+    async fn pass(&self, class: IoClass, offset: u64, bytes: u64) -> Result<()> {
+        self.0.episodes.pass(class, iter::once(offset..offset + bytes)).await
     }
 
     /// Counts an operation; returns its fate if power is cut at it, and how it fails if it does.
@@ -344,6 +360,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
         assert_in_store(self.inner().bytes(), offset, buf.len() as u64);
         self.check_power("a read")?;
+        self.pass(IoClass::Read, offset, buf.len() as u64).await?;
         self.delay(self.0.options.read_ns).await;
         self.check_power("a read")?;
         // Collected before the inner read: a sync may land such a write meanwhile.
@@ -358,6 +375,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
         assert_in_store(self.inner().bytes(), offset, buf.len() as u64);
         self.check_power("a write")?;
+        self.pass(IoClass::Write, offset, buf.len() as u64).await?;
         let (fate, fault) = self.count_operation();
         let write = self.issue(offset, buf.len() as u64, Content::Bytes(buf.to_vec()));
         write.fate.set(fate);
@@ -379,6 +397,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
 
     async fn sync(&self) -> Result<()> {
         self.check_power("a sync")?;
+        self.0.episodes.pass(IoClass::Sync, iter::empty()).await?;
         let (fate, fault) = self.count_operation();
         self.0.state.borrow_mut().cut_sync = fate;
         self.check_power("a sync")?;
@@ -407,6 +426,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
         assert_in_store(self.inner().bytes(), offset, bytes);
         self.check_power("a zeroing")?;
+        self.pass(IoClass::Reset, offset, bytes).await?;
         let (fate, fault) = self.count_operation();
         let write = self.issue(offset, bytes, Content::Zeros);
         write.fate.set(fate);
@@ -422,6 +442,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
 
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
         self.check_power("a preparation")?;
+        self.pass(IoClass::Write, offset, bytes).await?;
         self.0.inner.prepare(offset, bytes).await
     }
 }

@@ -3,7 +3,7 @@ use super::{IoFault, LARGE_SLOTS_PER_ZONE, LARGE_ZONES, Rig, Size};
 use tantalum_base::{PAGE_BYTES, Result, Rng, SlotNo};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, LostBlocks, MemoryStore};
 use tantalum_media::file_zones::anchor_area_bytes;
-use tantalum_media::{CutPlan, FileZones, FileZonesOptions};
+use tantalum_media::{CutPlan, Episode, Episodes, FileZones, FileZonesOptions, IoClass, Reach};
 use tantalum_runtime::Virtual;
 
 const ZONES: u32 = 14;
@@ -75,6 +75,26 @@ impl Rig for FileRig {
         for fault in faults.iter().filter(|fault| fault.operation >= done) {
             store.fail_operation(fault.operation - done, fault.kind);
         }
+    }
+
+    fn episodes(&self) -> Option<Episodes<Virtual>> {
+        self.store.as_ref().map(|store| store.episodes().clone())
+    }
+
+    /// A file knows no scans, which are reads, and its slots are bytes.
+    fn begin(&self, mut episode: Episode) {
+        if episode.classes.contains(&IoClass::Scan) {
+            episode.classes.push(IoClass::Read);
+        }
+        let byte = |slot: u64| ZONES_BYTE + slot * PAGE_BYTES as u64;
+        episode.reach = match episode.reach {
+            Reach::Range(slots) => Reach::Range(byte(slots.start)..byte(slots.end)),
+            Reach::Member { unit, members, member } => {
+                Reach::Member { unit: unit * PAGE_BYTES as u64, members, member }
+            }
+            Reach::Everything => Reach::Everything,
+        };
+        self.episodes().map(|episodes| episodes.begin(episode));
     }
 
     fn loser(&self) -> impl Fn(LostBlocks) + 'static {

@@ -1,7 +1,7 @@
 //! A home and the journal beside it, which lose power.
 use tantalum_base::{Error, ErrorKind, Result, Rng};
-use tantalum_media::CutPlan;
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore, UntilCut};
+use tantalum_media::{CutPlan, Episodes};
 use tantalum_runtime::Virtual;
 
 /// A store that stops everything when its power goes.
@@ -73,6 +73,11 @@ impl HomeRig {
         if let Some(store) = self.powered(part) {
             store.plan_cut(plan);
         }
+    }
+
+    /// The errors that pass over `part`; none in the dark. They reach bytes.
+    pub fn episodes(&self, part: HomePart) -> Option<Episodes<Virtual>> {
+        self.powered(part).map(|store| store.episodes().clone())
     }
 
     /// Writes, zeroings and syncs of `part` since the power came on; 0 in the dark.

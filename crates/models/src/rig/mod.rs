@@ -11,7 +11,7 @@ use crate::nand::{NandGeometry, NandOptions};
 use crate::nand_zones::NandZonesOptions;
 use tantalum_base::{Error, ErrorKind, Result, SlotNo};
 use tantalum_media::block_store::{IoFaultKind, LostBlocks};
-use tantalum_media::{CutPlan, ZoneMedia};
+use tantalum_media::{CutPlan, Episode, Episodes, ZoneMedia};
 use tantalum_runtime::Virtual;
 
 /// An array of simulated flash and the zones over it; the rig has seeds of its own for what is left to
@@ -129,6 +129,14 @@ pub trait Rig {
 
     /// Lets these writes and syncs fail, counted from the last `open`; nothing where the medium has none.
     fn fail_io(&mut self, _faults: &[IoFault]) {}
+
+    /// The errors that pass over it, until the next `open`; none before the first.
+    fn episodes(&self) -> Option<Episodes<Virtual>>;
+
+    /// Lets errors pass over it that reach these slots.
+    fn begin(&self, episode: Episode) {
+        self.episodes().map(|episodes| episodes.begin(episode));
+    }
 
     /// Loses the next append, until the next `open`; nothing where what is read tells of that.
     fn loser(&self) -> impl Fn(LostBlocks) + 'static {

@@ -2,8 +2,10 @@
 use super::{ArrayShape, LARGE_PAGES_PER_BLOCK, LARGE_ZONES, Rig, SMALL, SMALL_ZONES, Size};
 use crate::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use crate::nand_zones::{NandZones, NandZonesOptions};
+use std::rc::Rc;
 use tantalum_base::{Payload, Result, Rng};
-use tantalum_media::{CutPlan, Fate};
+use tantalum_media::wrappers::Flaky;
+use tantalum_media::{CutPlan, Episodes, Fate};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -12,13 +14,14 @@ pub struct NandRig<P> {
     nand: Nand<P>,
     options: NandZonesOptions,
     zones: Option<NandZones<Virtual, P>>,
+    episodes: Option<Episodes<Virtual>>,
     operations_before: u64,
     cuts_before: u64,
     rng: Rng,
 }
 
 impl<P: Payload> Rig for NandRig<P> {
-    type Media = NandZones<Virtual, P>;
+    type Media = Flaky<NandZones<Virtual, P>, Virtual>;
 
     fn of_size(seed: u64, size: Size, more: u32) -> Self {
         let (blocks_per_plane, pages_per_block) = match size {
@@ -46,7 +49,15 @@ impl<P: Payload> Rig for NandRig<P> {
         // What is refused is refused here, and not when it is opened.
         NandZones::new(Virtual::new(Schedule::Fifo), nand.clone(), shape.zones)?;
         let (options, rng) = (shape.zones, Rng::split(seed, "rig"));
-        Ok(NandRig { nand, options, zones: None, operations_before: 0, cuts_before: 0, rng })
+        Ok(NandRig {
+            nand,
+            options,
+            zones: None,
+            episodes: None,
+            operations_before: 0,
+            cuts_before: 0,
+            rng,
+        })
     }
 
     fn open(&mut self, runtime: &Virtual) -> Self::Media {
@@ -61,7 +72,13 @@ impl<P: Payload> Rig for NandRig<P> {
         self.zones = Some(zones);
         self.operations_before = self.nand.mutations();
         self.cuts_before = self.nand.power_cuts();
-        opened
+        let episodes = Episodes::new(runtime.clone());
+        self.episodes = Some(episodes.clone());
+        Flaky::new(Rc::new(opened), episodes)
+    }
+
+    fn episodes(&self) -> Option<Episodes<Virtual>> {
+        self.episodes.clone()
     }
 
     fn plan(&mut self, plan: CutPlan) {
