@@ -1,9 +1,7 @@
 //! Transactions that outgrow their memory, on a device of which pages are set aside for them.
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use tantalum_base::{
-    Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp, TxId,
-};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp, TxId};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
 use tantalum_models::rig::{NandRig, Rig};
@@ -187,11 +185,11 @@ fn on_a_full_device_a_transaction_may_give_up_pages_and_not_write_all_again() {
 #[test]
 fn a_host_is_told_where_open_transactions_take_the_room() {
     on_each(PAGES + 10, async |device: Session| {
+        device.write(0..30, 1, None).await?;
         let tx = device.0.begin().await?;
-        device.write(0..50, 1, Some(tx)).await?;
-        device.write(0..10, 2, None).await?;
+        device.write(0..30, 1, Some(tx)).await?;
         let mut refused = None;
-        for page in 10..PAGES {
+        for page in 30..PAGES {
             match device.write(page..page + 1, 2, None).await {
                 Ok(()) => {}
                 Err(error) => refused = Some((page, error.kind())),
