@@ -79,7 +79,7 @@ pub trait PageDevice: 'static {
 
     /// Writes distinct pages anywhere on the device, all or nothing: they become visible together,
     /// and are durable when this returns. It is a transaction in one call: at most
-    /// `transaction_pages_max` pages, and none that an open transaction holds.
+    /// `transaction_pages_max` pages, and none that an open transaction holds; it counts for none of `transactions_max`.
     ///
     /// `ended` is called in the step in which the pages become visible, or when it is certain that
     /// they never will. It is dropped uncalled if the future is dropped before that.

@@ -299,8 +299,8 @@ async fn read_gap<D: PageDevice>(
 mod tests {
     use super::*;
     use std::pin::pin;
-    use std::task::Poll;
-    use tantalum_base::{Durability, PAGE_BYTES, Stamp};
+    use std::task::{Context, Poll};
+    use tantalum_base::{Durability, ErrorKind, PAGE_BYTES, Stamp};
     use tantalum_runtime::Virtual;
     use tantalum_runtime::virtual_time::Schedule;
 
@@ -385,6 +385,31 @@ mod tests {
             give_up(device.write_scattered(vec![(PAGE, Stamp::new(PAGE, 1))], || ())).await;
             let tx = device.begin().await.unwrap();
             device.write(PAGE, &[Stamp::new(PAGE, 2)], Some(tx)).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_scattered_write_takes_no_place_of_a_transaction() {
+        run(async {
+            // It takes one.
+            let device = stuck();
+            let tx = device.begin().await.unwrap();
+            device.write(PAGE, &[Stamp::new(PAGE, 1)], Some(tx)).await.unwrap();
+            let other = vec![(PageNo(4), Stamp::new(PageNo(4), 1))];
+            let mut write = pin!(device.write_scattered(other, || ()));
+            let once = |context: &mut Context<'_>| Poll::Ready(write.as_mut().poll(context));
+            assert!(std::future::poll_fn(once).await.is_pending(), "it is on its way");
+            let held = vec![(PAGE, Stamp::new(PAGE, 2))];
+            let refused = device.write_scattered(held, || ()).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Conflict);
+            // While it is on its way its page is its own, and the place is there for another transaction.
+            device.abort(tx).await.unwrap();
+            let next = device.begin().await.unwrap();
+            let refused =
+                device.write(PageNo(4), &[Stamp::new(PageNo(4), 2)], Some(next)).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Conflict);
+            let refused = device.begin().await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::TooManyTransactions);
         });
     }
 

@@ -14,6 +14,8 @@ pub(crate) struct Transactions<P> {
     next: u64,
     transactions_max: u32,
     pages_max: u32,
+    /// Of the open ones, commits in one call: they are no host's, and end by themselves.
+    single_writes: u32,
 }
 
 /// One transaction.
@@ -30,6 +32,8 @@ struct Transaction<P> {
     writes: u64,
     /// Its commit is in flight: it takes no command but reads.
     committing: bool,
+    /// It is a commit in one call.
+    is_single_write: bool,
 }
 
 /// What a transaction wrote to a page.
@@ -69,6 +73,7 @@ impl<P: Payload> Transaction<P> {
             staged: Vec::new(),
             writes: 0,
             committing: false,
+            is_single_write: false,
         }
     }
 
@@ -107,36 +112,49 @@ impl<P: Payload> Transactions<P> {
             next: 1,
             transactions_max,
             pages_max,
+            single_writes: 0,
         }
     }
 
     /// Opens a transaction.
     pub(crate) fn begin(&mut self) -> Result<TxId> {
-        if self.transactions_max == 0 {
-            return Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"));
-        }
-        if self.open.len() as u32 >= self.transactions_max {
+        self.check_supported()?;
+        let open = self.open.len() as u32 - self.single_writes;
+        if open >= self.transactions_max {
             return Err(Error::new(
                 ErrorKind::TooManyTransactions,
-                format!("{} transactions are open, which is the limit", self.open.len()),
+                format!("{open} transactions are open, which is the limit"),
             ));
         }
-        let tx = TxId(self.next);
-        self.next += 1;
-        self.open.insert(tx, Transaction::new());
-        Ok(tx)
+        Ok(self.insert(Transaction::new()))
     }
 
-    /// Opens a transaction for a single write of `pages`, with its commit already in flight.
+    /// Holds `pages` for a commit in one call, which is in flight already. It is none of the transactions that hosts have
+    /// open, however many these are.
     pub(crate) fn begin_commit(&mut self, pages: Vec<PageNo>) -> Result<TxId> {
-        let tx = self.begin()?;
-        let free = self.holders.check(pages.iter().copied(), None);
-        free.inspect_err(|_| self.end(tx))?;
+        self.check_supported()?;
+        self.holders.check(pages.iter().copied(), None)?;
+        self.single_writes += 1;
+        let tx = TxId(self.next);
         self.holders.take(tx, pages.iter().copied());
-        let transaction = self.get_mut(tx)?;
-        transaction.held = pages;
-        transaction.committing = true;
-        Ok(tx)
+        let held = pages;
+        let single_write =
+            Transaction { held, committing: true, is_single_write: true, ..Transaction::new() };
+        Ok(self.insert(single_write))
+    }
+
+    fn check_supported(&self) -> Result<()> {
+        match self.transactions_max {
+            0 => Err(Error::new(ErrorKind::Unsupported, "this device has no transactions")),
+            _ => Ok(()),
+        }
+    }
+
+    fn insert(&mut self, transaction: Transaction<P>) -> TxId {
+        let tx = TxId(self.next);
+        self.next += 1;
+        self.open.insert(tx, transaction);
+        tx
     }
 
     fn get_mut(&mut self, tx: TxId) -> Result<&mut Transaction<P>> {
@@ -287,6 +305,7 @@ impl<P: Payload> Transactions<P> {
     /// Ends `tx`, if it is open, and drops what it wrote.
     pub(crate) fn end(&mut self, tx: TxId) {
         let Some(transaction) = self.open.remove(&tx) else { return };
+        self.single_writes -= u32::from(transaction.is_single_write);
         self.holders.release(&transaction.held);
     }
 
