@@ -50,6 +50,12 @@ pub struct Limits {
 /// All calls may run concurrently; the device chooses the order of overlapping calls that are in
 /// flight together. An error leaves nothing half done.
 ///
+/// A page that an open transaction wrote is held by it until it has ended, and one of a `write_scattered` while that is on its
+/// way. Whoever else changes such a page gets `Conflict`, with nothing changed: by a write, in a transaction or outside, a
+/// `write_scattered`, a trim of a range with one in it, or as the left page of a share or clone. Reads are never refused. What
+/// counts is which was accepted first: a change that was when a transaction takes one of its pages goes on, as one that was in
+/// flight together with it.
+///
 /// A call's future may be dropped. Its change then takes effect as a whole or not at all, at once
 /// or later, but before any change of the same pages that is issued after it.
 #[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
@@ -65,11 +71,15 @@ pub trait PageDevice: 'static {
 
     /// Writes `pages` from `first` on, all or nothing. With `tx`, others see them only after the
     /// commit.
+    ///
+    /// # Errors
+    /// With nothing changed: `OutOfRange`, `TooLarge`; `Conflict` where a page of them is held; `OutOfSpace`; with `tx`,
+    /// `UnknownTransaction`.
     async fn write(&self, first: PageNo, pages: &[Self::Page], tx: Option<TxId>) -> Result<()>;
 
     /// Writes distinct pages anywhere on the device, all or nothing: they become visible together,
     /// and are durable when this returns. It is a transaction in one call: at most
-    /// `transaction_pages_max` pages, and none that an open transaction holds.
+    /// `transaction_pages_max` pages, and none that an open transaction holds; it counts for none of `transactions_max`.
     ///
     /// `ended` is called in the step in which the pages become visible, or when it is certain that
     /// they never will. It is dropped uncalled if the future is dropped before that.
@@ -90,6 +100,9 @@ pub trait PageDevice: 'static {
     async fn flush(&self) -> Result<()>;
 
     /// Trims the range; it reads as zeros.
+    ///
+    /// # Errors
+    /// With nothing changed: `OutOfRange`; `Conflict` where a page of it is held.
     async fn trim(&self, range: PageRange) -> Result<()>;
 
     /// How the first pages of `range`, which is not empty and lies on the device, are stored: at least one page, at most the
@@ -107,7 +120,7 @@ pub trait PageDevice: 'static {
     /// # Errors
     /// With nothing changed: `Unsupported` where the device does not remap; `TooLarge` above
     /// `share_pairs_max`; `OutOfRange`; `InvalidInput` where a page is left in two pairs, or left
-    /// in one and right in another; `Unmapped` where a right page has no content.
+    /// in one and right in another; `Unmapped` where a right page has no content; `Conflict` where a left page is held.
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let _ = pairs;
         no_remapping()
@@ -140,7 +153,7 @@ pub trait PageDevice: 'static {
     ///
     /// # Errors
     /// With nothing changed: `Unsupported` where the device does not remap; `OutOfRange`; `InvalidInput` where the ranges overlap;
-    /// `Uncorrectable` where the medium lost a page; `TooLarge` where more contents have to be written again than there is room
+    /// `Uncorrectable` where the medium lost a page; `Conflict` where a page that is to change is held; `TooLarge` where more contents have to be written again than there is room
     /// for.
     async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
         let _ = (to, from, pages);
@@ -153,7 +166,7 @@ pub trait PageDevice: 'static {
     }
 
     /// Makes all that the transaction wrote visible and durable, all or nothing. Until then others
-    /// read the old content of its pages, and get `Conflict` when they write them.
+    /// read the old content of its pages, and get `Conflict` when they change them.
     ///
     /// # Errors
     /// `UnknownTransaction` where `tx` is not open, or is being committed. After any other error
@@ -169,6 +182,12 @@ pub trait PageDevice: 'static {
     async fn abort(&self, tx: TxId) -> Result<()> {
         let _ = tx;
         no_transactions()
+    }
+
+    /// Waits as long as a page of `range` is held, for those who try again after `Conflict`. Another transaction may have
+    /// taken one when this returns. Devices without transactions have nothing to wait for.
+    async fn until_released(&self, range: PageRange) {
+        let _ = range;
     }
 }
 

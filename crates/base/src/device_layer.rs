@@ -75,6 +75,10 @@ pub trait DeviceLayer: 'static {
     async fn abort(&self, tx: TxId) -> Result<()> {
         self.inner().abort(tx).await
     }
+
+    async fn until_released(&self, range: PageRange) {
+        self.inner().until_released(range).await;
+    }
 }
 
 impl<L: DeviceLayer> PageDevice for L {
@@ -139,6 +143,10 @@ impl<L: DeviceLayer> PageDevice for L {
 
     async fn abort(&self, tx: TxId) -> Result<()> {
         DeviceLayer::abort(self, tx).await
+    }
+
+    async fn until_released(&self, range: PageRange) {
+        DeviceLayer::until_released(self, range).await;
     }
 }
 
@@ -236,6 +244,10 @@ mod tests {
         async fn abort(&self, _: TxId) -> Result<()> {
             self.note("abort")
         }
+
+        async fn until_released(&self, _: PageRange) {
+            self.0.borrow_mut().push("until_released");
+        }
     }
 
     /// A layer that changes nothing.
@@ -262,7 +274,9 @@ mod tests {
         device.clone_range(page, PageNo(2), 1).await?;
         assert_eq!(device.begin().await?, TxId(5));
         device.commit(TxId(5)).await?;
-        device.abort(TxId(5)).await
+        device.abort(TxId(5)).await?;
+        device.until_released(range).await;
+        Ok(())
     }
 
     #[test]
@@ -289,6 +303,7 @@ mod tests {
             "begin",
             "commit",
             "abort",
+            "until_released",
         ];
         assert_eq!(*layer.0.0.borrow(), calls);
     }

@@ -227,4 +227,8 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         }
         aborted
     }
+
+    async fn until_released(&self, range: PageRange) {
+        self.device.until_released(range).await;
+    }
 }

@@ -289,6 +289,7 @@ enum TantalumStatus tantalum_read(const struct TantalumVolume *volume,
  * Writes `pages` pages from page `first_page` on, all or nothing, at most atomic_write_pages_max
  * of them. `content` is that many times page_bytes, without alignment; it is copied and stays the
  * caller's. What survives a power cut when this has returned is in TantalumLimits.durability.
+ * CONFLICT where an open transaction wrote one of the pages.
  *
  * `volume` is NULL (an error) or open; `content` is NULL (an error) or as long.
  */
@@ -305,7 +306,8 @@ enum TantalumStatus tantalum_write(const struct TantalumVolume *volume,
 enum TantalumStatus tantalum_flush(const struct TantalumVolume *volume);
 
 /**
- * Gives `pages` pages from `first_page` on up: they read as zeros, and their room is free.
+ * Gives `pages` pages from `first_page` on up: they read as zeros, and their room is free. CONFLICT
+ * where an open transaction wrote one of them.
  *
  * `volume` is NULL (an error) or open.
  */
@@ -317,7 +319,7 @@ enum TantalumStatus tantalum_trim(const struct TantalumVolume *volume,
  * Remaps `count` pairs at once, all or none, at most share_pairs_max of them: each page `to` takes
  * the content of its page `from`, which keeps it, without a second copy being written. UNSUPPORTED
  * where share_pairs_max is 0, UNMAPPED where a page `from` holds nothing, INVALID_INPUT where a page
- * is `to` twice, or both `to` and `from`.
+ * is `to` twice, or both `to` and `from`, CONFLICT where an open transaction wrote a page `to`.
  *
  * `volume` is NULL (an error) or open; `pairs` points to `count` pairs, or is NULL (an error unless
  * `count` is 0).
@@ -373,7 +375,8 @@ enum TantalumStatus tantalum_read_tx(const struct TantalumVolume *volume,
 
 /**
  * As tantalum_write, in transaction `tx`: nobody else sees it before the commit. CONFLICT where
- * another open transaction wrote one of the pages.
+ * another open transaction wrote one of the pages. A transaction that nobody used for long may be
+ * aborted where a server has the volume: then it is UNKNOWN_TRANSACTION, and the message says why.
  *
  * `volume` is NULL (an error) or open; `content` is NULL (an error) or as long.
  */
@@ -386,7 +389,8 @@ enum TantalumStatus tantalum_write_tx(const struct TantalumVolume *volume,
 /**
  * Writes `count` pages in one transaction of its own, in one round trip: visible and durable when
  * it returns, all or nothing. Page number `page_numbers[i]` takes the page_bytes at
- * `content + i * page_bytes`. Each number stands once; at most transaction_pages_max of them.
+ * `content + i * page_bytes`. Each number stands once; at most transaction_pages_max of them. It takes
+ * none of the transactions_max open transactions. CONFLICT where one of these wrote one of the pages.
  *
  * `volume` is NULL (an error) or open; `page_numbers` and `content` are that long, or NULL (an error
  * unless `count` is 0).

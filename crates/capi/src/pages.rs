@@ -36,6 +36,7 @@ pub unsafe extern "C" fn tantalum_read(
 /// Writes `pages` pages from page `first_page` on, all or nothing, at most atomic_write_pages_max
 /// of them. `content` is that many times page_bytes, without alignment; it is copied and stays the
 /// caller's. What survives a power cut when this has returned is in TantalumLimits.durability.
+/// CONFLICT where an open transaction wrote one of the pages.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open; `content` is NULL (an error) or as long.
@@ -60,7 +61,8 @@ pub unsafe extern "C" fn tantalum_flush(volume: *const TantalumVolume) -> Tantal
     call(|| unsafe { reference(volume, "volume") }?.0.flush())
 }
 
-/// Gives `pages` pages from `first_page` on up: they read as zeros, and their room is free.
+/// Gives `pages` pages from `first_page` on up: they read as zeros, and their room is free. CONFLICT
+/// where an open transaction wrote one of them.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open.
@@ -80,7 +82,7 @@ pub unsafe extern "C" fn tantalum_trim(
 /// Remaps `count` pairs at once, all or none, at most share_pairs_max of them: each page `to` takes
 /// the content of its page `from`, which keeps it, without a second copy being written. UNSUPPORTED
 /// where share_pairs_max is 0, UNMAPPED where a page `from` holds nothing, INVALID_INPUT where a page
-/// is `to` twice, or both `to` and `from`.
+/// is `to` twice, or both `to` and `from`, CONFLICT where an open transaction wrote a page `to`.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open; `pairs` points to `count` pairs, or is NULL (an error unless

@@ -66,7 +66,8 @@ pub unsafe extern "C" fn tantalum_read_tx(
 }
 
 /// As tantalum_write, in transaction `tx`: nobody else sees it before the commit. CONFLICT where
-/// another open transaction wrote one of the pages.
+/// another open transaction wrote one of the pages. A transaction that nobody used for long may be
+/// aborted where a server has the volume: then it is UNKNOWN_TRANSACTION, and the message says why.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open; `content` is NULL (an error) or as long.
@@ -84,7 +85,8 @@ pub unsafe extern "C" fn tantalum_write_tx(
 
 /// Writes `count` pages in one transaction of its own, in one round trip: visible and durable when
 /// it returns, all or nothing. Page number `page_numbers[i]` takes the page_bytes at
-/// `content + i * page_bytes`. Each number stands once; at most transaction_pages_max of them.
+/// `content + i * page_bytes`. Each number stands once; at most transaction_pages_max of them. It takes
+/// none of the transactions_max open transactions. CONFLICT where one of these wrote one of the pages.
 ///
 /// # Safety
 /// `volume` is NULL (an error) or open; `page_numbers` and `content` are that long, or NULL (an error

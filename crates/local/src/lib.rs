@@ -4,6 +4,8 @@
 //! ```text
 //! request      what a client asks of a device, and what it is answered
 //! service      does that for one client; its transactions are its own
+//!   open       which those are, and how long nobody used them
+//!   places     how many of all a client may have
 //! locks        SHARED, RESERVED, PENDING, EXCLUSIVE among all who use a volume
 //! changes      which pages changed since when, for those who keep pages in memory
 //! tracked      a device that remembers that
@@ -26,7 +28,9 @@ pub mod fault_points;
 mod inbox;
 mod locks;
 mod metrics;
+mod open;
 mod place;
+mod places;
 mod protocol;
 mod request;
 mod server;

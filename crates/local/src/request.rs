@@ -41,6 +41,15 @@ pub enum Request {
 }
 
 impl Request {
+    /// The transaction that it is of.
+    pub(crate) fn tx(&self) -> Option<TxId> {
+        match self {
+            Request::Read { tx, .. } | Request::Write { tx, .. } => *tx,
+            Request::Commit(tx) | Request::Abort(tx) => Some(*tx),
+            _ => None,
+        }
+    }
+
     /// Whether it may change something, now or by what comes after it.
     pub fn changes(&self) -> bool {
         !matches!(self, Request::Read { .. } | Request::Flush)

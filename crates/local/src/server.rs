@@ -4,6 +4,7 @@ use crate::fault_points::Fault;
 use crate::inbox::Look;
 use crate::locks::{Level, Locks};
 use crate::metrics::Counters;
+use crate::places::Places;
 use crate::protocol::{FileId, PAGES_MAX, RANGES_MAX, SHARE_PAIRS_MAX, encode_reply};
 use crate::request::{Answer, Raise};
 use crate::session;
@@ -34,6 +35,8 @@ pub struct ServerOptions {
     pub stall_ms_max: u64,
     /// How long clients may take to greet.
     pub greeting_ms_max: u64,
+    /// How long an open transaction may be idle before it is aborted; 0 for ever.
+    pub transaction_idle_ms_max: u64,
     /// How long answers may take to be taken when the server stops.
     pub stop_ms_max: u64,
     /// Changes are refused.
@@ -48,6 +51,7 @@ impl Default for ServerOptions {
             clients_max: 100,
             stall_ms_max: 30_000,
             greeting_ms_max: 10_000,
+            transaction_idle_ms_max: 600_000,
             stop_ms_max: 5_000,
             read_only: false,
             file: None,
@@ -82,6 +86,8 @@ pub(crate) struct Shared<D> {
     /// Woken when a lock is given back, and when a writer waits for readers to go.
     pub(crate) lock_freed: WaitQueue,
     pub(crate) memory: Semaphore,
+    /// Room for open transactions.
+    pub(crate) places: Rc<Places>,
     clients: RefCell<BTreeMap<u64, Rc<dyn Peer>>>,
     next_client: Cell<u64>,
     /// Woken when a client has gone.
@@ -103,7 +109,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     pub fn new(device: Rc<D>, changes: Rc<Changes>, options: ServerOptions) -> Self {
         changes.watch();
         let offered = device.limits();
+        let places = Places::new(offered.transactions_max, options.clients_max);
         let limits = Limits {
+            transactions_max: places.client_max(),
             atomic_write_pages_max: offered.atomic_write_pages_max.min(PAGES_MAX as u32),
             share_pairs_max: offered.share_pairs_max.min(SHARE_PAIRS_MAX as u32),
             ..offered.clone()
@@ -118,6 +126,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             turns: RefCell::default(),
             lock_freed: WaitQueue::new("a lock of another client"),
             memory: Semaphore::new("memory for requests of local clients", MEMORY_BYTES),
+            places,
             clients: RefCell::default(),
             next_client: Cell::new(1),
             gone: WaitQueue::new("the end of local clients"),

@@ -1,21 +1,24 @@
 //! Does what one client asks of a device, and drops what it left open.
+use crate::open::{Bounds, OpenTransactions};
 use crate::request::{Answer, Request};
-use std::cell::RefCell;
 use std::rc::Rc;
-use tantalum_base::{
-    Error, ErrorKind, FastSet, PageBuf, PageDevice, PageRange, Payload, Result, TxId,
-};
+use tantalum_base::{PageBuf, PageDevice, PageRange, Payload, Result};
 
 /// A client's part in a device: its transactions are its own.
 pub struct Service<D> {
     device: Rc<D>,
-    open: RefCell<FastSet<TxId>>,
+    open: OpenTransactions,
 }
 
 impl<D: PageDevice<Page = PageBuf>> Service<D> {
-    /// For a client that has nothing open yet.
+    /// For a client that has nothing open yet, and the device for itself.
     pub fn new(device: Rc<D>) -> Self {
-        Service { device, open: RefCell::default() }
+        Service { device, open: OpenTransactions::new(None) }
+    }
+
+    /// For one among several.
+    pub(crate) fn bounded(device: Rc<D>, bounds: Bounds) -> Self {
+        Service { device, open: OpenTransactions::new(Some(bounds)) }
     }
 
     /// The device.
@@ -30,37 +33,34 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
     pub async fn handle(&self, request: Request) -> Result<Answer> {
         let device = &*self.device;
         let mut answer = Answer::default();
+        let _using = request.tx().map(|tx| self.open.using(tx)).transpose()?;
         match request {
             Request::Read { first, pages, tx } => {
-                self.check_open(tx)?;
                 // Checked before memory is taken: the number may come from anywhere.
                 device.limits().check_range(PageRange::new(first, pages as u64))?;
                 answer.pages = vec![PageBuf::zero(); pages];
                 device.read(first, &mut answer.pages, tx).await?;
             }
-            Request::Write { first, pages, tx } => {
-                self.check_open(tx)?;
-                device.write(first, &pages, tx).await?;
-            }
+            Request::Write { first, pages, tx } => device.write(first, &pages, tx).await?,
             Request::WriteScattered(pages) => device.write_scattered(pages, || ()).await?,
             Request::Flush => device.flush().await?,
             Request::Trim(range) => device.trim(range).await?,
             Request::Share(pairs) => device.share(&pairs).await?,
             Request::Begin => {
+                let place = self.open.place()?;
                 answer.tx = device.begin().await?;
-                self.open.borrow_mut().insert(answer.tx);
+                self.open.begun(answer.tx, place);
             }
             Request::Commit(tx) => {
-                self.check_open(Some(tx))?;
                 let committed = device.commit(tx).await;
                 // However it ended, so did the transaction.
-                self.open.borrow_mut().remove(&tx);
+                self.open.ended(tx);
                 committed?;
             }
             Request::Abort(tx) => {
-                self.check_open(Some(tx))?;
-                self.open.borrow_mut().remove(&tx);
-                device.abort(tx).await?;
+                let aborted = device.abort(tx).await;
+                self.open.ended(tx);
+                aborted?;
             }
         }
         Ok(answer)
@@ -68,20 +68,25 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
 
     /// Aborts what transactions the client left open.
     pub async fn abort_open(&self) {
-        let left: Vec<TxId> = self.open.borrow_mut().drain().collect();
-        for tx in left {
+        for tx in self.open.end_all() {
             // Nobody is left to be told; a device that cannot abort drops it when it closes.
             let _ = self.device.abort(tx).await;
         }
     }
 
-    fn check_open(&self, tx: Option<TxId>) -> Result<()> {
-        match tx {
-            Some(tx) if !self.open.borrow().contains(&tx) => {
-                let context = format!("transaction {} is not open", tx.0);
-                Err(Error::new(ErrorKind::UnknownTransaction, context))
-            }
-            _ => Ok(()),
+    /// Waits until a transaction may be given up, unless it is used; when that is.
+    pub(crate) async fn idle_until_ns(&self) -> u64 {
+        self.open.idle_until_ns().await
+    }
+
+    /// Aborts the transactions that nobody used for as long as they may be idle; how many.
+    pub(crate) async fn abort_idle(&self) -> usize {
+        let idle = self.open.give_up_idle();
+        for tx in &idle {
+            // Who uses it next is told; a device that cannot abort drops it when it closes.
+            let _ = self.device.abort(*tx).await;
+            self.open.ended(*tx);
         }
+        idle.len()
     }
 }

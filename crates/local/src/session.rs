@@ -6,11 +6,13 @@
 use crate::fault_points::Fault;
 use crate::inbox::{Inbox, Look};
 use crate::locks::Level;
+use crate::open::Bounds;
 use crate::protocol::{Hello, Kind, Welcome, decode_call, encode_reply};
 use crate::request::{Answer, Call, Raise, Request};
 use crate::server::{Holder, Peer, Shared, VIEW_PAGES_MAX};
 use crate::service::Service;
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_runtime::sync::{Permit, Semaphore, Waiting};
@@ -58,7 +60,13 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Peer for Session<
 
 impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> {
     pub(crate) fn new(runtime: R, stream: S, number: u64, shared: Rc<Shared<D>>) -> Rc<Self> {
-        let service = Service::new(Rc::clone(&shared.device));
+        let (clock, idle_ms_max) = (runtime.clone(), shared.options.transaction_idle_ms_max);
+        let bounds = Bounds {
+            places: shared.places.of_client(),
+            idle_ns_max: (idle_ms_max > 0).then(|| idle_ms_max.saturating_mul(1_000_000)),
+            clock: Box::new(move || clock.now_ns()),
+        };
+        let service = Service::bounded(Rc::clone(&shared.device), bounds);
         Rc::new(Session {
             runtime,
             stream,
@@ -77,10 +85,12 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
     /// Serves the client to its end.
     pub(crate) async fn run(self: Rc<Self>) {
         let client = self.number;
-        match first(self.look.until_stopped(), self.serve()).await {
+        let served = first(self.serve(), self.abort_idle());
+        match first(self.look.until_stopped(), served).await {
             // What was asked is still answered.
             First::One(()) => {}
-            First::Other(ended) => {
+            First::Other(First::Other(never)) => match never {},
+            First::Other(First::One(ended)) => {
                 if let Err(error) = ended {
                     tracing::warn!(client, %error, "a local client is cut off");
                     self.shared.counters.cut_off();
@@ -95,6 +105,18 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         self.stream.shutdown();
         tracing::info!(client, "a local client has gone");
         self.shared.remove(client);
+    }
+
+    /// Aborts transactions that are idle for too long, as long as there is a client.
+    async fn abort_idle(&self) -> Infallible {
+        loop {
+            let until_ns = self.service.idle_until_ns().await;
+            self.runtime.sleep_until(until_ns).await;
+            let aborted = self.service.abort_idle().await;
+            if aborted > 0 {
+                tracing::warn!(client = self.number, aborted, "idle transactions were aborted");
+            }
+        }
     }
 
     async fn end(&self) {

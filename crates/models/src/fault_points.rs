@@ -27,4 +27,6 @@ tantalum_base::fault_points! {
     OldVersionFreed,
     /// A TxCache lets commits and aborts overtake commands of their transaction.
     ControlOvertakes,
+    /// A TxCache does not refuse who changes a page outside of transactions that a transaction holds.
+    HeldPagesOpen,
 }

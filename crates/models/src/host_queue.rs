@@ -267,4 +267,8 @@ impl<R: Runtime, D: PageDevice> PageDevice for HostQueue<R, D> {
     async fn abort(&self, tx: TxId) -> Result<()> {
         self.send_bare(self.device.abort(tx)).await
     }
+
+    async fn until_released(&self, range: PageRange) {
+        self.device.until_released(range).await;
+    }
 }

@@ -1,8 +1,13 @@
 //! Commits on every device that has transactions: their pages stay their own until they are there, and
 //! one that fails has ended its transaction.
 use crate::reads::devices::{Shape, Zones, run, zones};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp, TxId};
+use std::task::Poll;
+use tantalum_base::{
+    Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId,
+};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
@@ -326,4 +331,116 @@ fn pages_are_written_in_one_call_as_in_a_transaction() {
     a_scattered_write_is_a_transaction(Shadow);
     a_scattered_write_is_a_transaction(RedoLogged(WalCommit::Pages));
     a_scattered_write_is_a_transaction(RedoLogged(WalCommit::Record));
+}
+
+/// What an open transaction holds nobody else changes, by whatever call; all else goes on.
+fn a_held_page_is_closed_to_others(kind: impl Kind) {
+    run(0, move |runtime| async move {
+        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
+        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let write = async |pages: &[u64], count, tx| {
+            let contents: Vec<_> =
+                pages.iter().map(|page| Stamp::new(PageNo(*page), count)).collect();
+            device.write(PageNo(pages[0]), &contents, tx).await
+        };
+        for page in 0..8 {
+            write(&[page], 1, None).await.unwrap();
+        }
+        let (tx, other) = (device.begin().await.unwrap(), device.begin().await.unwrap());
+        write(&[4], 5, Some(tx)).await.unwrap();
+        let both = |page: u64| vec![(PageNo(page), Stamp::new(PageNo(page), 9))];
+        let (all, some) = (PageRange::new(PageNo(0), PAGES), PageRange::new(PageNo(3), 3));
+        let (here, there) = (PageNo(4), PageNo(2));
+        let can_share = device.limits().share_pairs_max > 0;
+        let refused = [
+            ("write", write(&[4], 9, None).await),
+            ("write of several", write(&[3, 4, 5], 9, None).await),
+            ("write in another transaction", write(&[4, 5], 9, Some(other)).await),
+            ("trim", device.trim(some).await),
+            ("trim of all", device.trim(all).await),
+            ("scattered write", device.write_scattered(both(4), || ()).await),
+            ("share", device.share(&[(PageNo(3), PageNo(1)), (here, there)]).await),
+            ("clone", device.clone_range(PageNo(3), PageNo(0), 2).await),
+        ];
+        for (call, refused) in refused {
+            let expected = match call {
+                "scattered write" if refused_as(&refused, ErrorKind::Unsupported) => continue,
+                "share" | "clone" if !can_share => ErrorKind::Unsupported,
+                _ => ErrorKind::Conflict,
+            };
+            assert!(refused_as(&refused, expected), "{call}: {refused:?}");
+        }
+        for page in 0..8 {
+            assert_eq!(read(&*device, PageNo(page)).await.unwrap(), 1, "page {page}");
+        }
+        // Its neighbours are free, and its content may be taken.
+        write(&[3], 2, None).await.unwrap();
+        device.trim(PageRange::new(PageNo(5), 3)).await.unwrap();
+        if can_share {
+            device.share(&[(PageNo(6), here)]).await.unwrap();
+        }
+        let released = runtime.spawn("one who waits", {
+            let device = Rc::clone(&device);
+            async move { device.until_released(some).await }
+        });
+        device.abort(other).await.unwrap();
+        device.commit(tx).await.unwrap();
+        released.await;
+        write(&[4], 6, None).await.unwrap();
+        let aborted = device.begin().await.unwrap();
+        write(&[4], 7, Some(aborted)).await.unwrap();
+        assert!(refused_as(&device.trim(some).await, ErrorKind::Conflict));
+        device.abort(aborted).await.unwrap();
+        assert_eq!(read(&*device, here).await.unwrap(), 6);
+        device.trim(some).await.unwrap();
+        assert_eq!(read(&*device, here).await.unwrap(), 0);
+    });
+}
+
+fn refused_as(done: &Result<()>, kind: ErrorKind) -> bool {
+    done.as_ref().is_err_and(|error| error.kind() == kind)
+}
+
+/// Which was accepted first counts: a write that is in flight when a transaction takes its page goes on.
+fn a_write_in_flight_is_not_refused(kind: impl Kind) {
+    run(0, move |runtime| async move {
+        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
+        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let page = PageNo(4);
+        let contents = [2, 3].map(|count| [Stamp::new(page, count)]);
+        let mut written = pin!(device.write(page, &contents[0], None));
+        let begun = poll_fn(|context| Poll::Ready(written.as_mut().poll(context))).await;
+        let tx = device.begin().await.unwrap();
+        device.write(page, &contents[1], Some(tx)).await.unwrap();
+        match begun {
+            Poll::Ready(written) => written.unwrap(),
+            Poll::Pending => written.await.unwrap(),
+        }
+        assert_eq!(read(&*device, page).await.unwrap(), 2);
+        device.commit(tx).await.unwrap();
+        assert_eq!(read(&*device, page).await.unwrap(), 3);
+    });
+}
+
+/// Calls `test` with each kind of device that has transactions.
+macro_rules! on_every_device {
+    ($test:ident) => {
+        for cache in [CacheKind::Durable, CacheKind::WriteThrough, CacheKind::Ordered] {
+            $test(WriteCached(cache));
+        }
+        $test(Shadow);
+        $test(RedoLogged(WalCommit::Pages));
+        $test(RedoLogged(WalCommit::Record));
+        $test(TxCached);
+    };
+}
+
+#[test]
+fn nobody_else_changes_a_page_that_a_transaction_holds() {
+    on_every_device!(a_held_page_is_closed_to_others);
+}
+
+#[test]
+fn a_change_that_was_accepted_before_a_transaction_took_its_page_goes_on() {
+    on_every_device!(a_write_in_flight_is_not_refused);
 }

@@ -1,5 +1,6 @@
 //! A page device as an export of bytes: implements the commands on pages.
 use crate::failure_log::FailureLog;
+use crate::holds::Holds;
 use crate::options::ServerOptions;
 use crate::pieces::{side_by_side, split};
 use crate::protocol::handshake::{self, ExportInfo};
@@ -48,6 +49,7 @@ pub(crate) struct Export<D> {
     pub(crate) failure_log: FailureLog,
     /// Memory for the requests of all connections, in bytes.
     pub(crate) memory: Semaphore,
+    holds: Holds,
     // Most pages of an atomic write; longer writes are split into pieces.
     atomic_pages: u64,
     // Whether FUA needs a flush: not where completed writes survive a power cut anyway.
@@ -96,6 +98,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             counters: Counters::default(),
             failure_log: FailureLog::default(),
             memory: Semaphore::new("memory for requests", memory_bytes),
+            holds: Holds::new(),
             atomic_pages: limits.atomic_write_pages_max.max(1).into(),
             fua_flushes: limits.durability != Durability::OnAck,
         })
@@ -171,18 +174,27 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         if !aligned {
             self.counters.read_modify_writes.add(1);
         }
-        for (page, inside) in span.edges() {
-            let old = self.read_page(page).await?;
-            let new = pages[(page.0 - range.first.0) as usize].make_mut();
-            new[..inside.start].copy_from_slice(&old[..inside.start]);
-            new[inside.end..].copy_from_slice(&old[inside.end..]);
-        }
-        if range.pages <= self.atomic_pages {
-            return self.device.write(range.first, pages, None).await;
-        }
-        let pieces = split(range, self.atomic_pages).zip(pages.chunks(self.atomic_pages as usize));
-        let writes = pieces.map(|(piece, pages)| self.device.write(piece.first, pages, None));
-        side_by_side(PIECES_AT_ONCE, writes).await
+        let write = async || {
+            for (page, inside) in span.edges() {
+                let old = self.read_page(page).await?;
+                let new = pages[(page.0 - range.first.0) as usize].make_mut();
+                new[..inside.start].copy_from_slice(&old[..inside.start]);
+                new[inside.end..].copy_from_slice(&old[inside.end..]);
+            }
+            if range.pages <= self.atomic_pages {
+                return self.device.write(range.first, pages, None).await;
+            }
+            let chunks = pages.chunks(self.atomic_pages as usize);
+            let pieces = split(range, self.atomic_pages).zip(chunks);
+            let writes = pieces.map(|(piece, pages)| self.device.write(piece.first, pages, None));
+            side_by_side(PIECES_AT_ONCE, writes).await
+        };
+        self.holds.when_released(&*self.device, range, write).await
+    }
+
+    /// What waits for pages that a transaction holds does so no longer, and is refused.
+    pub(crate) fn wait_no_longer(&self) {
+        self.holds.wait_no_longer();
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
@@ -202,9 +214,13 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             self.counters.read_modify_writes.add(1);
         }
         for (page, inside) in span.edges() {
-            let mut content = self.read_page(page).await?;
-            content.make_mut()[inside].fill(0);
-            self.device.write(page, &[content], None).await?;
+            let write = async || {
+                let mut content = self.read_page(page).await?;
+                content.make_mut()[inside.clone()].fill(0);
+                self.device.write(page, &[content], None).await
+            };
+            let edge = PageRange::new(page, 1);
+            self.holds.when_released(&*self.device, edge, write).await?;
         }
         if whole.pages == 0 {
             return Ok(());
@@ -214,8 +230,11 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         }
         let pages_max = ZERO_PAGES_MAX.min(self.atomic_pages);
         let zeros = vec![PageBuf::zero(); whole.pages.min(pages_max) as usize];
-        let write =
-            |piece: PageRange| self.device.write(piece.first, &zeros[..piece.pages as usize], None);
+        let write = |piece: PageRange| {
+            let zeros = &zeros[..piece.pages as usize];
+            let write = move || self.device.write(piece.first, zeros, None);
+            self.holds.when_released(&*self.device, piece, write)
+        };
         side_by_side(PIECES_AT_ONCE, split(whole, pages_max).map(write)).await
     }
 
@@ -229,7 +248,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
     /// Trims `range` in pieces that are each atomic; other requests get their turn in between.
     async fn trim_pieces(&self, range: PageRange) -> Result<()> {
         for piece in split(range, TRIM_PAGES_MAX) {
-            self.device.trim(piece).await?;
+            let trim = async || self.device.trim(piece).await;
+            self.holds.when_released(&*self.device, piece, trim).await?;
         }
         Ok(())
     }

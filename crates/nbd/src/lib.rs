@@ -11,6 +11,7 @@
 //!     pieces                 long requests as several commands of the device
 //!     block_status           which bytes are allocated
 //!     refusal                what is wrong with a request before the device sees it
+//!     holds                  waits for pages that a transaction holds
 //!     range_lock             orders read-modify-writes with what overlaps them
 //! live                       on sockets of the live executor
 //! metrics                    what can be watched from outside
@@ -23,6 +24,7 @@
 mod block_status;
 mod export;
 mod failure_log;
+mod holds;
 mod live;
 mod metrics;
 mod options;

@@ -67,6 +67,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         open.each(|link| link.stop());
         let grace_ns = self.export.options.stop_ms_max.saturating_mul(1_000_000);
         if !open.emptied_within(runtime, grace_ns).await {
+            self.export.wait_no_longer();
             open.each(|link| link.give_up());
             open.emptied().await;
         }

@@ -8,6 +8,7 @@ use super::command::{Command, Effect};
 use super::damage::Damage;
 use super::excuses::{Latching, tells_of_damage};
 use super::history::History;
+use super::holds::Holds;
 use super::life::Violation;
 use super::text::command_text;
 use super::verify::{Sure, check_read, may_fail};
@@ -18,6 +19,8 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) device: Rc<D>,
     pub(super) number: u32,
     pub(super) history: Rc<RefCell<History<D::Page>>>,
+    /// What the transactions of all clients hold.
+    pub(super) holds: Rc<Holds>,
     pub(super) violations: Rc<RefCell<Vec<Violation>>>,
     /// Whether the power has gone: an answer that comes then reaches nobody.
     pub(super) is_cut: Rc<dyn Fn() -> bool>,
@@ -58,19 +61,22 @@ impl<D: PageDevice> Client<D> {
             Command::Write(range) => {
                 let pages = self.make(&contents);
                 let entry = self.issue(Effect::Set(contents), command);
-                self.ended(entry, device.write(range.first, &pages, None).await)
+                let write = device.write(range.first, &pages, None);
+                let written = self.change(None, &[*range], write).await?;
+                self.ended(entry, written)
             }
             Command::Commit(_) | Command::Abort(_) => self.transact(command, contents).await,
             Command::Trim(range) if self.trims_are_atomic => {
                 let entry = self.issue(Effect::Clear(*range), command);
-                self.ended(entry, device.trim(*range).await)
+                let trimmed = self.change(None, &[*range], device.trim(*range)).await?;
+                self.ended(entry, trimmed)
             }
             Command::Trim(range) => self.trim_page_by_page(*range, command).await,
             Command::Share(pairs) => {
                 let issued = self.history.borrow_mut().now();
                 let entry = self.issue(Effect::Share(pairs.clone()), command);
-                let shared = device.share(pairs).await;
-                self.check_power();
+                let lefts: Vec<_> = pairs.iter().map(|(to, _)| PageRange::new(*to, 1)).collect();
+                let shared = self.change(None, &lefts, device.share(pairs)).await?;
                 if let Err(error) = &shared
                     && tells_of_damage(error)
                     && pairs.iter().any(|(_, from)| self.may_fail(PageRange::new(*from, 1), issued))
@@ -107,8 +113,33 @@ impl<D: PageDevice> Client<D> {
                 self.history.borrow_mut().issue_apart(effect, label)
             })
             .collect();
-        let trimmed = self.device.trim(range).await;
+        let trimmed = self.change(None, &[range], self.device.trim(range)).await?;
         entries.into_iter().try_for_each(|entry| self.ended(entry, trimmed.clone()))
+    }
+
+    /// Makes a change of `pages`, in the transaction `tx` or outside, and checks that it was refused where another one holds
+    /// one of them and only there.
+    async fn change(
+        &self,
+        tx: Option<TxId>,
+        pages: &[PageRange],
+        change: impl Future<Output = Result<()>>,
+    ) -> Result<Result<()>> {
+        let issued = self.history.borrow_mut().now();
+        let done = change.await;
+        self.check_power();
+        let answered = self.history.borrow_mut().now();
+        self.holds.check(tx, pages, (issued, answered), &done)?;
+        Ok(done)
+    }
+
+    /// Ends `tx` by `end`.
+    async fn end(&self, tx: TxId, end: impl Future<Output = Result<()>>) -> Result<()> {
+        self.holds.ending(tx, self.history.borrow_mut().now());
+        let ended = end.await;
+        self.check_power();
+        self.holds.ended(tx, self.history.borrow_mut().now());
+        ended
     }
 
     fn make(&self, contents: &[(PageNo, u64)]) -> Vec<D::Page> {
@@ -151,17 +182,16 @@ impl<D: PageDevice> Client<D> {
                         || self.is_full(&error)
                         || self.is_lost(&error, &contents) =>
                 {
-                    return device.abort(tx).await;
+                    return self.end(tx, device.abort(tx)).await;
                 }
                 Err(error) => return Err(error),
             }
         }
         if !matches!(command, Command::Commit(_)) {
-            return device.abort(tx).await;
+            return self.end(tx, device.abort(tx)).await;
         }
         let entry = self.issue(Effect::Set(contents.clone()), command);
-        let committed = device.commit(tx).await;
-        self.check_power();
+        let committed = self.end(tx, device.commit(tx)).await;
         if let Err(error) = &committed
             && self.is_lost(error, &contents)
         {
@@ -184,7 +214,10 @@ impl<D: PageDevice> Client<D> {
 
     async fn write_in(&self, tx: TxId, page: PageNo, made: D::Page) -> Result<()> {
         let device = &*self.device;
-        device.write(page, std::slice::from_ref(&made), Some(tx)).await?;
+        self.holds.taking(tx, page, self.history.borrow_mut().now());
+        let write = device.write(page, std::slice::from_ref(&made), Some(tx));
+        self.change(Some(tx), &[PageRange::new(page, 1)], write).await??;
+        self.holds.taken(tx, self.history.borrow_mut().now());
         self.read(PageRange::new(page, 1)).await?;
         let mut seen = [D::Page::zero()];
         device.read(page, &mut seen, Some(tx)).await?;

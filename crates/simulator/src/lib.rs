@@ -16,6 +16,7 @@
 //! possible   what a device can be asked for
 //! run        lives a life                             bench     one power-on to the next
 //! client     issues commands and checks reads         history   what was issued, acknowledged, read
+//! holds      which pages transactions hold, and whether others were refused
 //! verify     whether what a device holds, and what a read returns, is allowed
 //! order      whether some order of commands explains it   backwards  the search for one
 //! campaign   many lives                               exhaustive  every cut of one load
@@ -31,6 +32,7 @@ mod excuses;
 mod exhaustive;
 mod generate;
 mod history;
+mod holds;
 mod life;
 mod moments;
 mod order;

@@ -12,6 +12,7 @@ use super::command::Command;
 use super::damage::Damage;
 use super::excuses::{Latching, tells_of_damage};
 use super::history::History;
+use super::holds::Holds;
 use super::life::{End, Life, Operations, PowerOn, Violation};
 use super::moments;
 use super::powered::Powered;
@@ -284,10 +285,12 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
                 session.verified.set(true);
             }
             device.start(&rt);
+            let holds = Rc::<Holds>::default();
             let client = |number| Client {
                 device: Rc::clone(&device),
                 number,
                 history: Rc::clone(&history),
+                holds: Rc::clone(&holds),
                 violations: Rc::clone(&violations),
                 is_cut: Rc::clone(&is_cut),
                 trims_are_atomic: promises.trims_are_atomic,

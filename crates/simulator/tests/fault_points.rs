@@ -145,6 +145,7 @@ fn of_the_device(fault: Device) -> Test {
         Device::CommittedInParts => (BY_CHANCE, "a_large_transaction_is_committed_as_one"),
         Device::ClonedInParts => ("crates/volume/tests/clone.rs", "a_clone_in_parts_is_noticed"),
         Device::StagedPagesFree => (BY_CHANCE, "what_is_staged_has_pages_of_its_own"),
+        Device::HeldPagesOpen => (BY_CHANCE, "held_pages_are_closed_to_others"),
     }
 }
 
@@ -264,6 +265,7 @@ fn of_a_model(fault: Model) -> Test {
         Model::ControlOvertakes => {
             ("crates/models/tests/tx_cache/order.rs", "commits_that_overtake_are_noticed")
         }
+        Model::HeldPagesOpen => (BY_CHANCE, "held_pages_of_a_txcache_are_closed_to_others"),
     }
 }
 

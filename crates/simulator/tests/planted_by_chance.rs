@@ -81,12 +81,14 @@ caught! {
     a_close_writes_the_cache_back: Device::CacheDroppedAtClose => FILES;
     a_large_transaction_is_committed_as_one: Device::CommittedInParts => STAGED;
     what_is_staged_has_pages_of_its_own: Device::StagedPagesFree => STAGED;
+    held_pages_are_closed_to_others: Device::HeldPagesOpen => WRITTEN_THROUGH;
     shares_are_logged: Log::SharesNotLogged => FILES;
     all_references_are_written: Log::ReferencesNotWritten => FILES;
     commit_flags_come_last: Model::EarlyCommitFlag => TX_CACHE;
     uncommitted_pages_stay_away_from_home: Model::UncommittedGoesHome => TX_CACHE;
     only_what_is_committed_is_redone: Model::RedoUncommitted => TX_CACHE;
     what_is_committed_is_redone: Model::NoRedo => TX_CACHE;
+    held_pages_of_a_txcache_are_closed_to_others: Model::HeldPagesOpen => TX_CACHE;
     old_versions_stay: Model::OldVersionFreed => TX_CACHE;
     deltas_are_dumped: Log::DeltasNotDumped => DURABLE;
     the_dump_area_is_cleared_late: Log::DumpClearedEarly => DURABLE;

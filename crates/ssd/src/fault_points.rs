@@ -9,4 +9,6 @@ tantalum_base::fault_points! {
     ClonedInParts,
     /// The pages where one was staged are taken for free before its commit.
     StagedPagesFree,
+    /// Who changes a page outside of transactions is not refused where a transaction holds it.
+    HeldPagesOpen,
 }

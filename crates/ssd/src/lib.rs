@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Transactional  transactions over any device that writes scattered pages all or nothing
-//! ├ transactions open ones: who holds which page, what is in memory
+//! ├ transactions open ones: what is in memory, and where the rest is
+//! ├ holders      who holds which page
 //! ├ large        those that outgrow their memory
 //! └ staging      pages for what they wrote, until the commit
 //! Ssd            Transactional over a Drive, which takes commands: read, write, flush, trim, share
@@ -20,6 +21,7 @@
 //! ```
 mod extent;
 pub mod fault_points;
+mod holders;
 mod kind;
 mod large;
 mod life;

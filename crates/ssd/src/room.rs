@@ -41,6 +41,32 @@ pub(crate) fn left_staged<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> u
     }
 }
 
+/// Pages that may have content at once, and those that have.
+struct Room {
+    pages: u64,
+    mapped: u64,
+    /// No more pages than these wait in the write cache for a place in the log.
+    waiting_at_most: u64,
+}
+
+impl Room {
+    /// Whether it is enough for a write of `needed` pages. Of these `new` counts those without content, and `waiting` those that wait
+    /// in the write cache: it walks all of that, and is asked only where the device is full or nearly so and some page is new.
+    fn is_enough(
+        &self,
+        needed: u32,
+        new: impl FnOnce() -> u64,
+        waiting: impl FnOnce() -> u64,
+    ) -> bool {
+        let is_enough_for = |new: u64, waiting: u64| self.mapped + waiting + new <= self.pages;
+        if is_enough_for(needed.into(), self.waiting_at_most) {
+            return true;
+        }
+        let new = new();
+        new == 0 || is_enough_for(new, self.waiting_at_most) || is_enough_for(new, waiting())
+    }
+}
+
 impl<M: ZoneMedia> Drive<M> {
     /// Pages in which transactions are staged.
     pub fn staging(&self) -> PageRange {
@@ -57,16 +83,14 @@ impl<M: ZoneMedia> Drive<M> {
     /// Whether there is room for so many `pages`, of which some may have content already.
     pub(crate) fn has_room(&self, needed: u32, pages: impl Iterator<Item = PageNo>) -> bool {
         let Some(most) = self.ftl.options().mapped_pages_max else { return true };
+        let cache = self.cache.borrow();
         // Pages of committed transactions are about to be given up, and share their slots meanwhile.
         let mapped = self.ftl.mapped_pages().saturating_sub(self.leaving.get());
-        let cache = self.cache.borrow();
-        if mapped + u64::from(cache.capacity() + needed) <= most {
-            return true;
-        }
+        let room = Room { pages: most, mapped, waiting_at_most: cache.new_frames().into() };
         let is_new = |page: &PageNo| !self.ftl.is_mapped(*page);
-        let new = pages.filter(|page| cache.get(*page).is_none()).filter(is_new).count() as u64;
-        let waiting = cache.pages().filter(is_new).count() as u64;
-        new == 0 || mapped + waiting + new <= most
+        let new = || pages.filter(|page| cache.get(*page).is_none()).filter(is_new).count() as u64;
+        let waiting = || cache.pages().filter(is_new).count() as u64;
+        room.is_enough(needed, new, waiting)
     }
 
     /// The error of a write for which there is no room.
@@ -103,5 +127,34 @@ impl<M: ZoneMedia> Drive<M> {
         if range.first >= self.staging().first {
             self.leaving.set(self.leaving.get().saturating_sub(range.pages));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: Room = Room { pages: 100, mapped: 90, waiting_at_most: 6 };
+
+    fn not_asked() -> u64 {
+        panic!("there is no need to count")
+    }
+
+    #[test]
+    fn pages_are_looked_at_where_the_room_is_short_alone() {
+        assert!(ROOM.is_enough(4, not_asked, not_asked));
+        assert!(ROOM.is_enough(5, || 4, not_asked), "one of them has content");
+    }
+
+    #[test]
+    fn the_write_cache_is_not_walked_for_pages_that_have_content() {
+        let full = Room { mapped: 100, ..ROOM };
+        assert!(full.is_enough(200, || 0, not_asked));
+    }
+
+    #[test]
+    fn pages_that_got_their_place_meanwhile_are_not_counted_twice() {
+        assert!(ROOM.is_enough(5, || 5, || 5));
+        assert!(!ROOM.is_enough(5, || 5, || 6));
     }
 }

@@ -6,8 +6,8 @@
 //! cache as in the log. A share is durable when it returns, and so is all that the log holds before
 //! it.
 //!
-//! A share is like a write outside of transactions. It uses committed content, and is never refused
-//! for a page that an open transaction holds; the later commit overwrites it.
+//! A share is like a write outside of transactions: it uses committed content, and its left pages are none that an open
+//! transaction holds.
 //!
 //! A volatile cache has no share: it promises neither order nor atomicity.
 use std::rc::Rc;

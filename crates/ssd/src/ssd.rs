@@ -245,8 +245,10 @@ impl<M: ZoneMedia> Drive<M> {
             progress.accepted
         };
         self.count(|counts| counts.pages_written += u64::from(needed));
+        let counts_new = self.ftl.options().mapped_pages_max.is_some();
         for (page, content) in pages {
-            cache.insert(page, content, command);
+            let is_new = counts_new && !self.ftl.is_mapped(page);
+            cache.insert(page, content, command, is_new);
         }
         drop(cache);
         drop(turn);

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use crate::staging::Staging;
@@ -16,6 +17,8 @@ pub struct Transactional<D: PageDevice> {
     pub(crate) device: Rc<D>,
     pub(crate) limits: Limits,
     pub(crate) transactions: Rc<RefCell<Transactions<D::Page>>>,
+    /// Woken when a transaction has released its pages.
+    released: Rc<WaitQueue>,
     /// Pages for what outgrows memory, where there are any.
     pub(crate) staging: Option<Rc<Staging>>,
     /// Pages of a transaction in memory then.
@@ -31,9 +34,10 @@ impl<D: PageDevice> Transactional<D> {
             ..device.limits().clone()
         };
         let transactions = Transactions::new(transactions_max, pages_max);
+        let released = transactions.holders.released();
         let transactions = Rc::new(RefCell::new(transactions));
         let memory_pages_max = pages_max as usize;
-        Transactional { device, limits, transactions, staging: None, memory_pages_max }
+        Transactional { device, limits, transactions, released, staging: None, memory_pages_max }
     }
 
     /// The same, which keep `memory_pages_max` pages each in memory. More goes to the last pages of the device,
@@ -66,6 +70,11 @@ impl<D: PageDevice> Transactional<D> {
     /// Fails where the device would refuse any write.
     async fn check_writable(&self) -> Result<()> {
         self.device.write(PageNo(0), &[], None).await
+    }
+
+    /// Fails with `Conflict` where a transaction holds a page of `range`, which is to change outside of transactions.
+    fn check_released(&self, range: PageRange) -> Result<()> {
+        self.transactions.borrow().holders.check_range(range)
     }
 
     /// Writes the pages of `commit` to the device, and ends its transaction.
@@ -178,8 +187,12 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     }
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
-        self.limits.check_range(PageRange::new(first, pages.len() as u64))?;
-        let Some(tx) = tx else { return self.device.write(first, pages, None).await };
+        let range = PageRange::new(first, pages.len() as u64);
+        self.limits.check_range(range)?;
+        let Some(tx) = tx else {
+            self.check_released(range)?;
+            return self.device.write(first, pages, None).await;
+        };
         self.check_writable().await?;
         self.make_room(tx, pages.len()).await?;
         let pages = (first.0..).map(PageNo).zip(pages.iter().cloned());
@@ -211,6 +224,7 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
+        self.check_released(range)?;
         self.device.trim(range).await
     }
 
@@ -220,11 +234,14 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.limits.check_share(pairs)?;
+        let lefts = pairs.iter().map(|(left, _)| *left);
+        self.transactions.borrow().holders.check_outside(lefts)?;
         self.device.share(pairs).await
     }
 
     async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
-        self.limits.clone_ranges(to, from, pages)?;
+        let (lefts, _) = self.limits.clone_ranges(to, from, pages)?;
+        self.check_released(lefts)?;
         self.device.clone_range(to, from, pages).await
     }
 
@@ -249,6 +266,10 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
             _ = staging.clear(&*self.device).await;
         }
         Ok(())
+    }
+
+    async fn until_released(&self, range: PageRange) {
+        self.released.until(|| self.check_released(range).ok()).await;
     }
 }
 
@@ -278,8 +299,8 @@ async fn read_gap<D: PageDevice>(
 mod tests {
     use super::*;
     use std::pin::pin;
-    use std::task::Poll;
-    use tantalum_base::{Durability, PAGE_BYTES, Stamp};
+    use std::task::{Context, Poll};
+    use tantalum_base::{Durability, ErrorKind, PAGE_BYTES, Stamp};
     use tantalum_runtime::Virtual;
     use tantalum_runtime::virtual_time::Schedule;
 
@@ -364,6 +385,31 @@ mod tests {
             give_up(device.write_scattered(vec![(PAGE, Stamp::new(PAGE, 1))], || ())).await;
             let tx = device.begin().await.unwrap();
             device.write(PAGE, &[Stamp::new(PAGE, 2)], Some(tx)).await.unwrap();
+        });
+    }
+
+    #[test]
+    fn a_scattered_write_takes_no_place_of_a_transaction() {
+        run(async {
+            // It takes one.
+            let device = stuck();
+            let tx = device.begin().await.unwrap();
+            device.write(PAGE, &[Stamp::new(PAGE, 1)], Some(tx)).await.unwrap();
+            let other = vec![(PageNo(4), Stamp::new(PageNo(4), 1))];
+            let mut write = pin!(device.write_scattered(other, || ()));
+            let once = |context: &mut Context<'_>| Poll::Ready(write.as_mut().poll(context));
+            assert!(std::future::poll_fn(once).await.is_pending(), "it is on its way");
+            let held = vec![(PAGE, Stamp::new(PAGE, 2))];
+            let refused = device.write_scattered(held, || ()).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Conflict);
+            // While it is on its way its page is its own, and the place is there for another transaction.
+            device.abort(tx).await.unwrap();
+            let next = device.begin().await.unwrap();
+            let refused =
+                device.write(PageNo(4), &[Stamp::new(PageNo(4), 2)], Some(next)).await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Conflict);
+            let refused = device.begin().await.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::TooManyTransactions);
         });
     }
 

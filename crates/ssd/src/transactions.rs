@@ -1,24 +1,21 @@
-//! Open transactions: pages that nobody else sees until the commit.
-//!
-//! Conflicts: the first of two open transactions to write a page holds it; the other is refused
-//! with `Conflict` and may go on or abort. A write outside of transactions is never refused; a
-//! later commit overwrites it.
-//!
-//! A transaction holds its pages until its commit has ended: until then readers see the old
-//! content, and must not write that back over the commit.
+//! Open transactions: pages that nobody else sees until the commit, and nobody else changes ([`Holders`]). Who is refused with
+//! `Conflict` in a transaction may go on with it or abort.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, TxId};
 
+use crate::holders::Holders;
 use crate::staging::{StagedPages, Staging};
 
 /// The open transactions of a device.
 pub(crate) struct Transactions<P> {
     open: BTreeMap<TxId, Transaction<P>>,
-    holders: FastMap<PageNo, TxId>,
+    pub(crate) holders: Holders,
     next: u64,
     transactions_max: u32,
     pages_max: u32,
+    /// Of the open ones, commits in one call: they are no host's, and end by themselves.
+    single_writes: u32,
 }
 
 /// One transaction.
@@ -35,6 +32,8 @@ struct Transaction<P> {
     writes: u64,
     /// Its commit is in flight: it takes no command but reads.
     committing: bool,
+    /// It is a commit in one call.
+    is_single_write: bool,
 }
 
 /// What a transaction wrote to a page.
@@ -74,6 +73,7 @@ impl<P: Payload> Transaction<P> {
             staged: Vec::new(),
             writes: 0,
             committing: false,
+            is_single_write: false,
         }
     }
 
@@ -108,55 +108,53 @@ impl<P: Payload> Transactions<P> {
     pub(crate) fn new(transactions_max: u32, pages_max: u32) -> Self {
         Transactions {
             open: BTreeMap::new(),
-            holders: FastMap::default(),
+            holders: Holders::new(),
             next: 1,
             transactions_max,
             pages_max,
+            single_writes: 0,
         }
     }
 
     /// Opens a transaction.
     pub(crate) fn begin(&mut self) -> Result<TxId> {
-        if self.transactions_max == 0 {
-            return Err(Error::new(ErrorKind::Unsupported, "this device has no transactions"));
-        }
-        if self.open.len() as u32 >= self.transactions_max {
+        self.check_supported()?;
+        let open = self.open.len() as u32 - self.single_writes;
+        if open >= self.transactions_max {
             return Err(Error::new(
                 ErrorKind::TooManyTransactions,
-                format!("{} transactions are open, which is the limit", self.open.len()),
+                format!("{open} transactions are open, which is the limit"),
             ));
         }
+        Ok(self.insert(Transaction::new()))
+    }
+
+    /// Holds `pages` for a commit in one call, which is in flight already. It is none of the transactions that hosts have
+    /// open, however many these are.
+    pub(crate) fn begin_commit(&mut self, pages: Vec<PageNo>) -> Result<TxId> {
+        self.check_supported()?;
+        self.holders.check(pages.iter().copied(), None)?;
+        self.single_writes += 1;
+        let tx = TxId(self.next);
+        self.holders.take(tx, pages.iter().copied());
+        let held = pages;
+        let single_write =
+            Transaction { held, committing: true, is_single_write: true, ..Transaction::new() };
+        Ok(self.insert(single_write))
+    }
+
+    fn check_supported(&self) -> Result<()> {
+        match self.transactions_max {
+            0 => Err(Error::new(ErrorKind::Unsupported, "this device has no transactions")),
+            _ => Ok(()),
+        }
+    }
+
+    fn insert(&mut self, transaction: Transaction<P>) -> TxId {
         let tx = TxId(self.next);
         self.next += 1;
-        self.open.insert(tx, Transaction::new());
-        Ok(tx)
-    }
-
-    /// Opens a transaction for a single write of `pages`, with its commit already in flight.
-    pub(crate) fn begin_commit(&mut self, pages: Vec<PageNo>) -> Result<TxId> {
-        let tx = self.begin()?;
-        let free = self.check_conflicts(pages.iter().copied(), None);
-        free.inspect_err(|_| self.end(tx))?;
-        self.holders.extend(pages.iter().map(|page| (*page, tx)));
-        let transaction = self.get_mut(tx)?;
-        transaction.held = pages;
-        transaction.committing = true;
-        Ok(tx)
-    }
-
-    /// Fails with `Conflict` where a transaction other than `own` holds one of the pages.
-    fn check_conflicts(
-        &self,
-        mut pages: impl Iterator<Item = PageNo>,
-        own: Option<TxId>,
-    ) -> Result<()> {
-        let foreign = pages.find_map(|page| {
-            let holder = *self.holders.get(&page)?;
-            (Some(holder) != own).then_some((page, holder))
-        });
-        let Some((page, holder)) = foreign else { return Ok(()) };
-        let context = format!("page {page} is held by open transaction {holder}");
-        Err(Error::new(ErrorKind::Conflict, context))
+        self.open.insert(tx, transaction);
+        tx
     }
 
     fn get_mut(&mut self, tx: TxId) -> Result<&mut Transaction<P>> {
@@ -172,7 +170,7 @@ impl<P: Payload> Transactions<P> {
     ) -> Result<()> {
         let pages_max = self.pages_max as usize;
         let numbers = pages.clone().map(|(page, _)| page);
-        self.check_conflicts(numbers.clone(), Some(tx))?;
+        self.holders.check(numbers.clone(), Some(tx))?;
         let transaction = self.get_mut(tx)?;
         let new = numbers.clone().filter(|page| !transaction.written.contains_key(page)).count();
         if transaction.held.len() + new > pages_max {
@@ -184,9 +182,7 @@ impl<P: Payload> Transactions<P> {
         for (page, content) in pages {
             transaction.put(page, content);
         }
-        for page in numbers {
-            self.holders.insert(page, tx);
-        }
+        self.holders.take(tx, numbers);
         Ok(())
     }
 
@@ -309,9 +305,8 @@ impl<P: Payload> Transactions<P> {
     /// Ends `tx`, if it is open, and drops what it wrote.
     pub(crate) fn end(&mut self, tx: TxId) {
         let Some(transaction) = self.open.remove(&tx) else { return };
-        for page in &transaction.held {
-            self.holders.remove(page);
-        }
+        self.single_writes -= u32::from(transaction.is_single_write);
+        self.holders.release(&transaction.held);
     }
 
     /// Ends `tx`, unless its commit is in flight.

@@ -16,6 +16,8 @@ struct Frame<P> {
     state: FrameState,
     /// The command that wrote the page. Ascending along the FIFO.
     command: u64,
+    /// The page had no place in the log when it came.
+    is_new: bool,
 }
 
 /// The write cache's content, which a power loss dumps if the cache is durable.
@@ -29,6 +31,7 @@ pub(crate) struct WriteCache<P> {
     taken: u64,
     capacity: u32,
     coalesced: u64,
+    new_frames: u32,
 }
 
 /// Frames taken for one write-back.
@@ -46,6 +49,7 @@ impl<P: Payload> WriteCache<P> {
             taken: 0,
             capacity,
             coalesced: 0,
+            new_frames: 0,
         }
     }
 
@@ -67,6 +71,12 @@ impl<P: Payload> WriteCache<P> {
     /// Frames that wait to be written back.
     pub fn dirty_frames(&self) -> u32 {
         self.fifo.len() as u32
+    }
+
+    /// Frames of pages that had no place in the log when they came. Pages without one that are in the cache are no more:
+    /// a page loses its place only when no frame holds it.
+    pub fn new_frames(&self) -> u32 {
+        self.new_frames
     }
 
     /// Rewrites that replaced a waiting page.
@@ -107,8 +117,8 @@ impl<P: Payload> WriteCache<P> {
         self.frames[oldest as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// Adds a page of `command`; there must be a free frame.
-    pub(crate) fn insert(&mut self, page: PageNo, content: P, command: u64) {
+    /// Adds a page of `command`, which has no place in the log where it `is_new`; there must be a free frame.
+    pub(crate) fn insert(&mut self, page: PageNo, content: P, command: u64, is_new: bool) {
         if let Some(number) = self.newest.get(&page)
             && let Some(frame) = &mut self.frames[*number as usize]
             && frame.state == FrameState::Dirty
@@ -119,7 +129,8 @@ impl<P: Payload> WriteCache<P> {
         }
         let number = self.free.pop().expect("the caller waited for free frames");
         self.frames[number as usize] =
-            Some(Frame { page, content, state: FrameState::Dirty, command });
+            Some(Frame { page, content, state: FrameState::Dirty, command, is_new });
+        self.new_frames += u32::from(is_new);
         self.newest.insert(page, number);
         self.fifo.push_back(number);
     }
@@ -149,6 +160,7 @@ impl<P: Payload> WriteCache<P> {
                 if self.newest.get(&frame.page) == Some(&number) {
                     self.newest.remove(&frame.page);
                 }
+                self.new_frames -= u32::from(frame.is_new);
                 self.free.push(number);
             }
         }
@@ -185,14 +197,14 @@ mod tests {
     #[test]
     fn rewrites_coalesce_until_taken() {
         let mut cache = WriteCache::new(4);
-        cache.insert(PageNo(1), stamp(1, 1), 1);
-        cache.insert(PageNo(2), stamp(2, 1), 1);
-        cache.insert(PageNo(1), stamp(1, 2), 1);
+        cache.insert(PageNo(1), stamp(1, 1), 1, false);
+        cache.insert(PageNo(2), stamp(2, 1), 1, false);
+        cache.insert(PageNo(1), stamp(1, 2), 1, false);
         assert_eq!((cache.dirty_frames(), cache.coalesced()), (2, 1));
         let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
         cache.take(1, &mut pages, &mut taken);
         assert_eq!(pages, [(PageNo(1), stamp(1, 2))], "FIFO by first write, newest content");
-        cache.insert(PageNo(1), stamp(1, 3), 1);
+        cache.insert(PageNo(1), stamp(1, 3), 1, false);
         assert_eq!(cache.free_frames(), 1, "a rewrite behind a write-back takes its own frame");
         cache.release(&mut taken);
         assert_eq!(cache.get(PageNo(1)), Some(&stamp(1, 3)));
@@ -200,15 +212,33 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_pages_without_a_place_are_counted() {
+        let mut cache = WriteCache::new(4);
+        cache.insert(PageNo(1), stamp(1, 1), 1, true);
+        cache.insert(PageNo(2), stamp(2, 1), 1, false);
+        cache.insert(PageNo(1), stamp(1, 2), 2, true);
+        assert_eq!(cache.new_frames(), 1, "a rewrite of a waiting page takes no frame");
+        let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
+        cache.take(2, &mut pages, &mut taken);
+        cache.insert(PageNo(1), stamp(1, 3), 3, true);
+        assert_eq!(cache.new_frames(), 2, "the write-back of the first may fail");
+        cache.release(&mut taken);
+        assert_eq!(cache.new_frames(), 1);
+        cache.take(1, &mut pages, &mut taken);
+        cache.release(&mut taken);
+        assert_eq!(cache.new_frames(), 0);
+    }
+
+    #[test]
     fn a_dump_has_the_newest_of_each_page_in_the_order_of_writing_back() {
         let mut cache = WriteCache::new(8);
         for page in 0..4 {
-            cache.insert(PageNo(page), stamp(page, 1), 1);
+            cache.insert(PageNo(page), stamp(page, 1), 1, false);
         }
         let (mut pages, mut taken) = (Vec::new(), TakenFrames::default());
         cache.take(2, &mut pages, &mut taken);
         cache.take(1, &mut pages, &mut taken);
-        cache.insert(PageNo(0), stamp(0, 2), 1);
+        cache.insert(PageNo(0), stamp(0, 2), 1, false);
         let expected = [(1, 1), (2, 1), (3, 1), (0, 2)];
         let expected = expected.map(|(page, count)| (PageNo(page), stamp(page, count)));
         assert_eq!(cache.newest_in_order(), expected);

@@ -1,6 +1,7 @@
 //! Transactions that outgrow their memory, on a device of which pages are set aside for them.
+use std::collections::BTreeSet;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp, TxId};
+use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp, TxId};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
 use tantalum_models::rig::{NandRig, Rig};
@@ -184,11 +185,11 @@ fn on_a_full_device_a_transaction_may_give_up_pages_and_not_write_all_again() {
 #[test]
 fn a_host_is_told_where_open_transactions_take_the_room() {
     on_each(PAGES + 10, async |device: Session| {
+        device.write(0..30, 1, None).await?;
         let tx = device.0.begin().await?;
-        device.write(0..50, 1, Some(tx)).await?;
-        device.write(0..10, 2, None).await?;
+        device.write(0..30, 1, Some(tx)).await?;
         let mut refused = None;
-        for page in 10..PAGES {
+        for page in 30..PAGES {
             match device.write(page..page + 1, 2, None).await {
                 Ok(()) => {}
                 Err(error) => refused = Some((page, error.kind())),
@@ -200,6 +201,45 @@ fn a_host_is_told_where_open_transactions_take_the_room() {
         device.write(0..PAGES, 3, None).await?;
         assert_eq!(device.read(None).await?, contents(|page| stamp(page, 3)));
         Ok(())
+    });
+}
+
+/// A transaction takes most of the room. Of the rest a model knows how much there is, at each write.
+#[test]
+fn a_write_is_refused_where_it_would_take_more_than_there_is_and_nowhere_else() {
+    const SEED: u64 = 7;
+    const MOST: u64 = PAGES + 10;
+    on_each(MOST, async |device: Session| {
+        device.write(30..PAGES, 1, None).await?;
+        let tx = device.0.begin().await?;
+        device.write(30..PAGES, 2, Some(tx)).await?;
+        device.0.flush().await?;
+        let (taken, mut held) = (device.mapped(), BTreeSet::new());
+        let mut rng = Rng::new(SEED);
+        let mut refusals = 0;
+        for count in 0..2000 {
+            let len = 1 + rng.below(6);
+            let first = rng.below(30 - len);
+            if rng.chance(0.3) {
+                device.0.trim(PageRange::new(PageNo(first), len)).await?;
+                held.retain(|page| !(first..first + len).contains(page));
+                continue;
+            }
+            let pages: Vec<Stamp> = (first..first + len).map(|page| stamp(page, count)).collect();
+            let after: BTreeSet<u64> = (first..first + len).chain(held.iter().copied()).collect();
+            let has_room = taken + after.len() as u64 <= MOST;
+            let written = device.0.write(PageNo(first), &pages, None).await;
+            assert_eq!(written.is_ok(), has_room || after == held, "seed {SEED}, write {count}");
+            match written {
+                Ok(()) => held = after,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::OutOfSpace);
+                    refusals += 1;
+                }
+            }
+        }
+        assert!((100..1000).contains(&refusals), "{refusals} of seed {SEED}");
+        device.0.abort(tx).await
     });
 }
 

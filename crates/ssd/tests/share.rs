@@ -149,15 +149,18 @@ fn shares_come_behind_the_writes_before_them_and_before_those_behind() {
 }
 
 #[test]
-fn open_transactions_neither_stop_a_share_nor_show_in_it() {
+fn a_share_takes_what_is_committed_and_leaves_what_a_transaction_holds() {
     on_each(async |device: Session| {
         device.write(0, 2, 1).await?;
         let tx = device.ssd.begin().await?;
         device.ssd.write(PageNo(0), &[stamp(0, 2)], Some(tx)).await?;
         device.ssd.write(PageNo(101), &[stamp(101, 2)], Some(tx)).await?;
-        device.ssd.share(&pairs(&[(100, 0), (101, 1)])).await?;
+        let refused = device.ssd.share(&pairs(&[(100, 0), (101, 1)])).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        device.expect(100, Stamp::zero()).await?;
+        device.ssd.share(&pairs(&[(100, 0), (102, 1)])).await?;
         device.expect(100, stamp(0, 1)).await?;
-        device.expect(101, stamp(1, 1)).await?;
+        device.expect(102, stamp(1, 1)).await?;
         device.ssd.commit(tx).await?;
         device.expect(100, stamp(0, 1)).await?;
         device.expect(0, stamp(0, 2)).await?;

@@ -8,6 +8,7 @@
 #define PAGE 4096
 #define THREADS 4
 #define COMMITS 25
+#define MANY 1000
 
 #define SAYS(text)                                                                                \
     do {                                                                                          \
@@ -77,7 +78,7 @@ static void limits_and_transactions(TantalumVolume *volume)
 {
     unsigned char page[PAGE] = {1};
     TantalumLimits limits;
-    uint64_t tx, other;
+    uint64_t tx, other, nine = 9;
     WANT(OK, tantalum_limits(volume, &limits));
     if (limits.pages != (8 << 20) / PAGE || limits.page_bytes != PAGE ||
         limits.durability != TANTALUM_DURABILITY_ON_ACK) {
@@ -97,12 +98,32 @@ static void limits_and_transactions(TantalumVolume *volume)
     WANT(OK, tantalum_begin(volume, &other));
     WANT(OK, tantalum_write_tx(volume, tx, 9, 1, page));
     WANT(CONFLICT, tantalum_write_tx(volume, other, 9, 1, page));
+    WANT(CONFLICT, tantalum_write(volume, 9, 1, page));
+    WANT(CONFLICT, tantalum_trim(volume, 8, 3));
+    WANT(CONFLICT, tantalum_write_scattered(volume, &nine, page, 1));
     WANT(OK, tantalum_abort(volume, other));
     WANT(OK, tantalum_commit(volume, tx));
     WANT(UNKNOWN_TRANSACTION, tantalum_commit(volume, tx));
     /* Left open: closing aborts it. */
     WANT(OK, tantalum_begin(volume, &tx));
     WANT(OK, tantalum_write_tx(volume, tx, 10, 1, page));
+}
+
+/* A commit in one call needs none, however many are open. */
+static void many_transactions(TantalumVolume *volume)
+{
+    unsigned char page[PAGE] = {1};
+    uint64_t open[MANY], number;
+    int count = 0;
+    while (count < MANY && tantalum_begin(volume, &open[count]) == TANTALUM_STATUS_OK) {
+        count++;
+    }
+    WANT(TOO_MANY_TRANSACTIONS, tantalum_begin(volume, &number));
+    number = 9;
+    WANT(OK, tantalum_write_scattered(volume, &number, page, 1));
+    while (count > 0) {
+        WANT(OK, tantalum_abort(volume, open[--count]));
+    }
 }
 
 static void sharing(TantalumVolume *volume)
@@ -216,6 +237,7 @@ int main(int arguments, char **argument)
         WANT(LOCKED, tantalum_open(path, 0, &second));
         null_arguments(volume);
         limits_and_transactions(volume);
+    many_transactions(volume);
         threads(volume);
         WANT(OK, tantalum_close(volume));
         WANT(OK, tantalum_open(path, placements[at], &volume));

@@ -3,6 +3,7 @@ mod changes;
 mod deaths;
 mod device;
 mod hostile;
+mod idle;
 mod locks;
 mod watched;
 mod wire;

@@ -131,4 +131,8 @@ impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
     async fn abort(&self, tx: TxId) -> Result<()> {
         on_each!(self, device => device.abort(tx).await)
     }
+
+    async fn until_released(&self, range: PageRange) {
+        on_each!(self, device => device.until_released(range).await)
+    }
 }

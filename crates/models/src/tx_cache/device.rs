@@ -356,11 +356,15 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
     }
 
     async fn write(&self, first: PageNo, pages: &[M::Page], tx: Option<TxId>) -> Result<()> {
-        self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
+        let range = PageRange::new(first, pages.len() as u64);
+        self.limits.check_write(range)?;
         self.check_failed()?;
         let inside = match tx {
             Some(tx) => Some(self.enter(tx).await?),
-            None => None,
+            None => {
+                self.check_released(range)?;
+                None
+            }
         };
         if pages.is_empty() {
             return Ok(());
@@ -397,6 +401,7 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
         self.check_failed()?;
+        self.check_released(range)?;
         if range.pages == 0 { Ok(()) } else { self.trim_range(range).await }
     }
 
@@ -427,5 +432,9 @@ impl<R: Runtime, M: ZoneMedia> PageDevice for TxCache<R, M> {
         self.after_change();
         self.pay(stores).await;
         Ok(())
+    }
+
+    async fn until_released(&self, range: PageRange) {
+        self.room.until(|| self.check_released(range).ok()).await;
     }
 }

@@ -184,11 +184,7 @@ impl<P: Payload> CacheState<P> {
             };
             let header = self.nvram.header(*held);
             if header.transaction != number {
-                let holder = self.transactions[header.transaction as usize].id;
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!("page {page} is held by open transaction {holder}"),
-                ));
+                return Err(self.conflict(page));
             }
             moving |= self.headers[*held as usize].usage == Use::Spilling;
             demand.frames += u32::from(matches!(header.place, PagePlace::Extended(_)));

@@ -4,12 +4,11 @@
 //! waits until those that came before it have ended, and those that come while it waits wait for
 //! it; they then find the transaction gone.
 //!
-//! The rule for conflicts: the first of two open transactions to write a page holds it; the other
-//! is refused with `Conflict` and may go on or abort. A write outside of transactions is a
-//! transaction of this one command and never refused; the commit of the holder, coming later,
-//! overwrites it.
+//! The rule for conflicts: the first transaction to write a page holds it to its end. Another one that
+//! writes it is refused with `Conflict` and may go on or abort; a write or trim outside of transactions,
+//! which is a transaction of this one command, is refused likewise.
 use crate::fault_points::Fault;
-use tantalum_base::{Error, ErrorKind, Result, TxId};
+use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result, TxId};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::sync::Waiting;
@@ -143,6 +142,15 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         Ok(ending)
     }
 
+    /// Fails with `Conflict` where a transaction holds a page of `range`, which is to change outside of transactions.
+    pub(super) fn check_released(&self, range: PageRange) -> Result<()> {
+        let state = self.state.borrow();
+        match state.first_held(range) {
+            Some(page) if !Fault::HeldPagesOpen.is_planted() => Err(state.conflict(page)),
+            _ => Ok(()),
+        }
+    }
+
     /// A transaction ended, or versions were replaced: there may be room, as what they held is free,
     /// or something to write back.
     pub(super) fn after_change(&self) {
@@ -162,6 +170,25 @@ impl<P: tantalum_base::Payload> CacheState<P> {
         };
         let context = format!("transaction {tx} {problem}");
         Err(Error::new(ErrorKind::UnknownTransaction, context))
+    }
+
+    /// The first page of `range` that an open transaction holds.
+    fn first_held(&self, range: PageRange) -> Option<PageNo> {
+        if range.pages <= self.holders.len() as u64 {
+            return range.iter().find(|page| self.holders.contains_key(page));
+        }
+        self.holders.keys().copied().filter(|page| range.contains(*page)).min()
+    }
+
+    /// The error of who would change `page`, which another transaction holds.
+    pub(super) fn conflict(&self, page: PageNo) -> Error {
+        let header = self.holders.get(&page).map(|held| self.nvram.header(*held));
+        let holder =
+            header.map_or(TxId(0), |header| self.transactions[header.transaction as usize].id);
+        let context = format!(
+            "page {page} is held by open transaction {holder}: try again when that is committed or aborted"
+        );
+        Error::new(ErrorKind::Conflict, context)
     }
 
     /// `proposed` where it is available, otherwise the next id that is.

@@ -134,11 +134,12 @@ fn the_first_writer_holds_a_page() {
         let error = device.write(PageNo(4), &pages, Some(b)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert_eq!(read(&device, 4, Some(b)).await, 0, "nothing half done");
-        write(&device, 5, 3, None).await;
-        assert_eq!(read(&device, 5, None).await, 3, "a plain write is never refused");
+        let error = device.write(PageNo(4), &pages, None).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "outside of transactions, too");
+        assert_eq!(read(&device, 5, None).await, 0);
         assert_eq!(read(&device, 5, Some(a)).await, 1);
         device.commit(a).await.unwrap();
-        assert_eq!(read(&device, 5, None).await, 1, "the commit came later");
+        assert_eq!(read(&device, 5, None).await, 1);
         write(&device, 5, 4, Some(b)).await;
         device.commit(b).await.unwrap();
         assert_eq!(read(&device, 5, None).await, 4);
@@ -173,13 +174,15 @@ fn trim_reads_as_zeros_in_the_cache_and_at_home() {
             assert!(device.statistics().pages_written_home > 20, "most are at home");
             let tx = device.begin().await.unwrap();
             write(&device, 11, 5, Some(tx)).await;
-            device.trim(PageRange::new(PageNo(10), 48)).await.unwrap();
+            let range = PageRange::new(PageNo(10), 48);
+            assert_eq!(device.trim(range).await.unwrap_err().kind(), ErrorKind::Conflict);
+            assert_eq!(read(&device, 12, None).await, 1, "nothing half done");
+            device.commit(tx).await.unwrap();
+            device.trim(range).await.unwrap();
             for page in 0..60 {
                 let expected = u64::from(!(10..58).contains(&page));
                 assert_eq!(read(&device, page, None).await, expected, "page {page}");
             }
-            device.commit(tx).await.unwrap();
-            assert_eq!(read(&device, 11, None).await, 5, "the commit came later");
             device.trim(PageRange::new(PageNo(0), PAGES)).await.unwrap();
             for page in 0..60 {
                 assert_eq!(read(&device, page, None).await, 0);

@@ -36,8 +36,8 @@ impl ErrorCode {
             ErrorKind::TooLarge => ErrorCode::Overflow,
             ErrorKind::Locked | ErrorKind::ReadOnly => ErrorCode::Perm,
             ErrorKind::PowerCut | ErrorKind::Closed => ErrorCode::Shutdown,
-            // NBD has no better value for a page held by an open transaction (`Conflict`); EIO fits
-            // bad media and a latched log, and is the default for new kinds.
+            // EIO fits bad media and a latched log, and is the default for new kinds. Pages held by open transactions
+            // (`Conflict`) are waited for.
             _ => ErrorCode::Io,
         }
     }

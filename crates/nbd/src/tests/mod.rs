@@ -3,6 +3,7 @@ mod block_status;
 mod commands;
 mod concurrency;
 mod handshake;
+mod held;
 mod hostile;
 mod slow;
 mod structured;

@@ -6,6 +6,7 @@ use tantalum_base::{
     Durability, Error, ErrorKind, Extent, Limits, PageBuf, PageDevice, PageNo, PageRange, Payload,
     Result, TxId,
 };
+use tantalum_runtime::sync::WaitQueue;
 
 type Pause = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>;
 
@@ -21,6 +22,11 @@ pub struct MemoryDevice {
     pub failure: Cell<Option<ErrorKind>>,
     /// Every access to this page fails.
     pub failing_page: Cell<Option<PageNo>>,
+    /// A page that somebody holds: changes of it are refused as `Conflict`.
+    pub held: Cell<Option<PageNo>>,
+    /// Changes that were refused for that.
+    pub refused: Cell<u64>,
+    released: WaitQueue,
     pub flushes: Cell<u64>,
     pub trims: Cell<u64>,
     pub writes: Cell<u64>,
@@ -46,6 +52,9 @@ impl MemoryDevice {
             pause: None,
             failure: Cell::new(None),
             failing_page: Cell::new(None),
+            held: Cell::new(None),
+            refused: Cell::new(0),
+            released: WaitQueue::new("a page that the test holds"),
             flushes: Cell::new(0),
             trims: Cell::new(0),
             writes: Cell::new(0),
@@ -81,6 +90,20 @@ impl MemoryDevice {
         result
     }
 
+    /// Nobody holds a page any more.
+    pub fn release(&self) {
+        self.held.set(None);
+        self.released.wake_all();
+    }
+
+    fn check_released(&self, range: PageRange) -> Result<()> {
+        if self.held.get().is_some_and(|page| range.contains(page)) {
+            self.refused.set(self.refused.get() + 1);
+            return Err(Error::new(ErrorKind::Conflict, "the test holds it"));
+        }
+        Ok(())
+    }
+
     fn map(&self, range: PageRange, mapped: bool) {
         self.mapped.borrow_mut()[range.first.index()..range.end().index()].fill(mapped);
     }
@@ -108,6 +131,7 @@ impl PageDevice for MemoryDevice {
         }
         self.writes.set(self.writes.get() + 1);
         let range = PageRange::new(first, new.len() as u64);
+        self.check_released(range)?;
         let put = |pages: &mut [PageBuf]| {
             pages.clone_from_slice(new);
             self.map(range, true);
@@ -122,6 +146,7 @@ impl PageDevice for MemoryDevice {
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.trims.set(self.trims.get() + 1);
+        self.check_released(range)?;
         let clear = |pages: &mut [PageBuf]| {
             pages.fill(PageBuf::zero());
             self.map(range, false);
@@ -139,5 +164,10 @@ impl PageDevice for MemoryDevice {
 
     async fn share(&self, _pairs: &[(PageNo, PageNo)]) -> Result<()> {
         self.no()
+    }
+
+    async fn until_released(&self, range: PageRange) {
+        let free = || !self.held.get().is_some_and(|page| range.contains(page));
+        self.released.until(|| free().then_some(())).await;
     }
 }

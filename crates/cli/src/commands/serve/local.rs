@@ -31,6 +31,7 @@ impl Local {
         path: Option<&Path>,
         volume: Rc<Tracked<D>>,
         nbd: &tantalum_nbd::ServerOptions,
+        transaction_idle_ms_max: u64,
     ) -> Result<Local> {
         let (mut place, listener) = Place::claim(live, &config.path, path)?;
         if let Err(error) = place.link(&config.path) {
@@ -41,6 +42,7 @@ impl Local {
         let options = ServerOptions {
             clients_max: nbd.connections_max,
             stall_ms_max: nbd.stall_ms_max,
+            transaction_idle_ms_max,
             read_only: nbd.read_only,
             file: volume_file(config),
             ..ServerOptions::default()

@@ -83,6 +83,10 @@ pub struct Args {
     /// is suspended is cut off after that
     #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stall_ms_max / 1000)]
     stall_seconds_max: u64,
+    /// Seconds for which an open transaction of a local client may be idle before it is aborted, as it holds its pages
+    /// against all others; 0: for ever
+    #[arg(long, value_name = "SECONDS", default_value_t = tantalum_local::ServerOptions::default().transaction_idle_ms_max / 1000)]
+    transaction_idle_seconds_max: u64,
     #[command(flatten)]
     logs: logs::Logging,
 }
@@ -139,6 +143,8 @@ type Opened<D> = Rc<Tracked<Recorded<Buffered<D>>>>;
 struct Outside {
     nbd: Option<Address>,
     socket: Option<Option<PathBuf>>,
+    /// How long a transaction of one who connects there may be idle.
+    transaction_idle_ms_max: u64,
     metrics: Option<Address>,
     logs: logs::Logging,
 }
@@ -155,7 +161,13 @@ impl Outside {
                 bail!("--nbd and --metrics are both {nbd}: each needs an address of its own");
             }
         }
-        Ok(Outside { nbd, socket: args.socket.clone(), metrics, logs: args.logs.clone() })
+        Ok(Outside {
+            nbd,
+            socket: args.socket.clone(),
+            transaction_idle_ms_max: args.transaction_idle_seconds_max.saturating_mul(1000),
+            metrics,
+            logs: args.logs.clone(),
+        })
     }
 
     /// Listens at all of them, or at none.
@@ -260,10 +272,10 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     );
     let (listener, watched) = outside.listen(live, &options)?;
     let server = Server::new(Rc::clone(volume), options.clone())?;
-    let local = outside
-        .socket
-        .as_ref()
-        .map(|path| Local::start(live, config, path.as_deref(), Rc::clone(volume), &options));
+    let local = outside.socket.as_ref().map(|path| {
+        let idle_ms_max = outside.transaction_idle_ms_max;
+        Local::start(live, config, path.as_deref(), Rc::clone(volume), &options, idle_ms_max)
+    });
     let local = local.transpose()?;
     let first = listener.as_ref().map(|listener| listener.local_address().to_string());
     tell(&format!(
