@@ -6,7 +6,7 @@
 //! writes back page by page in FIFO order, in full flash pages where it can.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use tantalum_base::{Error, Result};
+use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_media::ZoneMedia;
 
@@ -126,7 +126,7 @@ impl<M: ZoneMedia> Drive<M> {
             let batch = self.work.until(|| self.take_batch(&mut pages, &mut taken)).await;
             self.taken.wake_all();
             let durable = self.batch_is_durable();
-            let mut result = self.ftl.write(&pages, durable).await;
+            let mut result = self.write_to_log(&pages, durable).await;
             pages.clear();
             let acknowledges = self.options.cache == CacheKind::WriteThrough;
             if result.is_ok() && acknowledges && self.options.persist_mapping {
@@ -152,6 +152,25 @@ impl<M: ZoneMedia> Drive<M> {
             if let Some(error) = fatal {
                 return Err(error);
             }
+        }
+    }
+
+    /// Writes a batch to the log. Where there is no room for it because pages of the medium cannot be read, it waits for that:
+    /// the frames stay, and others hear of it meanwhile. Writers that wait for their own batch get the error instead.
+    async fn write_to_log(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
+        loop {
+            let written = self.ftl.write(pages, durable).await;
+            let is_full = |error: &Error| error.kind() == ErrorKind::OutOfSpace;
+            let is_stall = self.options.cache != CacheKind::WriteThrough
+                && written.as_ref().is_err_and(is_full)
+                && self.ftl.has_unreadable();
+            self.stalled.replace(written.as_ref().err().filter(|_| is_stall).cloned());
+            if !is_stall {
+                return written;
+            }
+            self.room.wake_all();
+            self.ended.wake_all();
+            self.ftl.until_room_may_come().await;
         }
     }
 
@@ -206,7 +225,7 @@ impl<M: ZoneMedia> Drive<M> {
     /// Takes the next batch if one is due, and returns its number.
     fn take_batch(
         &self,
-        pages: &mut Vec<(tantalum_base::PageNo, M::Page)>,
+        pages: &mut Vec<(PageNo, M::Page)>,
         taken: &mut TakenFrames,
     ) -> Option<u64> {
         let mut cache = self.cache.borrow_mut();

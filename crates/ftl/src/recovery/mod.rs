@@ -32,8 +32,8 @@ use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::options::FtlOptions;
 use crate::parts::Parts;
+use crate::read::is_damage;
 use crate::space::Stream;
-use find_checkpoint::is_damage;
 use find_dump::FoundDump;
 use log_scan::ScannedLog;
 use report::RecoveryReport;
@@ -271,10 +271,12 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
     async fn survey_from(&self, era: &Era) -> Result<Survey> {
         match self.reader.survey_era(era).await {
             Err(error) if is_damage(error.kind()) => {
-                self.reader.survey_all().await.map_err(|_| error)
+                let all = self.reader.survey_all().await;
+                all.map_err(|other| if is_damage(other.kind()) { error } else { other })
             }
             Ok(survey) if survey.misses_any() => match self.reader.survey_all().await {
                 Ok(all) if all.newest.id > survey.newest.id => Ok(all),
+                Err(error) if !is_damage(error.kind()) => Err(error),
                 _ => Ok(survey),
             },
             survey => survey,
