@@ -42,6 +42,8 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) dumper: Option<Dumper<M::Page>>,
     /// Shares are logged, even where a dump would keep them.
     pub(crate) logs_shares: Cell<bool>,
+    /// Hosts' changes wait for room that unreadable pages take, however long.
+    pub(crate) waits_for_room: Cell<bool>,
     /// The clock of the runtime on which it was started, and itself.
     pub(crate) timer: OnceCell<(Weak<Ftl<M>>, Rc<dyn Timer>)>,
 }
@@ -64,6 +66,7 @@ impl<M: ZoneMedia> Ftl<M> {
             cleaner: Cleaner::new(&options),
             checkpointer: Checkpointer::default(),
             logs_shares: Cell::new(!dumps),
+            waits_for_room: Cell::new(false),
             timer: OnceCell::new(),
         }
     }

@@ -118,6 +118,10 @@ impl<M: ZoneMedia> Drive<M> {
         if options.flush == FlushMeaning::WriteBack {
             ftl.log_shares();
         }
+        if options.cache != CacheKind::WriteThrough {
+            // Writes that were acknowledged are not refused later.
+            ftl.wait_for_room();
+        }
         check_staging(&ftl, &options)?;
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {

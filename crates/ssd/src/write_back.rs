@@ -6,7 +6,9 @@
 //! writes back page by page in FIFO order, in full flash pages where it can.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use tantalum_base::{Error, ErrorKind, PageNo, Result};
+use std::future::poll_fn;
+use std::pin::pin;
+use tantalum_base::{Error, PageNo, Result};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_media::ZoneMedia;
 
@@ -155,22 +157,25 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Writes a batch to the log. Where there is no room for it because pages of the medium cannot be read, it waits for that:
-    /// the frames stay, and others hear of it meanwhile. Writers that wait for their own batch get the error instead.
+    /// Writes a batch to the log. While there is no room for it because pages of the medium cannot be read, it waits, in its place
+    /// before later batches; those who wait for frames or for a flush hear of it.
     async fn write_to_log(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
-        loop {
-            let written = self.ftl.write(pages, durable).await;
-            let is_full = |error: &Error| error.kind() == ErrorKind::OutOfSpace;
-            let is_stall = self.options.cache != CacheKind::WriteThrough
-                && written.as_ref().is_err_and(is_full)
-                && self.ftl.has_unreadable();
-            self.stalled.replace(written.as_ref().err().filter(|_| is_stall).cloned());
-            if !is_stall {
-                return written;
-            }
+        let mut write = pin!(self.ftl.write(pages, durable));
+        poll_fn(|context| {
+            let written = write.as_mut().poll(context);
+            self.note_stall();
+            written
+        })
+        .await
+    }
+
+    fn note_stall(&self) {
+        let stall =
+            if self.options.cache == CacheKind::WriteThrough { None } else { self.ftl.stall() };
+        if stall.is_some() != self.stalled.borrow().is_some() {
+            self.stalled.replace(stall);
             self.room.wake_all();
             self.ended.wake_all();
-            self.ftl.until_room_may_come().await;
         }
     }
 

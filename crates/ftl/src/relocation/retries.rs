@@ -168,19 +168,17 @@ impl<M: ZoneMedia> Ftl<M> {
         timer.detach("writers' wait for unreadable pages", Box::pin(task));
     }
 
-    /// Waits until a write for which there was no room because pages cannot be read may find some.
-    pub async fn until_room_may_come(&self) {
-        let may_come = || {
-            let parts = self.parts.borrow();
-            let refused = parts.relocation.stuck && !parts.unreadable.patience.lasts();
-            (!refused || parts.log.latched().is_some()).then_some(())
-        };
-        self.zones_freed.until(may_come).await;
+    /// Has hosts' changes wait for room that unreadable pages take, however long, from here on: the caller has acknowledged
+    /// them, or others that come before them.
+    pub fn wait_for_room(&self) {
+        self.waits_for_room.set(true);
     }
 
-    /// Whether pages cannot be read now, so that there may be room later which is not there now.
-    pub fn has_unreadable(&self) -> bool {
-        !self.parts.borrow().unreadable.is_empty()
+    /// Why there is no room for changes of hosts, where pages that cannot be read take it, and who waits should hear of it.
+    pub fn stall(&self) -> Option<Error> {
+        let parts = self.parts.borrow();
+        let refuses = parts.refuses() && !parts.unreadable.is_empty();
+        refuses.then(|| parts.out_of_space())
     }
 }
 
@@ -226,6 +224,11 @@ impl Parts {
             true => 0,
             false => self.space.reserve_zones().saturating_sub(2),
         }
+    }
+
+    /// Whether cleaning finds no space, and what cannot be read has been waited for.
+    pub(crate) fn refuses(&self) -> bool {
+        self.relocation.stuck && !self.unreadable.patience.lasts()
     }
 
     /// The error for a write for which cleaning finds no space.

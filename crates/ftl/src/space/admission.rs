@@ -81,8 +81,9 @@ impl<M: ZoneMedia> Ftl<M> {
             self.cleaner.rest.end();
             self.cleaner.wanted.wake_all();
             // What cannot be read now may give space when it can.
-            let refused = parts.relocation.stuck && !parts.unreadable.patience.lasts();
-            refused.then(|| Err(parts.out_of_space()))
+            let waits =
+                pages.is_some() && self.waits_for_room.get() && !parts.unreadable.is_empty();
+            (parts.refuses() && !waits).then(|| Err(parts.out_of_space()))
         };
         let waiting = Waiting::new(&self.cleaner.pace.zones_wanted, 1);
         let zone = self.zones_freed.until(zone).await;
