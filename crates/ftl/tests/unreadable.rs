@@ -88,6 +88,31 @@ enum Then {
     KilledAndReadable,
 }
 
+/// A page whose content is wrong for long; then the medium has its old content again, and the device is opened. What is wrong
+/// with the page.
+fn wrong_for_long() -> Option<String> {
+    const PAGE: u64 = 77;
+    let runtime = Virtual::new(Schedule::Fifo);
+    let (rt, world) = (runtime.clone(), on_flash(&runtime, 3));
+    let run = async move {
+        let ftl = world.filled(options()).await;
+        world.media.decay(world.slot_of(&ftl, PAGE).await);
+        world.overwrite(&ftl, 3000, &[PAGE]).await.unwrap();
+        rt.sleep(60 * SECOND_NS).await;
+        world.overwrite(&ftl, 3000, &[PAGE]).await.unwrap();
+        ftl.close().await.unwrap();
+        let ftl = world.opened(options()).await.unwrap();
+        world.read(&ftl, PAGE, PAGE).await
+    };
+    let read = runtime.run(run).unwrap();
+    read.ok().map(|is_right| format!("it was lost, and reads as written: {is_right}"))
+}
+
+#[test]
+fn lost_pages_stay_errors() {
+    assert_noticed(Fault::LostPagesForgotten, wrong_for_long);
+}
+
 /// One slot is never answered: all others are served and cleaned, and its page is there when it answers.
 fn one_slot<M: ZoneMedia>(world: World<M>, then: Then) {
     const PAGE: u64 = 123;

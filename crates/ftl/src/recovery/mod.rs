@@ -121,10 +121,15 @@ impl<M: ZoneMedia> Rebuilt<M> {
     /// # Errors
     /// As [`Ftl::recover`].
     pub async fn conclude(self) -> Result<(Rc<Ftl<M>>, RecoveryReport)> {
-        let Rebuilt { ftl, skip_to, report, .. } = self;
-        match ftl.options.read_only {
-            true => ftl.refuse_changes(),
-            false => ftl.conclude_recovery(skip_to).await?,
+        let Rebuilt { ftl, skip_to, mut report, .. } = self;
+        if ftl.options.read_only {
+            ftl.refuse_changes();
+            return Ok((ftl, report));
+        }
+        ftl.conclude_recovery(skip_to).await?;
+        if ftl.options.accept_loss {
+            report.pages_unreadable = ftl.give_up_unreadable().await?;
+            report.pages_lost = ftl.parts.borrow().map.lost_pages();
         }
         Ok((ftl, report))
     }
