@@ -1,6 +1,6 @@
 //! The FTL: its parts, and the queues in which tasks wait for them.
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_media::{ZoneGeometry, ZoneMedia};
 use tantalum_runtime::sync::WaitQueue;
@@ -17,7 +17,7 @@ use crate::parts::Parts;
 use crate::relocation::Cleaner;
 use crate::space::pins::ZonePins;
 use crate::statistics::FtlStatistics;
-use crate::timer::Timer;
+use crate::timer::Started;
 
 /// A page-mapping FTL over `M`. One thread; calls may be in flight together.
 ///
@@ -45,7 +45,7 @@ pub struct Ftl<M: ZoneMedia> {
     /// Hosts' changes wait for room that unreadable pages take, however long.
     pub(crate) waits_for_room: Cell<bool>,
     /// The clock of the runtime on which it was started, and itself.
-    pub(crate) timer: OnceCell<(Weak<Ftl<M>>, Rc<dyn Timer>)>,
+    pub(crate) started: OnceCell<Started<Ftl<M>>>,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -67,7 +67,7 @@ impl<M: ZoneMedia> Ftl<M> {
             checkpointer: Checkpointer::default(),
             logs_shares: Cell::new(!dumps),
             waits_for_room: Cell::new(false),
-            timer: OnceCell::new(),
+            started: OnceCell::new(),
         }
     }
 

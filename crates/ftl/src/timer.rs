@@ -1,7 +1,14 @@
 //! The clock of the runtime on which a device was started. An FTL waits for events; only what has to be tried again after a
 //! while waits for time to pass.
 use std::pin::Pin;
+use std::rc::{Rc, Weak};
 use tantalum_runtime::{Body, Runtime};
+
+/// What a device has for its tasks once it is started: itself, and the clock.
+pub(crate) struct Started<D> {
+    pub device: Weak<D>,
+    pub timer: Rc<dyn Timer>,
+}
 
 /// A [`Runtime`], whichever it is.
 pub(crate) trait Timer {

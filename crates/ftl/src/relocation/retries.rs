@@ -11,7 +11,7 @@ use crate::ftl::Ftl;
 use crate::map::MapEntry;
 use crate::parts::Parts;
 use crate::read::wrong_content;
-use crate::timer::Timer;
+use crate::timer::{Started, Timer};
 
 /// The pause before what cannot be read is read again for the first time; each later one is twice as long.
 const RETRY_PAUSE_MIN_NS: u64 = 100_000_000;
@@ -36,7 +36,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// says when to read again what could not be read. Once.
     pub fn start_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
         let timer: Rc<dyn Timer> = Rc::new(runtime.clone());
-        let _ = self.timer.set((Rc::downgrade(self), timer));
+        let _ = self.started.set(Started { device: Rc::downgrade(self), timer });
         let ftl = Rc::clone(self);
         runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
         let ftl = Rc::clone(self);
@@ -49,7 +49,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Leaves `zone`, which was being emptied, until what could not be read of it can be.
     pub(crate) fn hold(&self, zone: ZoneNo, interrupted: Interrupted) {
-        let now_ns = self.timer.get().map_or(0, |(_, timer)| timer.now_ns());
+        let now_ns = self.started.get().map_or(0, |started| started.timer.now_ns());
         let Interrupted { unreadable, mut copied, gone } = interrupted;
         {
             let parts = &mut *self.parts.borrow_mut();
@@ -69,16 +69,16 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Has `zone` read again after a pause, and again until it can be read.
     fn try_later(&self, zone: ZoneNo) {
-        let Some((ftl, timer)) = self.timer.get() else { return };
+        let Some(Started { device, timer }) = self.started.get() else { return };
         if !self.parts.borrow_mut().unreadable.begin_tries(zone) {
             return;
         }
-        let (ftl, task_timer) = (Weak::clone(ftl), Rc::clone(timer));
+        let (device, task_timer) = (Weak::clone(device), Rc::clone(timer));
         let task = async move {
             let mut pause_ns = RETRY_PAUSE_MIN_NS;
             loop {
                 task_timer.sleep(pause_ns).await;
-                let Some(ftl) = ftl.upgrade() else { return };
+                let Some(ftl) = device.upgrade() else { return };
                 if !ftl.try_again(zone, task_timer.now_ns()).await {
                     return;
                 }
@@ -112,16 +112,17 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let goes_on = {
             let parts = &mut *self.parts.borrow_mut();
-            let goes_on = parts.log.latched().is_none() && parts.unreadable.holds(zone);
+            let is_held = parts.unreadable.holds(zone);
+            if !is_held {
+                tracing::warn!(%zone, "all pages of the zone can be read again, or are needed no more");
+                parts.is_held_no_more(zone);
+            }
+            let goes_on = is_held && parts.log.latched().is_none();
             if !goes_on {
                 parts.unreadable.end_tries(zone);
-                parts.is_held_no_more(zone);
             }
             goes_on
         };
-        if !goes_on {
-            tracing::info!(%zone, "all pages of the zone can be read, or are needed no more");
-        }
         self.zones_freed.wake_all();
         self.cleaner.wanted.wake_all();
         goes_on
@@ -145,16 +146,16 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Cleaning finds nothing but zones that cannot be read: writers wait for these, for a while.
     pub(crate) fn wait_for_readable(&self) {
-        let Some((ftl, timer)) = self.timer.get() else { return };
+        let Some(Started { device, timer }) = self.started.get() else { return };
         if !self.parts.borrow_mut().unreadable.patience.begin(timer.now_ns()) {
             return;
         }
-        let (ftl, task_timer) = (Weak::clone(ftl), Rc::clone(timer));
+        let (device, task_timer) = (Weak::clone(device), Rc::clone(timer));
         let task = async move {
             let mut left_ns = ROOM_WAIT_MAX_NS;
             loop {
                 task_timer.sleep(left_ns).await;
-                let Some(ftl) = ftl.upgrade() else { return };
+                let Some(ftl) = device.upgrade() else { return };
                 let now_ns = task_timer.now_ns();
                 let left = {
                     let patience = &mut ftl.parts.borrow_mut().unreadable.patience;
