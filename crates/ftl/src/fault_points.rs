@@ -41,8 +41,10 @@ tantalum_base::fault_points! {
     EarlyAcknowledgement,
     /// The mapping's metadata pages are not checked when they are read.
     OwnPagesUnchecked,
-    /// Cleaning forgets a page that the medium cannot read back.
+    /// A page that the medium has lost is forgotten.
     LostPagesForgotten,
+    /// Cleaning takes a page that cannot be read now for lost.
+    UnreadableTakenForLost,
     /// Recovery takes decayed durable content for the end of the log.
     DamageTakenForEnd,
     /// Shares are acknowledged without having been logged.

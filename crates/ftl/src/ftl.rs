@@ -1,5 +1,5 @@
 //! The FTL: its parts, and the queues in which tasks wait for them.
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_media::{ZoneGeometry, ZoneMedia};
@@ -17,6 +17,7 @@ use crate::parts::Parts;
 use crate::relocation::Cleaner;
 use crate::space::pins::ZonePins;
 use crate::statistics::FtlStatistics;
+use crate::timer::Started;
 
 /// A page-mapping FTL over `M`. One thread; calls may be in flight together.
 ///
@@ -41,6 +42,10 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) dumper: Option<Dumper<M::Page>>,
     /// Shares are logged, even where a dump would keep them.
     pub(crate) logs_shares: Cell<bool>,
+    /// Hosts' changes wait for room that unreadable pages take, however long.
+    pub(crate) waits_for_room: Cell<bool>,
+    /// The clock of the runtime on which it was started, and itself.
+    pub(crate) started: OnceCell<Started<Ftl<M>>>,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -61,6 +66,8 @@ impl<M: ZoneMedia> Ftl<M> {
             cleaner: Cleaner::new(&options),
             checkpointer: Checkpointer::default(),
             logs_shares: Cell::new(!dumps),
+            waits_for_room: Cell::new(false),
+            started: OnceCell::new(),
         }
     }
 
@@ -142,6 +149,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let resets = || parts.space.iter().map(|(_, zone)| zone.resets);
         let references = parts.map.references();
         let latched = |first: &Error| first.kind() != ErrorKind::ReadOnly;
+        let (pages_unreadable, zones_unreadable) = parts.unreadable_pages_and_zones();
         let statistics = FtlStatistics {
             zones: parts.space.iter().count() as u32,
             latched: parts.log.latched().is_some_and(latched),
@@ -153,6 +161,8 @@ impl<M: ZoneMedia> Ftl<M> {
             pages_clean: parts.clean.as_ref().map_or(0, |clean| clean.count()),
             mapping_bytes: parts.map.memory_bytes()
                 + parts.clean.as_ref().map_or(0, |clean| clean.memory_bytes()),
+            pages_unreadable,
+            zones_unreadable,
             shared_slots: references.slots(),
             shared_entries: references.entries(),
             shared_bytes: references.memory_bytes(),

@@ -15,6 +15,7 @@
 //!   admission     waits for free zones, keeps the reserve, resets; pins: zones that are read are not reset
 //! relocation/   cleaning: empties zones that a policy chooses, between two watermarks; copies: live slots
 //!   dead_versions lists of versions lost with a zone; wear: levels wear; rest: pauses cleaning at closing
+//!   unreadable    pages that cannot be read now; retries: reads them again, by the clock of `timer`
 //! checkpoints/  the mapping on media: pages, and write; anchors: where it is, and which zones to scan
 //! dump/         only where there is energy for one: what is written at a power loss
 //!   mapping_log   changes since the checkpoint, limited to what can be dumped; backup: delta pages
@@ -47,6 +48,7 @@ mod relocation;
 mod share;
 mod space;
 mod statistics;
+mod timer;
 mod write;
 
 pub use cache::{CacheOptions, HomeState, Lacks};

@@ -11,6 +11,7 @@ use crate::log::{Log, OwnPage};
 use crate::map::{Change, MapEntry, Mapping, Place};
 use crate::options::{FtlOptions, reserve_zones};
 use crate::relocation::Relocation;
+use crate::relocation::unreadable::Unreadable;
 use crate::space::Space;
 use crate::statistics::FtlStatistics;
 
@@ -21,6 +22,7 @@ pub(crate) struct Parts {
     pub space: Space,
     pub log: Log,
     pub relocation: Relocation,
+    pub unreadable: Unreadable,
     pub checkpoints: Checkpoints,
     /// `None` where there is no energy for a dump.
     pub dump: Option<Dump>,
@@ -46,6 +48,7 @@ impl Parts {
                 .with_one_log(options.copies_with_writes),
             log: Log::new(geometry.zones),
             relocation: Relocation::default(),
+            unreadable: Unreadable::new(geometry),
             checkpoints: Checkpoints::new(
                 options.checkpoint_interval(&geometry),
                 anchors.then(|| Anchors::new(geometry.zones)),
@@ -148,6 +151,10 @@ impl Parts {
         if let Some(left) = change.left {
             self.space.left(left, entry.version, change.left_alive);
             self.relocation.stuck = false;
+            if !change.left_alive {
+                // A page that stays there and is marked clean need not be read either.
+                self.unreadable.forget(left);
+            }
         }
         if let Place::At(slot) = entry.place {
             if change.joined {
@@ -233,6 +240,7 @@ impl Parts {
                 Some(self.map.is_clean_slot(slot))
             });
         }
+        self.unreadable.validate(|slot| self.map.pages_of(slot).next().is_some());
         let is_emptied = self.space.iter().any(|(_, zone)| zone.being_emptied);
         assert!(self.relocation.copied.is_empty() || is_emptied, "copies of no zone");
     }

@@ -130,6 +130,11 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
+/// Whether an error says that content is damaged, rather than that an operation failed, which says nothing of content.
+pub(crate) fn is_damage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
+}
+
 /// The error for a page of a cache that is at home alone.
 fn not_here(page: PageNo) -> Error {
     Error::new(ErrorKind::Unmapped, format!("page {page} is not in the cache"))

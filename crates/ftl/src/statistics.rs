@@ -48,6 +48,10 @@ pub struct FtlStatistics {
     pub pages_mapped: u64,
     /// Of these, pages of a cache that their home has too.
     pub pages_clean: u64,
+    /// Pages that cleaning could not read, keeps where they are, and tries again.
+    pub pages_unreadable: u64,
+    /// Zones that hold such pages: they are not cleaned before these can be read.
+    pub zones_unreadable: u32,
     /// Clean pages of a cache that cleaning let go.
     pub pages_let_go: u64,
     /// Pages that a cache took from their home.
@@ -112,6 +116,8 @@ impl FtlStatistics {
         out.counter("tantalum_ftl_program_failures_total", failures, self.program_failures);
         let mapped = "Pages that hold content: written and not trimmed since";
         out.gauge("tantalum_ftl_mapped_pages", mapped, self.pages_mapped);
+        let unreadable = "Pages that cannot be read now, and are tried again";
+        out.gauge("tantalum_ftl_unreadable_pages", unreadable, self.pages_unreadable);
         let mapping = "Memory that the mapping of pages takes";
         out.gauge("tantalum_ftl_mapping_bytes", mapping, self.mapping_bytes);
         let latched = "1 where a failure of the log made it refuse writes until it is opened again";
@@ -128,6 +134,8 @@ impl FtlStatistics {
         out.gauge("tantalum_ftl_zones", "Zones in all", self.zones);
         out.gauge("tantalum_ftl_free_zones", "Zones ready to be written", self.zones_free);
         out.gauge("tantalum_ftl_retired_zones", "Zones given up as worn out", self.zones_retired);
+        let held = "Zones that are not cleaned, as pages in them cannot be read now";
+        out.gauge("tantalum_ftl_unreadable_zones", held, self.zones_unreadable);
         let (resets_min, resets_max) = self.zone_resets_min_max;
         let least = "Resets of the least worn zone, ever";
         out.gauge("tantalum_ftl_zone_resets_min", least, resets_min);

@@ -19,6 +19,7 @@ mod remapped;
 mod retired_zones;
 mod shares_with_trims;
 mod tiny_devices;
+mod unreadable;
 mod wear;
 mod wear_cuts;
 

@@ -327,9 +327,8 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
         let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(100) };
         let media = Faults::new(Rc::clone(&inner), FaultsOptions::default());
         let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
-        let cleaner = Rc::clone(&ftl);
-        runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
-        let device = Rc::clone(&ftl);
+        ftl.start_tasks(&runtime);
+        let (device, rt) = (Rc::clone(&ftl), runtime.clone());
         let bad = runtime.run(async move {
             let mut rng = Rng::new(seed);
             for count in 1..=2 {
@@ -351,6 +350,8 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
                 let read = device.read(&[PageNo(bad)], &mut out).await;
                 assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable, "seed {seed}");
             }
+            // A page that cleaning met is tried again for a while.
+            rt.sleep(60_000_000_000).await;
             device.close().await.unwrap();
             bad
         });

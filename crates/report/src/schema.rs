@@ -358,6 +358,7 @@ pub const TOP: &[Column] = &[
     Column::new("zones", "zones", Style::Count),
     Column::new("free_zones", "free zones", Style::Count),
     Column::new("retired_zones", "retired zones", Style::Count),
+    Column::new("unreadable_pages", "unreadable pages", Style::Count),
     Column::new("mapped_bytes", "mapped", Style::Bytes),
     Column::new("capacity_bytes", "capacity", Style::Bytes),
     Column::new("dump_bytes", "dump", Style::Bytes),

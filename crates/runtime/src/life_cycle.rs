@@ -171,17 +171,24 @@ pub struct Finding {
     /// Whether anything that the device holds, or needs to be opened, is concerned. What is not in force was
     /// replaced before, or has a copy that counts.
     pub in_force: bool,
+    /// The medium did not answer. That says nothing of what it holds, and may pass: nothing is given up for it.
+    pub unanswered: bool,
 }
 
 impl Finding {
     /// Something that is in force is wrong.
     pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Finding { place: place.into(), problem: problem.into(), in_force: true }
+        Finding { place: place.into(), problem: problem.into(), in_force: true, unanswered: false }
     }
 
     /// Something is damaged that is not in force.
     pub fn not_in_force(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Finding { in_force: false, ..Finding::new(place, problem) }
+    }
+
+    /// Something that is in force cannot be read now.
+    pub fn unanswered(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Finding { unanswered: true, ..Finding::new(place, problem) }
     }
 }
 

@@ -28,6 +28,7 @@ const PLANTED: &str = "crates/simulator/tests/planted_faults.rs";
 const REGRESSIONS: &str = "crates/simulator/tests/crash_regressions.rs";
 const READS: &str = "crates/models/tests/reads/mod.rs";
 const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
+const UNREADABLE: &str = "crates/ftl/tests/unreadable.rs";
 
 /// A file, and the test in it that fails where the protection is off.
 type Test = (&'static str, &'static str);
@@ -60,7 +61,10 @@ fn of_the_log(fault: Log) -> Test {
         Log::NoChecksum => (LOG, "contents_are_checked"),
         Log::EarlyAcknowledgement => (PLANTED, "acknowledgements_wait_on_files"),
         Log::OwnPagesUnchecked => (PLANTED, "own_pages_are_checked"),
-        Log::LostPagesForgotten => (PLANTED, "lost_pages_stay_errors"),
+        Log::LostPagesForgotten => (UNREADABLE, "lost_pages_stay_errors"),
+        Log::UnreadableTakenForLost => {
+            (UNREADABLE, "a_page_that_is_taken_for_lost_at_once_is_noticed")
+        }
         Log::DamageTakenForEnd => (PLANTED, "damage_is_not_the_end_of_the_log"),
         Log::SharesNotLogged => (LOG, "shares_are_logged"),
         Log::UnwrittenForgotten => (DEVICE, "shares_are_dumped"),

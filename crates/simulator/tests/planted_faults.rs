@@ -53,12 +53,6 @@ fn own_pages_are_checked() {
 }
 
 #[test]
-fn lost_pages_stay_errors() {
-    assert_noticed(Fault::LostPagesForgotten, decaying_lives("ssd:cache=through", "nand"));
-    assert_noticed(Fault::LostPagesForgotten, decaying_lives("ssd:cache=ordered", "file"));
-}
-
-#[test]
 fn damage_is_not_the_end_of_the_log() {
     assert_noticed(Fault::DamageTakenForEnd, decaying_lives("ssd:cache=through", "nand"));
     assert_noticed(Fault::DamageTakenForEnd, decaying_lives("ssd:cache=through", "file"));

@@ -30,7 +30,7 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
         let close = |ssd: Rc<Self>| async move {
             let accepted = ssd.progress.borrow().accepted;
             if !Fault::CacheDroppedAtClose.is_planted() {
-                ssd.drain().await?;
+                ssd.drain_unless_stalled().await?;
             }
             ssd.ftl.close().await?;
             // If the caller gave up, the device may have been used since.

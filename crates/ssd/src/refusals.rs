@@ -23,6 +23,11 @@ impl<M: ZoneMedia> Drive<M> {
             Some(error) => Err(latched(error)),
         }
     }
+
+    /// Fails where nothing can be written back at present.
+    pub(crate) fn check_stalled(&self) -> Result<()> {
+        self.stalled.borrow().clone().map_or(Ok(()), Err)
+    }
 }
 
 /// The error of every change after `first` made the device refuse changes.

@@ -34,6 +34,8 @@ pub struct Drive<M: ZoneMedia> {
     pub(crate) progress: RefCell<Progress>,
     /// Why the device refuses writes, if it does.
     pub(crate) failed: RefCell<Option<Error>>,
+    /// Why nothing can be written back at present: pages of the medium cannot be read, and their zones are needed.
+    pub(crate) stalled: RefCell<Option<Error>>,
     pub(crate) started: Cell<bool>,
     /// Tasks of commands that change the log themselves and must run to their end.
     pub(crate) commands: CommandTasks<Self>,
@@ -116,6 +118,10 @@ impl<M: ZoneMedia> Drive<M> {
         if options.flush == FlushMeaning::WriteBack {
             ftl.log_shares();
         }
+        if options.cache != CacheKind::WriteThrough {
+            // Writes that were acknowledged are not refused later.
+            ftl.wait_for_room();
+        }
         check_staging(&ftl, &options)?;
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {
@@ -150,6 +156,7 @@ impl<M: ZoneMedia> Drive<M> {
             cache: RefCell::new(WriteCache::new(options.cache_pages)),
             progress: RefCell::new(Progress::default()),
             failed: RefCell::new(None),
+            stalled: RefCell::new(None),
             started: Cell::new(false),
             commands: CommandTasks::new(),
             serving: Cell::new(false),
@@ -199,14 +206,7 @@ impl<M: ZoneMedia> Drive<M> {
             let ssd = Rc::clone(self);
             runtime.spawn("flusher", async move { ssd.run_flusher().await });
         }
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
-        if self.ftl.options().dump.is_some() {
-            let ftl = Rc::clone(&self.ftl);
-            runtime.spawn("mapping backup", async move { ftl.run_backup().await });
-        }
+        self.ftl.start_tasks(runtime);
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
@@ -230,13 +230,14 @@ impl<M: ZoneMedia> Drive<M> {
             let waiting = Waiting::new(&self.writers_wait, 1);
             self.work.wake_all();
             let room = || {
-                (self.cache.borrow().free_frames() >= needed || self.failed.borrow().is_some())
-                    .then_some(())
+                let ended = self.failed.borrow().is_some() || self.stalled.borrow().is_some();
+                (self.cache.borrow().free_frames() >= needed || ended).then_some(())
             };
             self.room.until(room).await;
             drop(waiting);
         }
         self.check_failed()?;
+        self.check_stalled()?;
         let Some(pages) = pages() else { return Ok(None) };
         let mut cache = self.cache.borrow_mut();
         let command = {
@@ -261,16 +262,46 @@ impl<M: ZoneMedia> Drive<M> {
     /// Waits until `command` has left the cache.
     pub(crate) async fn wait_ended(&self, command: u64) -> Result<()> {
         let _awaited = Awaited::new(&self.progress, command);
-        let outcome = || {
-            if let Some(outcome) = self.progress.borrow().outcome(command) {
-                return Some(outcome);
-            }
-            self.failed.borrow().as_ref().map(|error| Err(latched(error)))
-        };
-        self.ended.until(outcome).await
+        self.ended.until(|| self.outcome_of(command)).await
+    }
+
+    fn outcome_of(&self, command: u64) -> Option<Result<()>> {
+        if let Some(outcome) = self.progress.borrow().outcome(command) {
+            return Some(outcome);
+        }
+        self.failed.borrow().as_ref().map(|error| Err(latched(error)))
     }
 
     /// Writes back everything that was accepted before the call.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where that cannot be done at present: it goes on when the medium can be read again.
+    pub(crate) async fn drain_unless_stalled(&self) -> Result<()> {
+        let accepted = self.want_all();
+        let _awaited = Awaited::new(&self.progress, accepted);
+        let drained = || match self.outcome_of(accepted) {
+            Some(outcome) => Some(outcome.or_else(|_| self.check_failed())),
+            None => self.check_stalled().err().map(Err),
+        };
+        self.ended.until(drained).await
+    }
+
+    /// Has everything written back that was accepted; the last command of it.
+    fn want_all(&self) -> u64 {
+        let accepted = self.progress.borrow().accepted;
+        self.want(accepted);
+        accepted
+    }
+
+    fn want(&self, command: u64) {
+        {
+            let mut progress = self.progress.borrow_mut();
+            progress.wanted = progress.wanted.max(command);
+        }
+        self.work.wake_all();
+    }
+
+    /// Writes back everything that was accepted before the call, however long it takes.
     pub(crate) async fn drain(&self) -> Result<()> {
         let accepted = self.progress.borrow().accepted;
         self.drain_to(accepted).await
@@ -278,11 +309,7 @@ impl<M: ZoneMedia> Drive<M> {
 
     /// Writes back everything up to `command`.
     pub(crate) async fn drain_to(&self, command: u64) -> Result<()> {
-        {
-            let mut progress = self.progress.borrow_mut();
-            progress.wanted = progress.wanted.max(command);
-        }
-        self.work.wake_all();
+        self.want(command);
         self.wait_left_cache(command).await
     }
 
@@ -417,7 +444,10 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
                 drop(self.write_turn.acquire(1).await);
                 self.check_failed()
             }
-            _ => self.make_durable().await,
+            _ => {
+                self.drain_unless_stalled().await?;
+                self.make_durable().await
+            }
         }
     }
 

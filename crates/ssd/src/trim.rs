@@ -72,6 +72,7 @@ impl<M: ZoneMedia> Drive<M> {
         range: PageRange,
         in_force: impl FnOnce(),
     ) -> Result<()> {
+        self.check_stalled()?;
         let mut turn = Some(self.write_turn.acquire(1).await);
         let cached = self.cache.borrow().command_of_range(range);
         if self.options.cache.whole_batches() {

@@ -6,7 +6,9 @@
 //! writes back page by page in FIFO order, in full flash pages where it can.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use tantalum_base::{Error, Result};
+use std::future::poll_fn;
+use std::pin::pin;
+use tantalum_base::{Error, PageNo, Result};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_media::ZoneMedia;
 
@@ -126,7 +128,7 @@ impl<M: ZoneMedia> Drive<M> {
             let batch = self.work.until(|| self.take_batch(&mut pages, &mut taken)).await;
             self.taken.wake_all();
             let durable = self.batch_is_durable();
-            let mut result = self.ftl.write(&pages, durable).await;
+            let mut result = self.write_to_log(&pages, durable).await;
             pages.clear();
             let acknowledges = self.options.cache == CacheKind::WriteThrough;
             if result.is_ok() && acknowledges && self.options.persist_mapping {
@@ -152,6 +154,28 @@ impl<M: ZoneMedia> Drive<M> {
             if let Some(error) = fatal {
                 return Err(error);
             }
+        }
+    }
+
+    /// Writes a batch to the log. While there is no room for it because pages of the medium cannot be read, it waits, in its place
+    /// before later batches; those who wait for frames or for a flush hear of it.
+    async fn write_to_log(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
+        let mut write = pin!(self.ftl.write(pages, durable));
+        poll_fn(|context| {
+            let written = write.as_mut().poll(context);
+            self.note_stall();
+            written
+        })
+        .await
+    }
+
+    fn note_stall(&self) {
+        let stall =
+            if self.options.cache == CacheKind::WriteThrough { None } else { self.ftl.stall() };
+        if stall.is_some() != self.stalled.borrow().is_some() {
+            self.stalled.replace(stall);
+            self.room.wake_all();
+            self.ended.wake_all();
         }
     }
 
@@ -206,7 +230,7 @@ impl<M: ZoneMedia> Drive<M> {
     /// Takes the next batch if one is due, and returns its number.
     fn take_batch(
         &self,
-        pages: &mut Vec<(tantalum_base::PageNo, M::Page)>,
+        pages: &mut Vec<(PageNo, M::Page)>,
         taken: &mut TakenFrames,
     ) -> Option<u64> {
         let mut cache = self.cache.borrow_mut();

@@ -6,6 +6,7 @@ mod model;
 mod planted_faults;
 mod power_loss;
 mod share;
+mod stalls;
 mod trims;
 
 #[path = "../../models/tests/reads/devices.rs"]

@@ -22,7 +22,7 @@ pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
     /// First open a volume that is refused as damaged, or of which a block cannot be read, to write, and
-    /// give up what cannot be told any more; what that is, is said
+    /// give up what cannot be told any more, and every page that cannot be read; what that is, is said
     #[arg(long)]
     accept_loss: bool,
     #[command(flatten)]
@@ -118,20 +118,32 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
     live.drop_tasks();
     Ok(format!(
         "given up: {} changes, of pages that nobody can name and that now hold what they \
-         held before them; {} pages of which the map is damaged, which are errors now; \
-         {} pages are errors in all",
-        recovery.changes_given_up, recovery.pages_given_up, recovery.pages_lost,
+         held before them; {} pages of which the map is damaged, and {} that could not be read, which \
+         are errors now until they are written again; {} pages are errors in all",
+        recovery.changes_given_up,
+        recovery.pages_given_up,
+        recovery.pages_unreadable,
+        recovery.pages_lost,
     ))
 }
 
 /// The last line: what the volume is, and how much of it was looked at.
 fn verdict(volume: &Path, report: &CheckReport) -> String {
     let volume = volume.display();
-    let word = if report.findings.is_empty() { "sound" } else { "damaged" };
-    let problems = match report.findings.len() {
+    let unanswered = report.findings.iter().filter(|found| found.unanswered).count();
+    let word = match report.findings.len() - unanswered {
+        0 if unanswered == 0 => "sound",
+        0 => "not all of it can be read now",
+        _ => "damaged",
+    };
+    let mut problems = match report.findings.len() {
         1 => "1 problem".to_owned(),
         many => format!("{many} problems"),
     };
+    if unanswered > 0 {
+        let these = ", of which errors of the medium, which may pass: ";
+        problems = format!("{problems}{these}{unanswered}");
+    }
     let looked_at = match (&report.superblock, &report.recovery) {
         (Some(superblock), Some(recovery)) if superblock.is_cache => format!(
             "a cache of {} over a home of {}, {} zones checked, {} changes replayed in memory",

@@ -236,16 +236,26 @@ impl Parts {
         (self.map.mapped_pages() - self.map.lost_pages() - clean).saturating_sub(shared)
     }
 
-    /// Lets clean pages go that are in a zone to be reset; their versions, by page.
-    pub(crate) fn let_pages_go(&mut self, pages: &[PageNo]) -> Vec<(PageNo, Version)> {
+    /// Lets clean pages go that are in a zone to be reset; their entries, by page.
+    pub(crate) fn let_pages_go(&mut self, pages: &[PageNo]) -> Vec<(PageNo, MapEntry)> {
         let mut gone = Vec::with_capacity(pages.len());
         for page in pages {
             let entry = self.map.get(*page);
             self.put(*page, MapEntry::at_home(entry.version));
-            gone.push((*page, entry.version));
+            gone.push((*page, entry));
         }
         self.statistics.pages_let_go += gone.len() as u64;
         gone
+    }
+
+    /// Takes pages back that were let `gone`, as their zone is not reset: those that nothing was known of since.
+    pub(crate) fn take_pages_back(&mut self, gone: Vec<(PageNo, MapEntry)>) {
+        for (page, entry) in gone {
+            if self.map.get(page) == MapEntry::at_home(entry.version) {
+                self.put(page, entry);
+                self.statistics.pages_let_go -= 1;
+            }
+        }
     }
 
     /// Forgets pages that are at home, or have none and were given up, under versions up to `covered`, which no

@@ -10,13 +10,13 @@ mod anchors;
 mod judgement;
 mod zones;
 
-use tantalum_base::{PageNo, Payload, Result, SlotNo};
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Finding;
 
 use crate::ftl::Ftl;
 use crate::map::{MapEntry, Mapping, Place};
-use crate::read::wrong_content;
+use crate::read::{is_damage, wrong_content};
 
 /// Pages read at a time.
 const GROUP: usize = 64;
@@ -81,6 +81,68 @@ impl<M: ZoneMedia> Ftl<M> {
         group: &[(PageNo, SlotNo, MapEntry)],
         findings: &mut Vec<Finding>,
     ) {
+        for (page, _, error) in self.failing(group).await {
+            let place = format!("page {page}");
+            findings.push(match is_damage(error.kind()) {
+                true => Finding::new(place, error.to_string()),
+                false => {
+                    let problem = format!("it cannot be read now, and keeps its place: {error}");
+                    Finding::unanswered(place, problem)
+                }
+            });
+        }
+    }
+
+    /// Makes every page lost that does not read as it should, durably; how many there are. Pages of a cache that home
+    /// has too are there from now on.
+    ///
+    /// # Errors
+    /// Those of a checkpoint.
+    pub(crate) async fn give_up_unreadable(&self) -> Result<u64> {
+        let mut given_up = 0;
+        let mut next = 0;
+        loop {
+            let group = self.next_mapped(&mut next);
+            if group.is_empty() {
+                break;
+            }
+            for (page, entry, error) in self.failing(&group).await {
+                if error.kind() == ErrorKind::PowerCut {
+                    return Err(error);
+                }
+                given_up += u64::from(self.parts.borrow_mut().lose(page, entry));
+            }
+        }
+        if given_up > 0 {
+            self.checkpoint().await?;
+        }
+        Ok(given_up)
+    }
+
+    /// Pages with a place from page number `next` on, which moves on behind them.
+    fn next_mapped(&self, next: &mut u64) -> Vec<(PageNo, SlotNo, MapEntry)> {
+        let map = &self.parts.borrow().map;
+        let mut group = Vec::with_capacity(GROUP);
+        while group.len() < GROUP
+            && let Some(page) = map.next_known(*next)
+        {
+            *next = page + 1;
+            let page = PageNo(page);
+            if !map.lacks_origin(page)
+                && let Place::At(slot) = map.get(page).place
+            {
+                group.push((page, slot, map.get(page)));
+            }
+        }
+        group
+    }
+
+    /// The pages of the group that do not read as they should, and why. The group was looked up in the step of this
+    /// function's first poll.
+    async fn failing(
+        &self,
+        group: &[(PageNo, SlotNo, MapEntry)],
+    ) -> Vec<(PageNo, MapEntry, Error)> {
         let slots: Vec<SlotNo> = group.iter().map(|(_, slot, _)| *slot).collect();
         // Pinned slots keep their content, even if cleaning has moved the pages since.
         let _pinned = self.pins.pin(&slots);
@@ -90,6 +152,7 @@ impl<M: ZoneMedia> Ftl<M> {
             true => Ok(()),
             false => self.media.read_with_spares(&slots, &mut contents, &mut spares).await,
         };
+        let mut failing = Vec::new();
         let read = group.iter().zip(contents).zip(spares);
         for (((page, slot, entry), mut content), mut spare) in read {
             let mut read = all.clone();
@@ -97,13 +160,14 @@ impl<M: ZoneMedia> Ftl<M> {
                 let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
                 read = self.media.read_with_spares(&[*slot], one.0, one.1).await;
             }
-            let problem = match read {
-                Err(error) => error.to_string(),
+            let error = match read {
+                Err(error) => error,
                 Ok(()) if entry.holds(*page, &content, spare.as_ref()) => continue,
-                Ok(()) => wrong_content(*page, *slot, entry, &content, spare.as_ref()).to_string(),
+                Ok(()) => wrong_content(*page, *slot, entry, &content, spare.as_ref()),
             };
-            findings.push(Finding::new(format!("page {page}"), problem));
+            failing.push((*page, *entry, error));
         }
+        failing
     }
 
     /// Checks that mapping, reverse mapping and live counts agree.

@@ -79,7 +79,12 @@ impl UncoveredVersions {
     /// Removes the versions of a failed append to `zone`; they are placed elsewhere.
     pub fn failed(&mut self, zone: ZoneNo, spares: &[Spare]) {
         let mut versions: Vec<Version> = spares.iter().map(|spare| spare.version).collect();
-        self.zones[zone.index()] = self.without(zone, &mut versions);
+        self.moved(zone, &mut versions);
+    }
+
+    /// Removes `versions`, which this sorts, from `zone`: they are elsewhere too, and stay there without it.
+    pub fn moved(&mut self, zone: ZoneNo, versions: &mut [Version]) {
+        self.zones[zone.index()] = self.without(zone, versions);
     }
 
     /// The versions in `zone` that are not among those `kept` elsewhere, which this sorts.

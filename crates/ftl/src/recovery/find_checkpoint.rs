@@ -10,6 +10,7 @@ use crate::checkpoints::anchor_pages::Extent;
 use crate::checkpoints::pages::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
 use crate::dump::header::DumpHeader;
 use crate::log::OwnPage;
+use crate::read::is_damage;
 use crate::recovery::{Opening, Reader, corrupt};
 use crate::space::Stream;
 
@@ -104,11 +105,6 @@ impl MetaSlots {
         let since = self.deltas.range((dump.checkpoint, 0)..);
         since.filter(move |((_, number), _)| *number < up_to).map(|(at, page)| (*at, *page))
     }
-}
-
-/// Whether the medium is damaged, rather than an operation failed.
-pub(super) fn is_damage(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {

@@ -10,7 +10,7 @@ use crate::dump::header::DumpHeader;
 use crate::fault_points::Fault;
 use crate::log::OwnPage;
 use crate::map::{MapEntry, Place};
-use crate::recovery::find_checkpoint::is_damage;
+use crate::read::is_damage;
 use crate::recovery::{Opening, Reader, Recovery, corrupt};
 use crate::space::Stream;
 

@@ -117,7 +117,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 SlotKind::Data | SlotKind::Clean if version > covered => data,
                 SlotKind::Copy | SlotKind::RemappedCopy | SlotKind::CleanCopy => data,
                 SlotKind::Record if relocated && version == Version::NEVER => {
-                    self.collect_relocated(append, OwnPage { slot, checksum }, log).await;
+                    self.collect_relocated(append, OwnPage { slot, checksum }, log).await?;
                     continue;
                 }
                 SlotKind::Record if version > covered => {

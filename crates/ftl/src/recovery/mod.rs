@@ -32,8 +32,8 @@ use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::options::FtlOptions;
 use crate::parts::Parts;
+use crate::read::is_damage;
 use crate::space::Stream;
-use find_checkpoint::is_damage;
 use find_dump::FoundDump;
 use log_scan::ScannedLog;
 use report::RecoveryReport;
@@ -121,10 +121,15 @@ impl<M: ZoneMedia> Rebuilt<M> {
     /// # Errors
     /// As [`Ftl::recover`].
     pub async fn conclude(self) -> Result<(Rc<Ftl<M>>, RecoveryReport)> {
-        let Rebuilt { ftl, skip_to, report, .. } = self;
-        match ftl.options.read_only {
-            true => ftl.refuse_changes(),
-            false => ftl.conclude_recovery(skip_to).await?,
+        let Rebuilt { ftl, skip_to, mut report, .. } = self;
+        if ftl.options.read_only {
+            ftl.refuse_changes();
+            return Ok((ftl, report));
+        }
+        ftl.conclude_recovery(skip_to).await?;
+        if ftl.options.accept_loss {
+            report.pages_unreadable = ftl.give_up_unreadable().await?;
+            report.pages_lost = ftl.parts.borrow().map.lost_pages();
         }
         Ok((ftl, report))
     }
@@ -271,10 +276,12 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
     async fn survey_from(&self, era: &Era) -> Result<Survey> {
         match self.reader.survey_era(era).await {
             Err(error) if is_damage(error.kind()) => {
-                self.reader.survey_all().await.map_err(|_| error)
+                let all = self.reader.survey_all().await;
+                all.map_err(|other| if is_damage(other.kind()) { error } else { other })
             }
             Ok(survey) if survey.misses_any() => match self.reader.survey_all().await {
                 Ok(all) if all.newest.id > survey.newest.id => Ok(all),
+                Err(error) if !is_damage(error.kind()) => Err(error),
                 _ => Ok(survey),
             },
             survey => survey,

@@ -2,7 +2,7 @@
 //!
 //! A page's version identifies its content; cleaning's copies keep it, and so do references to a
 //! shared copy. So one version may be found in several places, all with the same content.
-use tantalum_base::{PageNo, SlotNo, Version};
+use tantalum_base::{PageNo, Result, SlotNo, Version};
 use tantalum_media::{ScannedAppend, ZoneGeometry, ZoneMedia};
 
 use crate::fault_points::Fault;
@@ -11,6 +11,7 @@ use crate::log::records::{self, Share};
 use crate::map::remapped::origin;
 use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
+use crate::read::is_damage;
 use crate::recovery::log_scan::{Change, Found, ScannedLog};
 use crate::recovery::{Opening, Reader};
 use crate::space::Stream;
@@ -55,14 +56,18 @@ impl<M: ZoneMedia> Reader<'_, M> {
         append: &ScannedAppend,
         own: OwnPage,
         log: &mut ScannedLog,
-    ) {
-        // If it is unreadable, versions are missing, or pages whose original is gone too are lost.
-        let Ok(page) = own.read(self.media).await else { return };
+    ) -> Result<()> {
+        let page = match own.read(self.media).await {
+            Ok(page) => page,
+            // Versions are missing then, or pages whose original is gone too are lost.
+            Err(error) if is_damage(error.kind()) => return Ok(()),
+            Err(error) => return Err(error),
+        };
         let zone = self.geometry.zone_of(own.slot);
         if let Some(dead) = records::decode_dead(&page) {
             log.dead.extend(dead);
             log.lists.push(zone);
-            return;
+            return Ok(());
         }
         if let Some(gone) = records::decode_gone(&page) {
             log.lists.push(zone);
@@ -74,7 +79,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 // It is listed as dead too, where no checkpoint covers it.
                 counts: false,
             }));
-            return;
+            return Ok(());
         }
         for reference in records::decode_references(&page).unwrap_or_default() {
             let copy = append.spares.get(reference.index as usize).copied().flatten();
@@ -96,6 +101,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 counts: !reference.by_share,
             });
         }
+        Ok(())
     }
 }
 

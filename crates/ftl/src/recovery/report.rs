@@ -19,6 +19,8 @@ pub struct RecoveryReport {
     /// Pages given up likewise, as their part of the map is damaged: reading them is an error, even
     /// if they were never written.
     pub pages_given_up: u64,
+    /// Pages that could not be read as they were written, given up likewise: reading them is an error until they are written again.
+    pub pages_unreadable: u64,
     /// Pages of a cache that were given up, as home has later changes than the log, whose end is damaged.
     pub pages_taken_from_home: u64,
     /// Number of the dump in force; 0 where there was none.

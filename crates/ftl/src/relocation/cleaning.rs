@@ -5,8 +5,9 @@ use tantalum_runtime::sync::Waiting;
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
-use crate::map::Occupant;
+use crate::map::{MapEntry, Occupant};
 use crate::parts::Parts;
+use crate::relocation::retries::Interrupted;
 use crate::relocation::victim::Choice;
 use crate::space::Stream;
 
@@ -31,7 +32,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Cleans until the high watermark is reached or no zone would give space.
     async fn clean_to_high(&self) -> Result<()> {
-        loop {
+        let waits = loop {
             self.check_latch()?;
             if self.cleaner.rest.is_due() {
                 return Ok(());
@@ -50,7 +51,9 @@ impl<M: ZoneMedia> Ftl<M> {
             };
             let Some(choice) = choice else { return self.level_wear().await };
             match choice {
-                Choice::Zone(victim) => self.clean(victim).await?,
+                Choice::Zone(victim) => {
+                    self.clean(victim).await?;
+                }
                 Choice::AfterDurable(version) => self.wait_for_hosts(version).await?,
                 Choice::AfterAppends => {
                     let mut first = true;
@@ -63,11 +66,16 @@ impl<M: ZoneMedia> Ftl<M> {
                     // Above the low watermark this only means that no zone was worth cleaning.
                     let short = parts.space.is_short(self.options.cleaning_low_zones);
                     parts.relocation.stuck = short;
-                    self.zones_freed.wake_all();
-                    return Ok(());
+                    let waits = short && !parts.unreadable.is_empty();
+                    break waits;
                 }
             }
+        };
+        if waits {
+            self.wait_for_readable();
         }
+        self.zones_freed.wake_all();
+        Ok(())
     }
 
     /// Where cleaning stops. With one log it cleans a zone when the next one is needed, so that hosts write behind its copies.
@@ -103,18 +111,19 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(self.parts.borrow().log.records.len() < before)
     }
 
-    /// Copies the live slots of `victim`, makes the copies durable, and resets the zone.
-    pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<()> {
+    /// Copies the live slots of `victim`, makes the copies durable, and resets the zone. Returns whether it did: where a
+    /// page cannot be read, the zone is left, as it gives no space before that page can be.
+    pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<bool> {
         {
             let space = &mut self.parts.borrow_mut().space;
             space.begin_emptying(victim);
             space.cleaning_empties(true);
         }
         let (live, gone) = self.let_go_and_keep(victim);
-        let (mut moved, mut lost) = (false, false);
-        let mut kept = Vec::new();
+        let (mut moved, mut needs_checkpoint) = (false, false);
+        let (mut kept, mut unreadable) = (Vec::new(), Vec::new());
         let mut next = 0;
-        while next < live.len() {
+        while next < live.len() && unreadable.is_empty() {
             let short = self.next_copy_pages_max(live.len()).await;
             // The open zone is filled before the next is taken.
             let room = self.parts.borrow().space.append_pages_fit(Stream::Cleaning);
@@ -123,31 +132,36 @@ impl<M: ZoneMedia> Ftl<M> {
             let group = self.group(&live, &mut next, most.min(short) as usize);
             let group = self.relocate_group(group).await?;
             moved |= group.moved;
-            lost |= group.lost;
+            needs_checkpoint |= group.needs_checkpoint;
             kept.extend(group.kept);
+            unreadable = group.unreadable;
             let (copied, slots) = ((next - from) as u64, self.geometry.slots_per_zone.into());
             self.cleaner.pace.copied(copied, live.len() as u64, slots);
         }
-        if lost {
-            // Only a checkpoint can tell the next recovery that a page is lost.
+        if needs_checkpoint {
             self.checkpoint().await?;
         }
         if moved && !Fault::NoSyncOfCopies.is_planted() {
             self.sync_appends().await?;
         }
         self.parts.borrow_mut().relocation.copied.clear();
+        if !unreadable.is_empty() {
+            self.hold(victim, Interrupted { unreadable, copied: kept, gone });
+            return Ok(false);
+        }
         // Hosts may have replaced pages meanwhile: until that is durable, a power cut restores the
         // originals.
         let replaced_by = self.parts.borrow().space.get(victim).replaced_by;
         if !Fault::NoWaitForReplacements.is_planted() {
             self.wait_for_hosts(replaced_by).await?;
         }
+        let gone: Vec<_> = gone.iter().map(|(page, entry)| (*page, entry.version)).collect();
         self.account_for(victim, &mut kept, &gone).await?;
         self.reset_emptied(victim).await?;
         self.parts.borrow_mut().space.cleaning_empties(false);
         // Hosts may write behind the copies from here on.
         self.zones_freed.wake_all();
-        Ok(())
+        Ok(true)
     }
 
     /// Waits until every change up to `version` is durable. Meanwhile a failed append may take the
@@ -158,8 +172,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.make_durable(version).await
     }
 
-    /// Lets the pages of `zone` go that may go; the slots that stay live, and the pages that went.
-    fn let_go_and_keep(&self, zone: ZoneNo) -> (Vec<SlotNo>, Vec<(PageNo, Version)>) {
+    /// Lets the pages of `zone` go that may go; the slots that stay live, and the pages that went, as they were.
+    fn let_go_and_keep(&self, zone: ZoneNo) -> (Vec<SlotNo>, Vec<(PageNo, MapEntry)>) {
         let parts = &mut *self.parts.borrow_mut();
         let slots = (0..parts.space.get(zone).used_slots).map(|at| self.geometry.slot(zone, at));
         let (mut live, mut may_go) = (Vec::new(), Vec::new());
@@ -189,6 +203,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     parts.log.uncovered.reset(zone);
                     parts.checkpoints.zone_given_up(zone);
                     parts.space.freed(zone);
+                    parts.unreadable.patience.end();
                     parts.statistics.zone_resets += 1;
                     parts.statistics.zones_cleaned += 1;
                 }

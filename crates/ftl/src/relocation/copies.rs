@@ -4,17 +4,18 @@
 //! page's, and a page of references in the same append names the others, each with its version. So
 //! the newest place of every page is on the medium as long as the copy is, and recovery treats all
 //! of them alike, whichever of them changed since.
-use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::log::records::{self, REFERENCES_MAX, Reference};
 use crate::log::uncovered::counts;
-use crate::log::{AppendBuffer, OwnPage};
+use crate::log::{AppendBuffer, Log, OwnPage};
 use crate::map::remapped::origin;
 use crate::map::{MapEntry, Occupant, Place};
 use crate::parts::Parts;
+use crate::read::wrong_content;
 use crate::relocation::CopiedPage;
 use crate::space::{Stream, Zone};
 
@@ -39,14 +40,20 @@ pub(crate) struct Group {
     records: Vec<SlotNo>,
 }
 
+/// Slots of a group that are found unreadable, at the most: then the rest of it is left for later.
+const UNREADABLE_MAX: usize = 16;
+
 /// The result of copying a group.
+#[derive(Default)]
 pub(crate) struct Relocated {
     /// Whether an append was made.
     pub moved: bool,
     /// Versions in the append that no checkpoint covers.
     pub kept: Vec<Version>,
-    /// Whether a page was marked lost.
-    pub lost: bool,
+    /// Only a checkpoint can tell the next recovery what became of a page, or takes the place of a record.
+    pub needs_checkpoint: bool,
+    /// Slots that cannot be read. Then nothing of the group is copied: the zone stays, and copies would only take space.
+    pub unreadable: Vec<(SlotNo, Error)>,
 }
 
 /// An append of copies under construction.
@@ -55,7 +62,8 @@ struct Copies<P> {
     // The original of each copy or record, in the order of the buffer.
     sources: Vec<SlotNo>,
     references: Vec<Reference>,
-    lost: bool,
+    unreadable: Vec<(SlotNo, Error)>,
+    needs_checkpoint: bool,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
@@ -107,6 +115,11 @@ impl<M: ZoneMedia> Ftl<M> {
         let entries = group.pages.len() + group.references.len();
         let reservation = self.reserve_entries(entries as u32).await?;
         let mut copies = self.read_group(group).await?;
+        if !copies.unreadable.is_empty() {
+            let Copies { buffer, unreadable, needs_checkpoint, .. } = copies;
+            self.buffers.give(buffer);
+            return Ok(Relocated { needs_checkpoint, unreadable, ..Relocated::default() });
+        }
         let moved = !copies.sources.is_empty();
         let mut kept = Vec::new();
         if moved {
@@ -144,21 +157,21 @@ impl<M: ZoneMedia> Ftl<M> {
                 );
             }
         }
-        let Copies { buffer, lost, .. } = copies;
+        let Copies { buffer, needs_checkpoint, .. } = copies;
         self.buffers.give(buffer);
         self.wake_backup();
-        Ok(Relocated { moved, kept, lost })
+        Ok(Relocated { moved, kept, needs_checkpoint, ..Relocated::default() })
     }
 
-    /// Reads the live slots in `group` and checks them. A page that the medium cannot read back is
-    /// marked lost, so that reading it stays an error.
+    /// Reads the live slots in `group` and checks them. What cannot be read is left out.
     async fn read_group(&self, group: Group) -> Result<Copies<M::Page>> {
         let slots: Vec<SlotNo> = group.pages.iter().map(|(slot, ..)| *slot).collect();
         let mut copies = Copies {
             buffer: self.buffers.take(),
             sources: Vec::with_capacity(slots.len()),
             references: Vec::with_capacity(group.references.len()),
-            lost: false,
+            unreadable: Vec::new(),
+            needs_checkpoint: false,
         };
         let mut contents = vec![M::Page::zero(); slots.len()];
         let mut spares = vec![None; slots.len()];
@@ -174,53 +187,90 @@ impl<M: ZoneMedia> Ftl<M> {
                 let one = (std::slice::from_mut(&mut content), std::slice::from_mut(&mut spare));
                 read = self.media.read_with_spares(&[slot], one.0, one.1).await;
             }
-            if let Err(error) = &read
-                && error.kind() == ErrorKind::PowerCut
-            {
-                // The power was cut: the content is not lost.
-                return Err(error.clone());
-            }
-            let intact = read.is_ok() && entry.holds(page, &content, spare.as_ref());
-            if intact {
-                let index = copies.sources.len() as u32;
-                let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
-                let version = entry.version;
-                let kind = match self.parts.borrow().log.is_of_share(version) {
-                    true => SlotKind::RemappedCopy,
-                    false if entry.clean => SlotKind::CleanCopy,
-                    false => SlotKind::Copy,
-                };
-                copies.buffer.spares.push(Spare { kind, page, version, checksum });
-                copies.buffer.bodies.push(Body::Data(content));
-                copies.sources.push(slot);
-                while let Some((_, page, entry)) = references.next_if(|(at, ..)| *at == slot) {
-                    let version = entry.version;
-                    let by_share = self.parts.borrow().log.is_of_share(version);
-                    copies.references.push(Reference { page, version, index, by_share });
+            let others = std::iter::from_fn(|| references.next_if(|(at, ..)| *at == slot));
+            let failure = match read {
+                Ok(()) if entry.holds(page, &content, spare.as_ref()) => {
+                    let parts = self.parts.borrow();
+                    copies.push(&parts.log, (slot, page, entry), content, spare);
+                    copies.refer(&parts.log, others);
+                    continue;
                 }
+                Ok(()) => wrong_content(page, slot, &entry, &content, spare.as_ref()),
+                Err(error) if error.kind() == ErrorKind::PowerCut => return Err(error),
+                Err(error) => error,
+            };
+            let parts = &mut *self.parts.borrow_mut();
+            if parts.has_elsewhere(page, &entry) || Fault::UnreadableTakenForLost.is_planted() {
+                copies.needs_checkpoint |= parts.lose(page, entry);
+                others.for_each(|(_, page, entry)| {
+                    copies.needs_checkpoint |= parts.lose(page, entry);
+                });
                 continue;
             }
-            let parts = &mut *self.parts.borrow_mut();
-            copies.lost |= parts.lose(page, entry);
-            while let Some((_, page, entry)) = references.next_if(|(at, ..)| *at == slot) {
-                copies.lost |= parts.lose(page, entry);
+            others.for_each(drop);
+            copies.unreadable.push((slot, failure));
+            if copies.unreadable.len() == UNREADABLE_MAX {
+                break;
             }
         }
-        for slot in group.records {
-            let Some((version, record)) = self.parts.borrow().log.records.at(slot) else {
+        self.read_records(&group.records, &mut copies).await?;
+        Ok(copies)
+    }
+
+    /// Reads the records in `slots` and adds them to the `copies`. A record that cannot be read must not be dropped, as what
+    /// it undid would come back; but none is needed once a checkpoint covers it.
+    async fn read_records(&self, slots: &[SlotNo], copies: &mut Copies<M::Page>) -> Result<()> {
+        for slot in slots {
+            let Some((version, record)) = self.parts.borrow().log.records.at(*slot) else {
                 continue;
             };
-            let body = record.read(&self.media).await?;
-            // An unreadable record must not be dropped: what it undid would come back.
-            records::decode(&body)?;
-            copies.buffer.push_record(body, version);
-            copies.sources.push(slot);
+            let read = record.read(&self.media).await;
+            match read.and_then(|body| records::decode(&body).map(|_| body)) {
+                Ok(body) => {
+                    copies.buffer.push_record(body, version);
+                    copies.sources.push(*slot);
+                }
+                Err(error) if error.kind() == ErrorKind::PowerCut => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%slot, %error, "a record of the log cannot be read: a checkpoint takes its place");
+                    copies.needs_checkpoint = true;
+                }
+            }
         }
-        Ok(copies)
+        Ok(())
     }
 }
 
 impl<P> Copies<P> {
+    /// Adds the copy of a page.
+    fn push(
+        &mut self,
+        log: &Log,
+        (slot, page, entry): (SlotNo, PageNo, MapEntry),
+        content: P,
+        spare: Option<Spare>,
+    ) {
+        let checksum = spare.map_or(entry.checksum, |spare| spare.checksum);
+        let version = entry.version;
+        let kind = match log.is_of_share(version) {
+            true => SlotKind::RemappedCopy,
+            false if entry.clean => SlotKind::CleanCopy,
+            false => SlotKind::Copy,
+        };
+        self.buffer.spares.push(Spare { kind, page, version, checksum });
+        self.buffer.bodies.push(Body::Data(content));
+        self.sources.push(slot);
+    }
+
+    /// Names the `others` that are in the slot of the last copy.
+    fn refer(&mut self, log: &Log, others: impl Iterator<Item = (SlotNo, PageNo, MapEntry)>) {
+        let index = self.sources.len() as u32 - 1;
+        self.references.extend(others.map(|(_, page, entry)| {
+            let (version, by_share) = (entry.version, log.is_of_share(entry.version));
+            Reference { page, version, index, by_share }
+        }));
+    }
+
     /// The versions later than `covered` in this append.
     fn versions_since(&self, covered: Version) -> Vec<Version> {
         let copies = self.buffer.spares.iter().filter(|spare| counts(spare));
@@ -293,14 +343,20 @@ impl Parts {
         }
     }
 
+    /// Whether home has the content of `page`, perhaps only since `entry` was read.
+    fn has_elsewhere(&self, page: PageNo, entry: &MapEntry) -> bool {
+        let now = self.map.get(page);
+        now.clean && (now.place, now.version) == (entry.place, entry.version)
+    }
+
     /// Marks `page` lost if it is still where `entry` says, under its version; returns whether it was.
-    fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
+    pub(crate) fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
         let now = self.map.get(page);
         let known = (now.place, now.version) == (entry.place, entry.version);
         if known {
             let entry = match Fault::LostPagesForgotten.is_planted() {
                 true => MapEntry { place: Place::Unmapped, clean: false, ..now },
-                // Home has what the medium lost, perhaps only since it was read.
+                // Home has what the medium lost.
                 false if now.clean => MapEntry::at_home(now.version),
                 false => MapEntry { place: Place::Lost, ..now },
             };

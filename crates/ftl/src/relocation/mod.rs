@@ -4,6 +4,8 @@ pub(crate) mod copies;
 pub(crate) mod dead_versions;
 pub(crate) mod pace;
 pub(crate) mod rest;
+pub(crate) mod retries;
+pub(crate) mod unreadable;
 pub(crate) mod victim;
 pub(crate) mod wear;
 

@@ -51,6 +51,7 @@ impl Victims {
             busy |= zone.appends_in_flight > 0;
             if zone.state != ZoneState::Full
                 || zone.being_emptied
+                || parts.unreadable.holds(number)
                 || (zone.stream == Stream::Meta && zone.live_slots > 0)
             {
                 continue;
@@ -63,7 +64,7 @@ impl Victims {
             }
             let account_due = parts.account_due(number, &stated);
             if u64::from(copies.max(u32::from(account_due))) > copies_max {
-                busy |= kept > 0;
+                busy |= kept > parts.kept_while_unreadable();
                 continue;
             }
             if zone.appends_in_flight > 0 {
@@ -100,9 +101,10 @@ impl Parts {
         if checkpoint_runs {
             return self.space.reserve_zones() - 1;
         }
-        let Some(dump) = &self.dump else { return 0 };
+        let unreadable = self.kept_while_unreadable();
+        let Some(dump) = &self.dump else { return unreadable };
         // The backup of changed entries needs space, or cleaning would wait for itself.
         let used = dump.log.slots() / u64::from(packed_slots(self.space.geometry()));
-        dump.layout.delta_zones.saturating_sub(used as u32)
+        dump.layout.delta_zones.saturating_sub(used as u32).max(unreadable)
     }
 }

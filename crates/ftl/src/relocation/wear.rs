@@ -52,12 +52,11 @@ impl<M: ZoneMedia> Ftl<M> {
                 }
                 Cold::Checkpoint(zone) => {
                     self.seal_meta(zone);
-                    self.checkpoint().await
+                    self.checkpoint().await.map(|()| true)
                 }
             };
             self.cleaner.levelling.set(false);
-            moved?;
-            self.parts.borrow_mut().statistics.zones_levelled += 1;
+            self.parts.borrow_mut().statistics.zones_levelled += u64::from(moved?);
             if matches!(cold, Cold::Checkpoint(_)) {
                 return Ok(());
             }
@@ -100,6 +99,7 @@ impl Parts {
                 && zone.epoch + u64::from(geometry.zones) < self.space.epoch()
                 && zone.is_in_use()
                 && !zone.being_emptied
+                && !self.unreadable.holds(*number)
                 && zone.appends_in_flight == 0
         });
         let (number, zone) = lagging.min_by_key(|(_, zone)| (zone.resets, zone.epoch))?;

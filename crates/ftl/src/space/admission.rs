@@ -1,5 +1,5 @@
 //! Admission: waits for free zones, keeps the reserve, resets zones before they are reused.
-use tantalum_base::{Error, ErrorKind, Result, ZoneNo};
+use tantalum_base::{ErrorKind, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::sync::Waiting;
 
@@ -80,12 +80,10 @@ impl<M: ZoneMedia> Ftl<M> {
             // Space is more urgent than the cleaner's rest.
             self.cleaner.rest.end();
             self.cleaner.wanted.wake_all();
-            parts.relocation.stuck.then(|| {
-                Err(Error::new(
-                    ErrorKind::OutOfSpace,
-                    "no zone is free and cleaning finds nothing to give up",
-                ))
-            })
+            // What cannot be read now may give space when it can.
+            let waits =
+                pages.is_some() && self.waits_for_room.get() && !parts.unreadable.is_empty();
+            (parts.refuses() && !waits).then(|| Err(parts.out_of_space()))
         };
         let waiting = Waiting::new(&self.cleaner.pace.zones_wanted, 1);
         let zone = self.zones_freed.until(zone).await;

@@ -310,6 +310,13 @@ impl Space {
         self.get_mut(zone).being_emptied = true;
     }
 
+    /// Notes that `zone`, of which not all can be moved, is not reset after all.
+    pub fn stop_emptying(&mut self, zone: ZoneNo) {
+        self.get_mut(zone).being_emptied = false;
+        self.end_copies_with_originals();
+        self.cleaning_empties(false);
+    }
+
     /// Notes that `zone` holds a list of dead versions, which is needed until a checkpoint with a
     /// higher number than `until` is in force.
     pub fn lists_dead(&mut self, zone: ZoneNo, until: u64) {

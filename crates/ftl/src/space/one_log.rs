@@ -31,6 +31,13 @@ impl Space {
         self.one_log.emptying = emptying;
     }
 
+    /// Ends the zone with copies of which originals are still there: hosts must not write behind them.
+    pub(super) fn end_copies_with_originals(&mut self) {
+        if self.one_log.on {
+            self.seal(Stream::Cleaning);
+        }
+    }
+
     /// The zone with copies in which hosts may go on to write.
     fn zone_behind_copies(&self) -> Option<ZoneNo> {
         let OneLog { on, emptying } = self.one_log;

@@ -3,6 +3,7 @@ pub mod changes;
 pub mod cycles;
 pub mod home;
 pub mod prefix;
+pub mod unanswered;
 
 use std::rc::Rc;
 use tantalum_base::{PageNo, Stamp};
@@ -10,7 +11,7 @@ use tantalum_ftl::Ftl;
 use tantalum_media::ZoneMedia;
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
-use tantalum_runtime::{Runtime, Virtual};
+use tantalum_runtime::Virtual;
 
 /// The medium.
 pub type Zones = NandZones<Virtual, Stamp>;
@@ -40,13 +41,7 @@ pub fn zones(runtime: &Virtual, zones: u32) -> Zones {
 
 /// Starts the FTL's background tasks.
 pub fn start<M: ZoneMedia>(runtime: &Virtual, ftl: &Rc<Ftl<M>>) {
-    let (cleaner, checkpointer) = (Rc::clone(ftl), Rc::clone(ftl));
-    runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
-    runtime.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
-    if ftl.options().dump.is_some() {
-        let backup = Rc::clone(ftl);
-        runtime.spawn("backup", async move { backup.run_backup().await });
-    }
+    ftl.start_tasks(runtime);
 }
 
 /// `pages` pages from `first` on, with the content of write `count`.

@@ -9,7 +9,7 @@ use crate::zone::AnchorCopies;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 
 const MAGIC: [u8; 8] = *b"TantAnch";
 const CONTENT_AT: usize = 40;
@@ -107,15 +107,44 @@ impl<S: BlockStore> FileZones<S> {
         Some(copies)
     }
 
+    /// One copy of all places; zeros, and the error, for each that cannot be read.
+    async fn read_copy(&self, area: AnchorArea, copy: u64) -> Result<(IoBuf, Vec<Option<Error>>)> {
+        let places = area.places as usize;
+        let first_byte = area.first_byte + copy * (places * PAGE_BYTES) as u64;
+        let together = self.store.read(first_byte, self.store.buffer(places * PAGE_BYTES)).await;
+        let Err(failure) = together else { return together.map(|buf| (buf, Vec::new())) };
+        if failure.kind() == ErrorKind::PowerCut {
+            return Err(failure);
+        }
+        let mut whole = self.store.buffer(places * PAGE_BYTES);
+        let mut failures = Vec::with_capacity(places);
+        for (place, page) in (0..).zip(whole.chunks_exact_mut(PAGE_BYTES)) {
+            let byte = first_byte + place * PAGE_BYTES as u64;
+            match self.store.read(byte, self.store.buffer(PAGE_BYTES)).await {
+                Ok(buf) => {
+                    page.copy_from_slice(&buf);
+                    self.store.recycle(buf);
+                    failures.push(None);
+                }
+                Err(error) => {
+                    page.fill(0);
+                    failures.push(Some(error));
+                }
+            }
+        }
+        Ok((whole, failures))
+    }
+
+    /// The anchors. A place of which one copy cannot be read is read from the other one.
+    ///
+    /// # Errors
+    /// That of a place of which neither copy can be read: which zones were opened since is not known then.
     pub(super) async fn read_all(&self) -> Result<Vec<(u64, Vec<u8>)>> {
         let Some(area) = self.anchors else { return Ok(Vec::new()) };
         let mut found: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();
+        let mut unread: Vec<Option<Error>> = Vec::new();
         for copy in 0..2 {
-            let bytes = area.places as usize * PAGE_BYTES;
-            let buf = self.store.buffer(bytes);
-            let read = self.store.read(area.first_byte + copy * bytes as u64, buf).await;
-            // The other copy may still be readable.
-            let Ok(buf) = read else { continue };
+            let (buf, failures) = self.read_copy(area, copy).await?;
             for (place, page) in (0..).zip(buf.chunks_exact(PAGE_BYTES)) {
                 let Some((number, content)) = decode(page, self.options.volume_id) else {
                     continue;
@@ -127,6 +156,14 @@ impl<S: BlockStore> FileZones<S> {
                 }
             }
             self.store.recycle(buf);
+            let in_both = unread
+                .iter()
+                .zip(&failures)
+                .find_map(|(one, other)| one.as_ref().and(other.as_ref()));
+            if let Some(error) = in_both {
+                return Err(error.clone().wrap("neither copy of an anchor can be read"));
+            }
+            unread = failures;
         }
         let each = |(number, contents): (u64, Vec<Vec<u8>>)| {
             contents.into_iter().map(move |content| (number, content))

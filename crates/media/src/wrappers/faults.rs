@@ -3,6 +3,7 @@ use super::{ZoneLayer, ZoneOperation};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneMedia};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Payload, Result, Rng, SlotNo, ZoneNo};
 
@@ -39,9 +40,12 @@ struct Script {
     resets: u64,
     scripted_appends: BTreeMap<u64, AppendFault>,
     scripted_reads: BTreeSet<u64>,
+    interrupted_reads: BTreeSet<u64>,
     scripted_resets: BTreeSet<u64>,
     refused_resets: BTreeSet<u64>,
     unreadable: BTreeSet<SlotNo>,
+    /// Reads in this range fail with `Io`, until it is set again.
+    unanswered: Range<SlotNo>,
     retired: BTreeSet<ZoneNo>,
 }
 
@@ -64,10 +68,22 @@ impl Script {
         if self.chance(self.options.uncorrectable) || self.scripted_reads.remove(&number) {
             self.unreadable.insert(slot);
         }
+        if self.interrupted_reads.remove(&number) {
+            return Err(Error::new(ErrorKind::Io, format!("{slot:?} did not answer (injected)")));
+        }
         if self.unreadable.contains(&slot) {
             return Err(Error::new(ErrorKind::Uncorrectable, format!("{slot:?} (injected)")));
         }
         Ok(())
+    }
+
+    /// Fails where a slot from `first` up to `end` is read that does not answer now.
+    fn check_answers(&self, first: SlotNo, end: SlotNo) -> Result<()> {
+        let Range { start, end: last } = self.unanswered;
+        match first < last && start < end {
+            true => Err(Error::new(ErrorKind::Io, format!("{first:?} does not answer (injected)"))),
+            false => Ok(()),
+        }
     }
 
     fn next_reset(&mut self, zone: ZoneNo) -> Result<()> {
@@ -104,9 +120,11 @@ impl<M: ZoneMedia> Faults<M> {
             resets: 0,
             scripted_appends: BTreeMap::new(),
             scripted_reads: BTreeSet::new(),
+            interrupted_reads: BTreeSet::new(),
             scripted_resets: BTreeSet::new(),
             refused_resets: BTreeSet::new(),
             unreadable: BTreeSet::new(),
+            unanswered: SlotNo(0)..SlotNo(0),
             retired: BTreeSet::new(),
         });
         Faults { inner, state }
@@ -124,6 +142,17 @@ impl<M: ZoneMedia> Faults<M> {
         state.scripted_reads.insert(state.reads + nth);
     }
 
+    /// Slots read so far.
+    pub fn reads(&self) -> u64 {
+        self.state.borrow().reads
+    }
+
+    /// Makes the `nth` slot that is read from now on fail with `Io`, that once, counted from 0.
+    pub fn interrupt_read(&self, nth: u64) {
+        let state = &mut *self.state.borrow_mut();
+        state.interrupted_reads.insert(state.reads + nth);
+    }
+
     /// Makes the `nth` reset from now fail with `ZoneRetired`, counted from 0.
     pub fn fail_reset(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
@@ -136,8 +165,21 @@ impl<M: ZoneMedia> Faults<M> {
         state.refused_resets.insert(state.resets + nth);
     }
 
-    fn check_reads(&self, slots: impl Iterator<Item = SlotNo>) -> Result<()> {
+    /// Reads, scans and peeks of `slots` fail with `Io` from now on, as when the path to them is down, and those of others do
+    /// no longer: their contents stay. An empty range ends it.
+    pub fn leave_unanswered(&self, slots: Range<SlotNo>) {
+        self.state.borrow_mut().unanswered = slots;
+    }
+
+    fn check_zone_answers(&self, zone: ZoneNo, from_offset: u32) -> Result<()> {
+        let slots = self.inner.geometry().slots_per_zone;
+        let (first, end) = (zone.0 * slots + from_offset, (zone.0 + 1) * slots);
+        self.state.borrow().check_answers(SlotNo(first), SlotNo(end))
+    }
+
+    fn check_reads(&self, slots: impl Iterator<Item = SlotNo> + Clone) -> Result<()> {
         let mut state = self.state.borrow_mut();
+        slots.clone().try_for_each(|slot| state.check_answers(slot, SlotNo(slot.0 + 1)))?;
         slots.map(|slot| state.check_read(slot)).fold(Ok(()), Result::and)
     }
 
@@ -181,6 +223,11 @@ impl<M: ZoneMedia> ZoneLayer for Faults<M> {
             ZoneOperation::Read(slots) => self.check_reads(slots.iter().copied()),
             ZoneOperation::ReadMeta(first, pages) => {
                 self.check_reads((first.0..).map(SlotNo).take(pages))
+            }
+            ZoneOperation::Scan(zone, from, _) => self.check_zone_answers(zone, from),
+            ZoneOperation::Peek(zone) => {
+                let first = self.inner.geometry().slot(zone, 0);
+                self.state.borrow().check_answers(first, SlotNo(first.0 + 1))
             }
             ZoneOperation::Reset(zone) => {
                 let geometry = self.inner.geometry();
@@ -239,11 +286,13 @@ impl<M: ZoneMedia> ZoneLayer for Faults<M> {
         from_offset: u32,
         epoch: Option<u64>,
     ) -> Result<Vec<ScannedAppend>> {
+        self.check_zone_answers(zone, from_offset)?;
         let found = self.inner.scan(zone, from_offset, epoch).await?;
         Ok(self.without_unreadable(zone, found))
     }
 
     async fn scan_spares(&self, zone: ZoneNo) -> Result<Vec<ScannedAppend>> {
+        self.check_zone_answers(zone, 0)?;
         let found = self.inner.scan_spares(zone).await?;
         Ok(self.without_unreadable(zone, found))
     }

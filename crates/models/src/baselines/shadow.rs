@@ -147,10 +147,7 @@ impl<M: ZoneMedia> ShadowLog<M> {
 impl<M: ZoneMedia> LifeCycle for ShadowLog<M> {
     fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         self.commands.start(self, runtime);
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+        self.ftl.start_tasks(runtime);
     }
 
     async fn close(&self) -> Result<()> {

@@ -144,10 +144,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         if self.ftl_started.replace(true) {
             return;
         }
-        let ftl = Rc::clone(&self.ftl);
-        self.runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        self.runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+        self.ftl.start_tasks(&self.runtime);
     }
 
     pub(super) fn check_failed(&self) -> Result<()> {

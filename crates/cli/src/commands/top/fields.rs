@@ -138,6 +138,7 @@ const FIELDS: &[(&str, Source)] = &[
     ("zones", now(&["tantalum_ftl_zones"])),
     ("free_zones", now(&["tantalum_ftl_free_zones"])),
     ("retired_zones", now(&["tantalum_ftl_retired_zones"])),
+    ("unreadable_pages", now(&["tantalum_ftl_unreadable_pages"])),
     ("mapped_bytes", Source::PagesNow("tantalum_ftl_mapped_pages")),
     ("capacity_bytes", now(&["tantalum_device_capacity_bytes"])),
     ("dump_bytes", now(&["tantalum_dump_bytes"])),

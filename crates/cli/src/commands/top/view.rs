@@ -39,7 +39,15 @@ const LINES: &[(&str, &[(&str, &str)])] = &[
         "cleaning",
         &[("zones/s", "cleaned_zones_per_second"), ("pages moved/s", "moved_pages_per_second")],
     ),
-    ("zones", &[("free", "free_zones"), ("of", "zones"), ("retired", "retired_zones")]),
+    (
+        "zones",
+        &[
+            ("free", "free_zones"),
+            ("of", "zones"),
+            ("retired", "retired_zones"),
+            ("unreadable pages", "unreadable_pages"),
+        ],
+    ),
     ("space", &[("mapped", "mapped_bytes"), ("of", "capacity_bytes")]),
     ("dump", &[("now", "dump_bytes"), ("energy for", "dump_budget_bytes")]),
     (

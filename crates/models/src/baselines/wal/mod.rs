@@ -263,10 +263,7 @@ impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
         self.commands.start(self, runtime);
         let wal = Rc::clone(self);
         runtime.spawn("copier home", async move { wal.run_copier().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
-        let ftl = Rc::clone(&self.ftl);
-        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+        self.ftl.start_tasks(runtime);
     }
 
     /// Leaves a checkpoint of the home locations. The log stays as it is: what is in it is read from there

@@ -1,0 +1,249 @@
+//! Reads again, after pauses that grow, what could not be read.
+//!
+//! The runtime on which the device was started brings the clock ([`Ftl::start_tasks`]). Without one nothing is tried again, and
+//! nobody waits for it. A zone that holds such pages has a task of its own, and while there is none no timer runs.
+use std::rc::{Rc, Weak};
+use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Runtime;
+
+use crate::ftl::Ftl;
+use crate::map::MapEntry;
+use crate::parts::Parts;
+use crate::read::wrong_content;
+use crate::timer::{Started, Timer};
+
+/// The pause before what cannot be read is read again for the first time; each later one is twice as long.
+const RETRY_PAUSE_MIN_NS: u64 = 100_000_000;
+
+/// The longest of these pauses.
+const RETRY_PAUSE_MAX_NS: u64 = 30_000_000_000;
+
+/// How long writers wait where there would be room if all could be read.
+const ROOM_WAIT_MAX_NS: u64 = 30_000_000_000;
+
+/// What cleaning did in a zone before it found that not all of it can be read.
+pub(crate) struct Interrupted {
+    pub unreadable: Vec<(SlotNo, Error)>,
+    /// Versions of what was copied, durably.
+    pub copied: Vec<Version>,
+    /// Pages that were let go, as they were before.
+    pub gone: Vec<(PageNo, MapEntry)>,
+}
+
+impl<M: ZoneMedia> Ftl<M> {
+    /// Starts cleaner, checkpointer and, where there is a dump, the backup of the mapping on `runtime`, whose clock
+    /// says when to read again what could not be read. Once.
+    pub fn start_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
+        let timer: Rc<dyn Timer> = Rc::new(runtime.clone());
+        let _ = self.started.set(Started { device: Rc::downgrade(self), timer });
+        let ftl = Rc::clone(self);
+        runtime.spawn("cleaner", async move { ftl.run_cleaner().await });
+        let ftl = Rc::clone(self);
+        runtime.spawn("checkpointer", async move { ftl.run_checkpointer().await });
+        if self.options.dump.is_some() {
+            let ftl = Rc::clone(self);
+            runtime.spawn("mapping backup", async move { ftl.run_backup().await });
+        }
+    }
+
+    /// Leaves `zone`, which was being emptied, until what could not be read of it can be.
+    pub(crate) fn hold(&self, zone: ZoneNo, interrupted: Interrupted) {
+        let now_ns = self.started.get().map_or(0, |started| started.timer.now_ns());
+        let Interrupted { unreadable, mut copied, gone } = interrupted;
+        {
+            let parts = &mut *self.parts.borrow_mut();
+            parts.take_pages_back(gone);
+            parts.log.uncovered.moved(zone, &mut copied);
+            parts.space.stop_emptying(zone);
+            for (slot, error) in unreadable {
+                if let Some(page) = parts.map.pages_of(slot).next() {
+                    tracing::warn!(%page, %slot, %zone, %error, "a page cannot be read: it stays where it is, and is tried again");
+                    parts.unreadable.failed(slot, error, now_ns);
+                }
+            }
+        }
+        self.try_later(zone);
+        self.zones_freed.wake_all();
+    }
+
+    /// Has `zone` read again after a pause, and again until it can be read.
+    fn try_later(&self, zone: ZoneNo) {
+        let Some(Started { device, timer }) = self.started.get() else { return };
+        if !self.parts.borrow_mut().unreadable.begin_tries(zone) {
+            return;
+        }
+        let (device, task_timer) = (Weak::clone(device), Rc::clone(timer));
+        let task = async move {
+            let mut pause_ns = RETRY_PAUSE_MIN_NS;
+            loop {
+                task_timer.sleep(pause_ns).await;
+                let Some(ftl) = device.upgrade() else { return };
+                if !ftl.try_again(zone, task_timer.now_ns()).await {
+                    return;
+                }
+                pause_ns = (2 * pause_ns).min(RETRY_PAUSE_MAX_NS);
+            }
+        };
+        timer.detach("reads of unreadable pages", Box::pin(task));
+    }
+
+    /// Reads what of `zone` could not be read; true where it must be tried once more.
+    async fn try_again(&self, zone: ZoneNo, now_ns: u64) -> bool {
+        let slots: Vec<SlotNo> = self.parts.borrow().unreadable.slots_in(zone).collect();
+        // What becomes lost keeps its zone from being reset until a checkpoint says so.
+        let _pinned = self.pins.pin(&slots);
+        let mut lost = false;
+        for slot in slots.iter().copied() {
+            if self.parts.borrow().log.latched().is_some() {
+                break;
+            }
+            match self.read_again(slot).await {
+                Ok(()) => self.parts.borrow_mut().unreadable.forget(slot),
+                Err(error) if error.kind() == ErrorKind::PowerCut => return false,
+                Err(error) => {
+                    let parts = &mut *self.parts.borrow_mut();
+                    lost |= parts.failed_again(slot, error, now_ns);
+                }
+            }
+        }
+        if lost && let Err(error) = self.checkpoint().await {
+            self.latch(&error);
+        }
+        let goes_on = {
+            let parts = &mut *self.parts.borrow_mut();
+            let is_held = parts.unreadable.holds(zone);
+            if !is_held {
+                tracing::warn!(%zone, "all pages of the zone can be read again, or are needed no more");
+                parts.is_held_no_more(zone);
+            }
+            let goes_on = is_held && parts.log.latched().is_none();
+            if !goes_on {
+                parts.unreadable.end_tries(zone);
+            }
+            goes_on
+        };
+        self.zones_freed.wake_all();
+        self.cleaner.wanted.wake_all();
+        goes_on
+    }
+
+    /// Reads `slot` and compares it with what the mapping expects; whatever nothing refers to is as it should be.
+    async fn read_again(&self, slot: SlotNo) -> Result<()> {
+        let expected = {
+            let map = &self.parts.borrow().map;
+            map.pages_of(slot).next().map(|page| (page, map.get(page)))
+        };
+        let Some((page, entry)) = expected else { return Ok(()) };
+        let (mut content, mut spare) = ([M::Page::zero()], [None]);
+        self.media.read_with_spares(&[slot], &mut content, &mut spare).await?;
+        let ([content], [spare]) = (content, spare);
+        match entry.holds(page, &content, spare.as_ref()) {
+            true => Ok(()),
+            false => Err(wrong_content(page, slot, &entry, &content, spare.as_ref())),
+        }
+    }
+
+    /// Cleaning finds nothing but zones that cannot be read: writers wait for these, for a while.
+    pub(crate) fn wait_for_readable(&self) {
+        let Some(Started { device, timer }) = self.started.get() else { return };
+        if !self.parts.borrow_mut().unreadable.patience.begin(timer.now_ns()) {
+            return;
+        }
+        let (device, task_timer) = (Weak::clone(device), Rc::clone(timer));
+        let task = async move {
+            let mut left_ns = ROOM_WAIT_MAX_NS;
+            loop {
+                task_timer.sleep(left_ns).await;
+                let Some(ftl) = device.upgrade() else { return };
+                let now_ns = task_timer.now_ns();
+                let left = {
+                    let patience = &mut ftl.parts.borrow_mut().unreadable.patience;
+                    patience.watch(now_ns, ROOM_WAIT_MAX_NS)
+                };
+                ftl.zones_freed.wake_all();
+                let Some(left) = left else { return };
+                left_ns = left;
+            }
+        };
+        timer.detach("writers' wait for unreadable pages", Box::pin(task));
+    }
+
+    /// Has hosts' changes wait for room that unreadable pages take, however long, from here on: the caller has acknowledged
+    /// them, or others that come before them.
+    pub fn wait_for_room(&self) {
+        self.waits_for_room.set(true);
+    }
+
+    /// Why there is no room for changes of hosts, where pages that cannot be read take it, and who waits should hear of it.
+    pub fn stall(&self) -> Option<Error> {
+        let parts = self.parts.borrow();
+        let refuses = parts.refuses() && !parts.unreadable.is_empty();
+        refuses.then(|| parts.out_of_space())
+    }
+}
+
+impl Parts {
+    /// Notes that `slot` could not be read again, by `error`. Returns whether its pages are lost for that, or known to be
+    /// at home: only a checkpoint can tell the next recovery.
+    fn failed_again(&mut self, slot: SlotNo, error: Error, now_ns: u64) -> bool {
+        let pages: Vec<PageNo> = self.map.pages_of(slot).collect();
+        let Some(page) = pages.first() else { return false };
+        let is_clean = self.map.get(*page).clean;
+        self.unreadable.failed(slot, error.clone(), now_ns);
+        if !is_clean && !self.unreadable.is_lost(slot, now_ns) {
+            return false;
+        }
+        let mut lost = false;
+        for page in pages {
+            if !is_clean {
+                tracing::error!(%page, %slot, %error, "the content of a page was wrong at each read for a while: it is lost until it is written again");
+            }
+            let entry = self.map.get(page);
+            lost |= self.lose(page, entry);
+        }
+        lost
+    }
+
+    /// Everything in `zone` can be read, or is needed no more.
+    fn is_held_no_more(&mut self, zone: ZoneNo) {
+        self.relocation.stuck = false;
+        self.unreadable.patience.end();
+        self.relocation.evacuation_wanted |= self.space.get(zone).failing;
+    }
+
+    /// Pages that cannot be read now, and zones that are left alone for them.
+    pub(crate) fn unreadable_pages_and_zones(&self) -> (u64, u32) {
+        let pages = self.unreadable.slots().map(|slot| self.map.pages_of(slot).count() as u64);
+        (pages.sum(), self.unreadable.zones())
+    }
+
+    /// Zones that cleaning leaves while pages cannot be read: one that fails gives nothing for what its copies took, and a
+    /// checkpoint must always find room.
+    pub(crate) fn kept_while_unreadable(&self) -> u32 {
+        match self.unreadable.is_empty() {
+            true => 0,
+            false => self.space.reserve_zones().saturating_sub(2),
+        }
+    }
+
+    /// Whether cleaning finds no space, and what cannot be read has been waited for.
+    pub(crate) fn refuses(&self) -> bool {
+        self.relocation.stuck && !self.unreadable.patience.lasts()
+    }
+
+    /// The error for a write for which cleaning finds no space.
+    pub(crate) fn out_of_space(&self) -> Error {
+        let Some((slot, error)) = self.unreadable.first() else {
+            let context = "no zone is free and cleaning finds nothing to give up";
+            return Error::new(ErrorKind::OutOfSpace, context);
+        };
+        let (pages, zones) = self.unreadable_pages_and_zones();
+        let context = format!(
+            "no zone is free, and {pages} pages in {zones} zones cannot be read now, so that these cannot be cleaned \
+             (the first in slot {slot}): mend the medium, or give them up with \
+             `tantalum check VOLUME.toml --accept-loss`"
+        );
+        Error::with_source(ErrorKind::OutOfSpace, context, error.clone())
+    }
+}
