@@ -6,14 +6,45 @@ use tantalum_runtime::life_cycle::is_damage;
 
 use crate::fault_points::Fault;
 use crate::mode::Mode;
+use crate::page_set::PageSet;
 use crate::tiered::Tiered;
 
 /// Pages that come in with one append.
 const ADMITTED_AT_ONCE: usize = 64;
 
-/// Whether the flash may have lost what it answers so: it is damaged, or the device cannot read it.
-fn may_be_lost(kind: ErrorKind) -> bool {
+/// How long clean pages that the flash could not read are read from home, before it is asked for them again: an error may
+/// pass.
+const FROM_HOME_NS: u64 = 10_000_000_000;
+
+/// Whether the flash cannot read what it answers so: it is damaged, or the device cannot read it now.
+fn is_unreadable(kind: ErrorKind) -> bool {
     is_damage(kind) || kind == ErrorKind::Io
+}
+
+/// Clean pages that the flash could not read: home has them.
+#[derive(Default)]
+pub(crate) struct FromHome {
+    pages: PageSet,
+    /// When the flash is asked for them again.
+    until_ns: u64,
+}
+
+impl FromHome {
+    /// Adds a page that could not be read at `now_ns`.
+    fn insert(&mut self, page: PageNo, now_ns: u64) {
+        self.pages.insert(page);
+        self.until_ns = now_ns + FROM_HOME_NS;
+    }
+
+    fn contains(&self, page: PageNo, now_ns: impl Fn() -> u64) -> bool {
+        !self.pages.is_empty() && self.pages.contains(page) && now_ns() < self.until_ns
+    }
+
+    fn remove(&mut self, page: PageNo) {
+        if !self.pages.is_empty() {
+            self.pages.remove(page);
+        }
+    }
 }
 
 impl<R, M, H, J> Tiered<R, M, H, J>
@@ -33,8 +64,8 @@ where
                 Ok(false) => {}
                 // It was let go while it was read.
                 Err(error) if error.kind() == ErrorKind::Unmapped => {}
-                Err(error) if may_be_lost(error.kind()) => {
-                    self.note_damaged(first, out, error).await?
+                Err(error) if is_unreadable(error.kind()) => {
+                    self.note_unreadable(first, out, error).await?
                 }
                 Err(error) => return Err(error),
             }
@@ -92,7 +123,8 @@ where
     /// Whether `page` is read from home: it is not here, or it is there too and the flash cannot or should not
     /// be asked for it.
     fn reads_home(&self, page: PageNo, prefers_home: bool) -> bool {
-        let unwanted = || prefers_home || self.damaged.borrow().contains(page);
+        let now_ns = || self.runtime.now_ns();
+        let unwanted = || prefers_home || self.from_home.borrow().contains(page, now_ns);
         !self.drive.holds(page) || unwanted() && self.drive.is_clean(page)
     }
 
@@ -114,8 +146,9 @@ where
         runs
     }
 
-    /// Notes what the flash cannot read and home has; fails with `error` where home has something older.
-    async fn note_damaged(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
+    /// Notes what the flash cannot read and home has; fails with `error` where home has something older. The pages stay in the
+    /// flash: an I/O error says nothing of them.
+    async fn note_unreadable(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
         let mut found = 0;
         for page in PageRange::new(first, out.len() as u64).iter() {
             if self.reads_home(page, false) {
@@ -123,9 +156,11 @@ where
             }
             let mut content = [M::Page::zero()];
             match self.drive.read(page, &mut content, None).await {
-                Err(error) if may_be_lost(error.kind()) && self.drive.is_clean(page) => {
-                    self.drive.ftl().unused([page]);
-                    self.damaged.borrow_mut().insert(page);
+                Err(error) if is_unreadable(error.kind()) && self.drive.is_clean(page) => {
+                    if is_damage(error.kind()) {
+                        self.drive.ftl().unused([page]);
+                    }
+                    self.from_home.borrow_mut().insert(page, self.runtime.now_ns());
                     found += 1;
                 }
                 _ => {}
@@ -179,7 +214,7 @@ where
             for (page, number) in &numbers {
                 self.reads.done(*page, *number);
                 // Where it came in, it is in another place.
-                self.damaged.borrow_mut().remove(*page);
+                self.from_home.borrow_mut().remove(*page);
             }
             match taken {
                 // There is no room for them: they are at home.

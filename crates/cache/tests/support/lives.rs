@@ -33,6 +33,8 @@ pub struct Seen {
     pub preserved: u64,
     pub rescued: u64,
     pub rescued_older: u64,
+    /// Operations of home and journal that failed.
+    pub failed: u64,
     /// Changes that were promised to be safe without the flash when they were rescued.
     pub safe: u64,
 }
@@ -47,6 +49,7 @@ impl Seen {
             preserved: self.preserved + more.preserved,
             rescued: self.rescued + more.rescued,
             rescued_older: self.rescued_older + more.rescued_older,
+            failed: self.failed + more.failed,
             safe: self.safe + more.safe,
         }
     }
@@ -61,12 +64,20 @@ pub struct Life {
     pub pages: u64,
     /// Operations between two cuts at the most.
     pub after_max: u64,
+    /// Whether writes and syncs of home and journal fail now and then.
+    pub fails: bool,
 }
 
 impl Life {
     pub fn of(seed: u64, destage: Destage) -> Life {
         let pages = [900, 240, 60][(seed % 3) as usize];
-        Life { seed, destage, power_ons: 8, pages, after_max: 60 + 150 * (seed % 4) }
+        let after_max = 60 + 150 * (seed % 4);
+        Life { seed, destage, power_ons: 8, pages, after_max, fails: false }
+    }
+
+    /// One in which home and journal fail now and then.
+    pub fn failing(seed: u64, destage: Destage) -> Life {
+        Life { fails: true, ..Life::of(seed, destage) }
     }
 }
 
@@ -127,10 +138,13 @@ async fn client(
                 } else {
                     device.write_scattered(contents, || ()).await
                 };
-                if let Err(error) = done {
-                    return stopped(&error);
-                }
-                history.borrow_mut().acknowledge(me, waits, mode_changes);
+                let is_safe = match done {
+                    Ok(()) => waits,
+                    // The flash has it.
+                    Err(error) if passes(&error) => false,
+                    Err(error) => return stopped(&error),
+                };
+                history.borrow_mut().acknowledge(me, is_safe, mode_changes);
             }
             _ => {
                 let count = (1 + rng.below(5)).min(first + own - page);
@@ -162,14 +176,20 @@ async fn change_modes(
     for _ in 0..MODES {
         let mode = Mode::ALL[rng.below(4) as usize];
         history.borrow_mut().mode_changes += 1;
-        if device.set_mode(mode).await.is_err() {
+        let changed = device.set_mode(mode).await;
+        if changed.as_ref().is_err_and(|error| !passes(error)) {
             return;
         }
-        if mode.waits_for_home() {
+        if changed.is_ok() && mode.waits_for_home() {
             history.borrow_mut().all_are_safe();
         }
         runtime.sleep(rng.below(20_000_000)).await;
     }
+}
+
+/// An error of home or journal that was made to come, and does not come again.
+pub fn passes(error: &tantalum_base::Error) -> bool {
+    format!("{error:?}").contains("(injected)")
 }
 
 /// An error that the power cut explains.
@@ -209,6 +229,9 @@ pub fn live(life: Life) -> Result<Seen, String> {
             fate: Fate::ALL[rng.below(3) as usize],
         };
         media.plan(at, plan);
+        if life.fails {
+            media.fail_some(life.after_max);
+        }
         let opened = media.open(&runtime, on, |_| ());
         let told = Rc::new(RefCell::new(Seen::default()));
         let session = session(
@@ -234,6 +257,7 @@ pub fn live(life: Life) -> Result<Seen, String> {
         }
         seen = seen.plus(*told.borrow());
         seen.cuts += u64::from(media.is_cut());
+        seen.failed += media.failed();
         media.power_off(&runtime);
         match destage {
             Destage::Ordered => rescue(&media, &history.borrow(), &mut seen).map_err(&wrong)?,
@@ -254,6 +278,7 @@ async fn session(
 ) -> Result<(), String> {
     let device = match opened.await {
         Ok(device) => device,
+        Err(error) if passes(&error) => return Ok(()),
         Err(error) => return stopped(&error),
     };
     device.validate();

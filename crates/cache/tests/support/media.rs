@@ -4,7 +4,7 @@ use tantalum_base::{PAGE_BYTES, PageBuf, Result, Rng};
 use tantalum_cache::journal::{Journal, Pair};
 use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts, recover_flash};
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions, kept_pages_max};
-use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, IoFaultKind, MemoryStore};
 use tantalum_media::{CutPlan, FileZones, ZoneMedia};
 use tantalum_models::rig::{FileRig, Rig};
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -36,6 +36,8 @@ pub struct Media {
     pub home: MemoryStore,
     pub journal: MemoryStore,
     powered: Option<(Store, Store)>,
+    /// Operations that fail.
+    faults: Vec<(Store, u64)>,
     pub pages: u64,
     pub destage: Destage,
     rng: Rng,
@@ -49,6 +51,7 @@ impl Media {
             home: MemoryStore::new(pages * PAGE_BYTES as u64),
             journal: MemoryStore::new((1 << 20) + 600 * PAGE_BYTES as u64),
             powered: None,
+            faults: Vec::new(),
             pages,
             destage,
             rng: Rng::split(seed, "power"),
@@ -84,6 +87,26 @@ impl Media {
             At::Home => home.plan_cut(plan),
             At::Journal => journal.plan_cut(plan),
         }
+    }
+
+    /// Makes some of the next operations of home and journal fail, of which home has about so many.
+    pub fn fail_some(&mut self, operations: u64) {
+        let (home, journal) = self.powered.as_ref().unwrap();
+        for (store, operations) in [(home, operations), (journal, operations / 6)] {
+            let kinds = [IoFaultKind::Io, IoFaultKind::Io, IoFaultKind::NoSpace];
+            for _ in 0..self.rng.below(8) {
+                let (nth, kind) =
+                    (self.rng.below(operations + 1), kinds[self.rng.below(3) as usize]);
+                store.fail_operation(nth, kind);
+                self.faults.push((store.clone(), nth));
+            }
+        }
+    }
+
+    /// How many of these operations there were.
+    pub fn failed(&mut self) -> u64 {
+        let faults = std::mem::take(&mut self.faults);
+        faults.iter().filter(|(store, nth)| store.operations() > *nth).count() as u64
     }
 
     /// Completes when the power is gone at home or at the journal.
