@@ -96,6 +96,7 @@ where
             return Ok(());
         }
         dirty.set_aside(page);
+        self.drive.ftl().read_page_again(page, &error);
         if is_damage(error.kind()) || error.kind() == ErrorKind::Io {
             self.destager.unreadable.answer.replace(Some(error));
             return Err(Failure::Unreadable);

@@ -193,6 +193,10 @@ fn writers_wait_where_no_page_goes_home_and_who_mends_the_page_does_not() {
         assert_eq!(life.read(stuck - 1).await.unwrap(), page(stuck - 1, 1));
         assert_eq!(life.read(PAGES - 1).await.unwrap(), page(PAGES - 1, 0));
         life.write(PAGE, 3).await.unwrap();
+        life.sleep_s(30).await;
+        assert!(written.get() > stuck, "pages go home again");
+        // Before others are where it was.
+        life.flash.fail(Fails::Nothing);
         writing.await;
         life.write_home().await.unwrap();
         life.volume.close().await.unwrap();

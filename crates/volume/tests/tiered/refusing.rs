@@ -67,9 +67,12 @@ fn what_opening_cannot_read_refuses_it_and_changes_nothing() {
                 refused(&rig, options, |stores| stores.flash.fail(Fails::ReadsOf(from, to)));
             }
             assert!(images(&rig) == before, "{destage}, read-only: {read_only}");
-            // The flash may have a checkpoint then.
-            refused(&rig, options, |stores| stores.home.fail(Fails::Reads));
-            assert!(images(&rig)[1..] == before[1..], "{destage}, read-only: {read_only}");
+            // Without epochs nothing says after a kill what is clean, and could be compared.
+            if destage == "ordered" {
+                refused(&rig, options, |stores| stores.home.fail(Fails::Reads));
+                // The flash may have a checkpoint then.
+                assert!(images(&rig)[1..] == before[1..], "read-only: {read_only}");
+            }
             rig.live(is_whole);
         }
     }
