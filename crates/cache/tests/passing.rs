@@ -1,5 +1,5 @@
-//! A cache over a home of which writes and syncs fail now and then, and that of its journal, and that loses power meanwhile. A
-//! failed sync has lost some of what was written before it, and the next one says that all is well.
+//! A cache of which the flash cannot be read now and then, all of it or a part, and writes and syncs of home and journal fail,
+//! and that loses power meanwhile. A failed sync has lost some of what was written before it, and the next one says that all is well.
 use crate::support::lives::{Life, Seen, live};
 use tantalum_cache::Destage;
 
@@ -13,16 +13,18 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 #[test]
-fn ordered_home_is_a_moment_of_the_past_whatever_of_home_and_journal_fails() {
+fn ordered_home_is_a_moment_of_the_past_whatever_fails_for_a_while() {
     let seen = lives(Destage::Ordered, seeds());
     println!("{seen:?}");
-    assert!(seen.failed > 100 && seen.rounds > 50 && seen.rescued_older > 50, "{seen:?}");
+    assert!(seen.failed > 100 && seen.flash_reads > 500, "{seen:?}");
+    assert!(seen.rounds > 50 && seen.rescued_older > 50, "{seen:?}");
     assert!(seen.safe > 100 && seen.preserved > 20, "{seen:?}");
 }
 
 #[test]
-fn dense_nothing_acknowledged_is_lost_whatever_of_home_fails() {
+fn dense_nothing_acknowledged_is_lost_whatever_fails_for_a_while() {
     let seen = lives(Destage::Dense, seeds());
     println!("{seen:?}");
-    assert!(seen.failed > 100 && seen.rounds > 50, "{seen:?}");
+    assert!(seen.failed > 100 && seen.flash_reads > 500, "{seen:?}");
+    assert!(seen.rounds > 50, "{seen:?}");
 }

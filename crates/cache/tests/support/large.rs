@@ -33,7 +33,9 @@ pub async fn change(
     }
     let tx = device.begin().await?;
     match write_all(device, history, me, tx, (&pages, before), rng).await {
-        Err(error) if error.kind() != ErrorKind::OutOfSpace => return Err(error),
+        Err(error) if error.kind() != ErrorKind::OutOfSpace && !passes(&error) => {
+            return Err(error);
+        }
         Ok(()) if rng.chance(0.7) => {}
         _ => return device.abort(tx).await,
     }
