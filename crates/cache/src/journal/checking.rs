@@ -19,10 +19,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         for at in 0..self.with_committed(|committed| committed.index.entries.len()).unwrap_or(0) {
             match self.content(at).await {
                 Ok(_) => {}
-                Err(error) if is_damage(error.kind()) || error.kind() == ErrorKind::Io => {
-                    let page = self.with_committed(|committed| committed.index.entries[at].page);
-                    let place = format!("journal, page {}", page.unwrap_or(PageNo(0)));
-                    findings.push(Finding::new(place, error.to_string()));
+                Err(error) if is_damage(error.kind()) => {
+                    findings.push(Finding::new(self.place_of(at), error.to_string()));
+                }
+                Err(error) if error.kind() == ErrorKind::Io => {
+                    findings.push(Finding::unanswered(self.place_of(at), error.to_string()));
                 }
                 Err(error) => return Err(error),
             }
@@ -48,5 +49,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             findings.push(Finding::not_in_force(place, "it is damaged: the other copy counts"));
         }
         Ok(findings)
+    }
+
+    /// What a finding says of where an entry is.
+    fn place_of(&self, at: usize) -> String {
+        let page = self.with_committed(|committed| committed.index.entries[at].page);
+        format!("journal, page {}", page.unwrap_or(PageNo(0)))
     }
 }
