@@ -19,8 +19,11 @@ pub(crate) struct DirtyPages {
     pub moving: PageSet,
     /// Dirty pages of long streams, which do not stay when home has them.
     passing: PageSet,
-    /// Dirty pages that cannot be read: nobody can write them home before they are changed.
+    /// Dirty pages that the flash could not read when they were to go home. Nothing says that they are lost: they are tried
+    /// again. In neither of the sets above.
     pub unreadable: PageSet,
+    /// Pages that the flash has lost: nobody can write them home before they are changed.
+    pub lost: PageSet,
     /// Those of them that the present round should have, also where they changed since it took its pages.
     pub lacked: PageSet,
 }
@@ -38,8 +41,10 @@ impl DirtyPages {
     /// Notes that `page` changes.
     pub fn changed(&mut self, page: PageNo) {
         self.fresh.insert(page);
-        if !self.unreadable.is_empty() {
-            self.unreadable.remove(page);
+        for absent in [&mut self.unreadable, &mut self.lost] {
+            if !absent.is_empty() {
+                absent.remove(page);
+            }
         }
         if !self.passing.is_empty() {
             self.passing.remove(page);
@@ -50,6 +55,7 @@ impl DirtyPages {
     pub fn changed_range(&mut self, range: PageRange) {
         self.fresh.insert_range(range);
         self.unreadable.remove_range(range);
+        self.lost.remove_range(range);
         self.passing.remove_range(range);
     }
 
@@ -94,24 +100,52 @@ impl DirtyPages {
 
     /// Whether `page` is dirty, or a change of it is under way.
     pub fn contains(&self, page: PageNo) -> bool {
-        self.fresh.contains(page) || self.round.contains(page) || self.unreadable.contains(page)
+        let sets = [&self.fresh, &self.round, &self.unreadable, &self.lost];
+        sets.iter().any(|set| set.contains(page))
     }
 
-    /// Number of dirty pages, trimmed ones too; a page that changed since it was taken counts twice.
+    /// Number of dirty pages, trimmed and lost ones too; a page that changed since it was taken counts twice.
     pub fn len(&self) -> u64 {
-        self.fresh.len() + self.round.len() + self.unreadable.len()
+        [&self.fresh, &self.round, &self.unreadable, &self.lost].map(PageSet::len).iter().sum()
     }
 
     /// Whether home has everything.
     pub fn is_empty(&self) -> bool {
-        self.fresh.is_empty() && self.round.is_empty() && self.unreadable.is_empty()
+        self.len() == 0
     }
 
-    /// Begins a round with all pages.
+    /// Begins a round with all pages that are not lost.
     pub fn take_all(&mut self) {
         self.give_up();
+        self.try_again();
         self.round = std::mem::take(&mut self.fresh);
-        self.lacked = self.unreadable.clone();
+        self.lacked = self.lost.clone();
+    }
+
+    /// Lets the next round take what could not be read.
+    pub fn try_again(&mut self) {
+        self.fresh.extend(&std::mem::take(&mut self.unreadable));
+    }
+
+    /// Pages that could not be read, and the first of them.
+    pub fn count_unreadable(&self) -> (u64, Option<PageNo>) {
+        (self.unreadable.len(), self.unreadable.next(PageNo(0)))
+    }
+
+    /// Notes that `page` could not be read, and that nothing says it is lost: no round has it until it is tried again.
+    pub fn set_aside(&mut self, page: PageNo) {
+        self.round.remove(page);
+        // Where it changed meanwhile, that cannot be read, or is tried again with it.
+        self.fresh.remove(page);
+        self.unreadable.insert(page);
+    }
+
+    /// Notes that the flash has lost `page`: the round lacks it.
+    pub fn lose(&mut self, page: PageNo) {
+        self.round.remove(page);
+        self.unreadable.remove(page);
+        self.lost.insert(page);
+        self.lacked.insert(page);
     }
 
     /// Begins a round with the pages of `ranges` alone.

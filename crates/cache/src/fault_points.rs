@@ -27,8 +27,10 @@ tantalum_base::fault_points! {
     HomeNotForetold,
     /// What was changed while an epoch was written down counts as part of it after a crash.
     LaterChangesClean,
-    /// Pages of an epoch that could not be read count as part of it after a crash.
+    /// Pages of an epoch that the flash has lost count as part of it after a crash.
     UnreadPagesClean,
+    /// A page that the flash cannot read counts as lost at once: the epoch is committed without it.
+    EpochWithoutUnreadable,
     /// More ranges may be trimmed than the journal has room for.
     TrimsUnlimited,
     /// Changes are acknowledged before home has them, in a mode that promises otherwise.

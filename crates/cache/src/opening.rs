@@ -94,7 +94,7 @@ pub(crate) fn find_dirty<M: ZoneMedia, J: BlockStore>(
         _ = match is_at_home(page) {
             true if is_in_epoch(page) => found.dirty.round.insert(page),
             true => ftl.mark_clean([page]) > 0,
-            false => found.dirty.unreadable.insert(page),
+            false => found.dirty.lost.insert(page),
         };
     }
     found

@@ -6,14 +6,51 @@ use tantalum_runtime::life_cycle::is_damage;
 
 use crate::fault_points::Fault;
 use crate::mode::Mode;
+use crate::page_set::PageSet;
 use crate::tiered::Tiered;
 
 /// Pages that come in with one append.
 const ADMITTED_AT_ONCE: usize = 64;
 
-/// Whether the flash may have lost what it answers so: it is damaged, or the device cannot read it.
-fn may_be_lost(kind: ErrorKind) -> bool {
+/// How long clean pages that the flash could not read are read from home, before it is asked for them again: an error may
+/// pass.
+const FROM_HOME_NS: u64 = 10_000_000_000;
+
+/// Whether the flash cannot read what it answers so: it is damaged, or the device cannot read it now.
+fn is_unreadable(kind: ErrorKind) -> bool {
     is_damage(kind) || kind == ErrorKind::Io
+}
+
+/// Which tier failed.
+enum Failed {
+    Flash(Error),
+    Home(Error),
+}
+
+/// Clean pages that the flash could not read: home has them.
+#[derive(Default)]
+pub(crate) struct FromHome {
+    pages: PageSet,
+    /// When the flash is asked for them again.
+    until_ns: u64,
+}
+
+impl FromHome {
+    /// Adds a page that could not be read at `now_ns`.
+    fn insert(&mut self, page: PageNo, now_ns: u64) {
+        self.pages.insert(page);
+        self.until_ns = now_ns + FROM_HOME_NS;
+    }
+
+    fn contains(&self, page: PageNo, now_ns: impl Fn() -> u64) -> bool {
+        !self.pages.is_empty() && self.pages.contains(page) && now_ns() < self.until_ns
+    }
+
+    fn remove(&mut self, page: PageNo) {
+        if !self.pages.is_empty() {
+            self.pages.remove(page);
+        }
+    }
 }
 
 impl<R, M, H, J> Tiered<R, M, H, J>
@@ -32,18 +69,23 @@ where
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 // It was let go while it was read.
-                Err(error) if error.kind() == ErrorKind::Unmapped => {}
-                Err(error) if may_be_lost(error.kind()) => {
-                    self.note_damaged(first, out, error).await?
+                Err(Failed::Flash(error)) if error.kind() == ErrorKind::Unmapped => {}
+                Err(Failed::Flash(error)) if is_unreadable(error.kind()) => {
+                    self.note_unreadable(first, out, error).await?
                 }
-                Err(error) => return Err(error),
+                Err(Failed::Flash(error) | Failed::Home(error)) => return Err(error),
             }
         }
     }
 
     /// Reads the pages; false where one of them changed while it was read from home. What comes from there
     /// `stays`, or passes by.
-    async fn try_read(&self, first: PageNo, out: &mut [M::Page], stays: bool) -> Result<bool> {
+    async fn try_read(
+        &self,
+        first: PageNo,
+        out: &mut [M::Page],
+        stays: bool,
+    ) -> std::result::Result<bool, Failed> {
         let range = PageRange::new(first, out.len() as u64);
         let at_home = self.runs_at_home(range);
         // No await until the reads below begin: all pages are as of this moment, unless one of those
@@ -53,11 +95,11 @@ where
         let here = at_home.iter().map(|run| run.pages).sum::<u64>() < range.pages;
         let timed = here.then(|| self.load.flash.begin(self.runtime.now_ns()));
         match at_home.as_slice() {
-            [] => self.drive.read(first, out, None).await?,
+            [] => self.drive.read(first, out, None).await.map_err(Failed::Flash)?,
             _ if !here => {}
             _ => {
                 let here = range.iter().zip(0..).filter(|(page, _)| !is_at_home(*page));
-                self.drive.read_scattered(here, out).await?;
+                self.drive.read_scattered(here, out).await.map_err(Failed::Flash)?;
             }
         }
         if let Some(timed) = timed {
@@ -68,9 +110,10 @@ where
             let from = (run.first.0 - first.0) as usize;
             let timed = self.load.home.begin(self.runtime.now_ns());
             let read = self.home.read(run.first, &mut out[from..from + run.pages as usize], None);
-            read.await.inspect_err(|error| {
+            read.await.map_err(|error| {
                 self.count(|counts| counts.home_errors += 1);
-                self.reads.failed(error);
+                self.reads.failed(&error);
+                Failed::Home(error)
             })?;
             timed.ended(self.runtime.now_ns());
         }
@@ -92,7 +135,8 @@ where
     /// Whether `page` is read from home: it is not here, or it is there too and the flash cannot or should not
     /// be asked for it.
     fn reads_home(&self, page: PageNo, prefers_home: bool) -> bool {
-        let unwanted = || prefers_home || self.damaged.borrow().contains(page);
+        let now_ns = || self.runtime.now_ns();
+        let unwanted = || prefers_home || self.from_home.borrow().contains(page, now_ns);
         !self.drive.holds(page) || unwanted() && self.drive.is_clean(page)
     }
 
@@ -114,9 +158,9 @@ where
         runs
     }
 
-    /// Notes what the flash cannot read and home has; fails with `error` where home has something older. What was written
-    /// or let go since it could not be read can be.
-    async fn note_damaged(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
+    /// Notes what the flash cannot read and home has; fails with `error` where home has something older. The pages stay in the
+    /// flash: an I/O error says nothing of them. What was written or let go since it could not be read can be.
+    async fn note_unreadable(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
         let (mut found, mut is_lost) = (0, false);
         for page in PageRange::new(first, out.len() as u64).iter() {
             if self.reads_home(page, false) {
@@ -125,10 +169,12 @@ where
             let was_clean = self.drive.is_clean(page);
             let mut content = [M::Page::zero()];
             match self.drive.read(page, &mut content, None).await {
-                Err(error) if !may_be_lost(error.kind()) => {}
-                Err(_) if self.drive.is_clean(page) => {
-                    self.drive.ftl().unused([page]);
-                    self.damaged.borrow_mut().insert(page);
+                Err(error) if !is_unreadable(error.kind()) => {}
+                Err(error) if self.drive.is_clean(page) => {
+                    if is_damage(error.kind()) {
+                        self.drive.ftl().unused([page]);
+                    }
+                    self.from_home.borrow_mut().insert(page, self.runtime.now_ns());
                     found += 1;
                 }
                 Err(_) => is_lost |= !was_clean,
@@ -183,7 +229,7 @@ where
             for (page, number) in &numbers {
                 self.reads.done(*page, *number);
                 // Where it came in, it is in another place.
-                self.damaged.borrow_mut().remove(*page);
+                self.from_home.borrow_mut().remove(*page);
             }
             match taken {
                 // There is no room for them: they are at home.

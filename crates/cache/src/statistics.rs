@@ -1,5 +1,6 @@
 //! What a cache counts.
 use crate::mode::Mode;
+use tantalum_base::PageNo;
 use tantalum_runtime::metrics::{MetricKind, Readings};
 
 /// Counters of a cache since it was opened, and what is dirty now. In pages unless said otherwise.
@@ -39,8 +40,13 @@ pub struct TieredStatistics {
     pub epoch: u64,
     /// What the cache is for, now.
     pub mode: Mode,
-    /// Dirty pages that cannot be read.
+    /// Dirty pages that cannot be read, now: they are tried again, and where pages go home in epochs nothing else goes
+    /// there meanwhile.
     pub unreadable_pages: u64,
+    /// The first of them.
+    pub first_unreadable: Option<PageNo>,
+    /// Pages that the flash has lost and home has not, now.
+    pub lost_pages: u64,
     /// Pages that the flash lost and home had.
     pub pages_read_again_from_home: u64,
     /// Operations of the home that failed.
@@ -69,8 +75,8 @@ impl TieredStatistics {
         out.gauge("tantalum_cache_dirty_pages", dirty, self.dirty_pages);
         let behind = "Pages that home does not have as they are, trimmed ones too";
         out.gauge("tantalum_cache_behind_pages", behind, self.dirty_or_trimmed_pages);
-        let unreadable = "Dirty pages that the flash cannot read: errors until they are written";
-        out.counter("tantalum_cache_unreadable_pages_total", unreadable, self.unreadable_pages);
+        let lost = "Pages that the flash has lost and home has not: errors until they are written";
+        out.gauge("tantalum_cache_lost_pages", lost, self.lost_pages);
         let again = "Pages that the flash could not read and home had";
         out.counter("tantalum_cache_mended_pages_total", again, self.pages_read_again_from_home);
         let waited = "Time that writes waited for room among the dirty pages";
@@ -82,6 +88,8 @@ impl TieredStatistics {
         let lag = "Time since all that was written until then was safe at home";
         let lag_seconds = self.destage_lag_ns as f64 / 1e9;
         out.gauge("tantalum_destage_lag_seconds", lag, lag_seconds);
+        let unreadable = "Dirty pages that the flash cannot read now, and that cannot go home";
+        out.gauge("tantalum_destage_unreadable_pages", unreadable, self.unreadable_pages);
         let filled = "Clean pages that went home because they lay between dirty ones";
         out.counter("tantalum_destage_filled_pages_total", filled, self.home_pages_filled);
         out.gauge("tantalum_destage_epoch", "The epoch that home has", self.epoch);

@@ -22,6 +22,7 @@ use crate::opening::{Found, find_dirty};
 use crate::options::{Destage, TieredOptions};
 use crate::pace::Pace;
 use crate::page_set::PageSet;
+use crate::reads::FromHome;
 use crate::statistics::TieredStatistics;
 use crate::streams::Streams;
 use crate::wear::Wear;
@@ -62,8 +63,7 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) staged: RefCell<PageSet>,
     pub(crate) dirty: RefCell<DirtyPages>,
     pub(crate) reads: HomeReads<M::Page>,
-    /// Clean pages that the flash could not read: home has them, until they change.
-    pub(crate) damaged: RefCell<PageSet>,
+    pub(crate) from_home: RefCell<FromHome>,
     pub(crate) streams: RefCell<Streams>,
     pub(crate) load: Load,
     wear: Wear,
@@ -137,8 +137,6 @@ where
         if committed.is_none() {
             dirty.give_up();
         }
-        let counts =
-            TieredStatistics { unreadable_pages: dirty.unreadable.len(), ..Default::default() };
         let mut staged = PageSet::new();
         if drive.has_left_staged() {
             drive.ftl().staged_pages().for_each(|page| _ = staged.insert(page));
@@ -158,7 +156,7 @@ where
             runtime,
             drive,
             dirty: RefCell::new(dirty),
-            damaged: RefCell::default(),
+            from_home: RefCell::default(),
             streams: RefCell::default(),
             load: Load::default(),
             wear: Wear::new(options.wear_bytes_per_day, now_ns),
@@ -169,7 +167,7 @@ where
             trimming: RefCell::default(),
             may_change: WaitQueue::new("pages to go home"),
             admissions: WaitQueue::new("pages to come in"),
-            counts: RefCell::new(counts),
+            counts: RefCell::default(),
             started: Cell::new(false),
         }))
     }
@@ -222,9 +220,14 @@ where
     /// What happened since it was opened, and what is dirty now.
     pub fn statistics(&self) -> TieredStatistics {
         let counts = self.counts.borrow().clone();
+        let dirty = self.dirty.borrow();
+        let (unreadable_pages, first_unreadable) = dirty.count_unreadable();
         TieredStatistics {
             dirty_pages: self.drive.ftl().dirty_pages(),
-            dirty_or_trimmed_pages: self.dirty.borrow().len(),
+            dirty_or_trimmed_pages: dirty.len(),
+            unreadable_pages,
+            first_unreadable,
+            lost_pages: dirty.lost.len(),
             destage_lag_ns: self.destage_lag_ns(),
             epoch: self.destager.epoch(),
             mode: self.mode(),

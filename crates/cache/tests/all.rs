@@ -6,6 +6,7 @@ mod journal_cuts;
 mod journal_model;
 mod large;
 mod old_journal;
+mod passing;
 mod planted_faults;
 mod staying;
 mod trims;

@@ -106,6 +106,7 @@ fn of_the_cache(fault: Cache) -> Test {
     const TIERED: &str = "crates/cache/tests/crash.rs";
     const OLD_JOURNAL: &str = "crates/cache/tests/old_journal.rs";
     const FLASH_PAGES: &str = "crates/volume/tests/tiered/flash_pages.rs";
+    const PASSING: &str = "crates/volume/tests/tiered/passing.rs";
     const PAIRS: &str = "crates/volume/tests/tiered/pairs.rs";
     const LARGE: &str = "crates/cache/tests/large.rs";
     const TRIMS: &str = "crates/cache/tests/trims.rs";
@@ -122,6 +123,9 @@ fn of_the_cache(fault: Cache) -> Test {
         }
         Cache::UnreadPagesClean => {
             (FLASH_PAGES, "pages_that_an_epoch_could_not_read_never_count_as_clean")
+        }
+        Cache::EpochWithoutUnreadable => {
+            (PASSING, "no_epoch_is_committed_without_a_page_that_cannot_be_read")
         }
         Cache::EpochNotSettled => (TIERED, "an_epoch_is_in_the_flash_before_home_knows_of_it"),
         Cache::PagesNotPreserved => (TIERED, "what_an_epoch_needs_is_preserved"),

@@ -1,7 +1,7 @@
 //! Making a new volume where there may be something already.
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt};
-use tantalum_cache::journal::Journal;
+use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
@@ -230,7 +230,8 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
                 refuse_existing(live, &path).await?;
             }
             // It is no journal, and nothing is written there.
-            Err(_) => {}
+            Err(error) if is_no_journal(&error) => {}
+            Err(error) => return Err(error.wrap(format!("whether {} says so", path.display()))),
         }
     }
     Ok(())

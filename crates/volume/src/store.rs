@@ -86,10 +86,10 @@ pub async fn open_tiered_stores(
     if config.media.media_type == MediaType::Memory {
         return open_in_memory(config, home).await;
     }
-    let open = |path: &Path| {
+    let open = |path: &Path, salvages: bool| {
         let options = FileStoreOptions { read_only, sparse: true, ..FileStoreOptions::default() };
         let file = EitherStore::One(FileStore::open(live, path, options)?);
-        Ok::<_, Error>(Salvage::new(file, accept_loss))
+        Ok::<_, Error>(Salvage::new(file, salvages))
     };
     let flash = open_store(live, config, options).await?;
     let home_path = home.home_path(&config.path);
@@ -102,9 +102,10 @@ pub async fn open_tiered_stores(
         false if !journal_path.exists() => {
             return Err(Error::new(ErrorKind::Io, how_without_journal(&journal_path)));
         }
-        false => Some(open(&journal_path)?),
+        false => Some(open(&journal_path, accept_loss)?),
     };
-    Ok(TieredStores { flash, home: open(&home_path)?, journal })
+    // Home has no checksums: zeros in place of what cannot be read would pass for its content.
+    Ok(TieredStores { flash, home: open(&home_path, false)?, journal })
 }
 
 /// Makes the file, or takes the device, that becomes the journal of the tiered volume of `config`.

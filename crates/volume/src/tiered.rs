@@ -5,13 +5,14 @@ use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt, Version,
 };
 use tantalum_buffer::Buffered;
-use tantalum_cache::journal::{Closed, Journal, Pair, apply};
+use tantalum_cache::journal::{Closed, Journal, Pair, apply, is_no_journal};
 use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions};
 use tantalum_local::Tracked;
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
+use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, SsdOptions, Transactional};
 
@@ -38,6 +39,9 @@ const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back; or
 
 /// Clean pages that are compared with home when a volume is opened.
 const COMPARED_PAGES: usize = 8;
+
+/// Clean pages of which these are the first that the flash can read.
+const COMPARED_OF_PAGES: usize = 64;
 
 /// The stores of a tiered volume.
 pub struct TieredStores<S> {
@@ -184,7 +188,7 @@ fn with_transactions<R: Runtime, S: BlockStore>(
 }
 
 /// Opens the journal of `pair`. Where pages go home one by one, a new one takes the place of one that is damaged or gone: the
-/// flash has everything.
+/// flash has everything. One that cannot be read is neither.
 async fn open_journal<S: BlockStore + Clone>(
     store: S,
     pair: Pair,
@@ -192,11 +196,15 @@ async fn open_journal<S: BlockStore + Clone>(
     options: OpenOptions,
 ) -> Result<OpenJournal<S, PageBuf>> {
     let opened = Journal::open(store.clone(), pair, JOURNAL_MEMORY_PAGES).await;
-    let is_anothers = match &opened {
+    let may_be_replaced = match &opened {
         Ok(_) => false,
-        Err(_) => Journal::<S, PageBuf>::pair_of(&store).await.is_ok_and(|its| its != pair),
+        Err(error) if is_no_journal(error) => match Journal::<S, PageBuf>::pair_of(&store).await {
+            Ok(its) => its == pair,
+            Err(error) => is_no_journal(&error),
+        },
+        Err(_) => false,
     };
-    if opened.is_ok() || is_anothers || options.read_only || is_ordered(config) {
+    if !may_be_replaced || options.read_only || is_ordered(config) {
         return opened.context(|| JOURNAL_REFUSED);
     }
     let journal = Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?;
@@ -212,15 +220,31 @@ fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Resu
 }
 
 /// Compares some clean pages with what home has of them.
+///
+/// # Errors
+/// `Corrupt` where home has something else; the home's; `Io` where the flash cannot read any of them now.
 async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
     drive: &Drive<M>,
     home: &H,
 ) -> Result<()> {
-    for page in drive.ftl().clean_pages(COMPARED_PAGES) {
+    let (mut compared, mut unreadable) = (0, None);
+    let step = COMPARED_OF_PAGES / COMPARED_PAGES;
+    let pages = drive.ftl().clean_pages(COMPARED_OF_PAGES);
+    // Spread over all there are, as long as they can be read.
+    let spread = (0..step).flat_map(|from| pages.iter().skip(from).step_by(step));
+    for page in spread.copied() {
+        if compared == COMPARED_PAGES {
+            return Ok(());
+        }
         let (mut here, mut there) = ([zero::<M>()], [zero::<M>()]);
-        if drive.read(page, &mut here, None).await.is_err() {
-            // What is clean and damaged is read from home.
-            continue;
+        match drive.read(page, &mut here, None).await {
+            Ok(()) => compared += 1,
+            // What is clean and damaged is read from home. What cannot be read now says nothing.
+            Err(error) if is_damage(error.kind()) => continue,
+            Err(error) => {
+                unreadable = Some(error);
+                continue;
+            }
         }
         home.read(page, &mut there, None).await?;
         if here != there {
@@ -232,7 +256,10 @@ async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
             return Err(Error::new(ErrorKind::Corrupt, context));
         }
     }
-    Ok(())
+    match unreadable.filter(|_| compared == 0) {
+        Some(error) => Err(error.wrap("nothing of the flash can be compared with home")),
+        None => Ok(()),
+    }
 }
 
 fn zero<M: ZoneMedia>() -> M::Page {

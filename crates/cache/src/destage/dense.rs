@@ -1,10 +1,10 @@
 //! Dense: the tracks with the most dirty pages go home first (DTF; write cache, section 3.2), each as few long
 //! writes.
-use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 
+use super::Failure;
 use super::slices::HomeWrite;
 use crate::fault_points::Fault;
 use crate::tiered::Tiered;
@@ -19,9 +19,13 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Writes the densest tracks home.
-    pub(super) async fn dense_round(&self) -> Result<()> {
-        let tracks = self.densest_tracks(self.destager.is_next_wanted());
+    /// Writes the densest tracks home. What cannot be read stays dirty, and the others go home.
+    pub(super) async fn dense_round(&self) -> Result<(), Failure> {
+        let tries_again = self.is_due_again();
+        if tries_again {
+            self.dirty.borrow_mut().try_again();
+        }
+        let tracks = self.densest_tracks(tries_again || self.destager.is_next_wanted());
         self.dirty.borrow_mut().take(&tracks);
         let took_all = self.dirty.borrow().fresh.is_empty();
         self.destager.took_all_ns.set(took_all.then(|| self.runtime.now_ns()));
@@ -33,6 +37,7 @@ where
             self.journal()?.home_may_have(self.drive.ftl().durable_version()).await?;
         }
         let mut tracks = tracks.into_iter().peekable();
+        let mut read = Ok(());
         while tracks.peek().is_some() {
             if self.destager.resting.get() {
                 return Ok(());
@@ -44,11 +49,13 @@ where
                 Some(track)
             });
             let slice: Vec<PageRange> = slice.collect();
-            self.write_tracks(&slice).await?;
+            read = read.and(self.write_tracks(&slice).await?);
         }
-        // What is left of it cannot be read, or is at home already.
+        // What is left of it is lost, or at home already.
         self.dirty.borrow_mut().end_round();
         self.destager.ended.set(round);
+        self.put_off_unreadable(tries_again);
+        read.and(self.none_is_unreadable())?;
         self.destager.is_safe(round);
         Ok(())
     }
@@ -78,9 +85,9 @@ where
         tracks
     }
 
-    /// Writes what the round took of `tracks`.
-    async fn write_tracks(&self, tracks: &[PageRange]) -> Result<()> {
-        let (mut contents, mut writes) = (Vec::new(), Vec::new());
+    /// Writes what the round took of `tracks`, and can be read; whether all can.
+    async fn write_tracks(&self, tracks: &[PageRange]) -> Result<Result<(), Failure>> {
+        let mut contents = Vec::new();
         let mut zeros: Vec<PageRange> = Vec::new();
         for page in self.taken_of(tracks) {
             if self.drive.is_trimmed(page) {
@@ -92,19 +99,14 @@ where
                 contents.push((page, M::Page::zero()));
             }
         }
-        self.destager.append_failure.replace(None);
-        self.read_dirty(&mut contents).await;
-        if let Some(error) = self.destager.append_failure.borrow().clone() {
+        let read = self.read_dirty(&mut contents).await;
+        if let Err(Failure::Other(error)) = read {
             return Err(error);
         }
-        writes.extend(zeros.into_iter().map(HomeWrite::Zeros));
-        let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
-        let follows = |one: &(PageNo, M::Page), next: &(PageNo, M::Page)| next.0.0 == one.0.0 + 1;
-        for run in contents.chunk_by(follows).flat_map(|run| run.chunks(most)) {
-            let pages: Vec<M::Page> = run.iter().map(|(_, content)| content.clone()).collect();
-            writes.push(HomeWrite::Contents(run[0].0, Rc::from(pages)));
-        }
-        self.write_slice(writes).await
+        let mut writes: Vec<_> = zeros.into_iter().map(HomeWrite::Zeros).collect();
+        writes.extend(self.in_long_writes(&contents));
+        self.write_slice(writes).await?;
+        Ok(read)
     }
 
     /// What the round took of `tracks`.

@@ -3,13 +3,14 @@
 //! The epoch ends when no trim is in flight, in one step: what was accepted before it is in it, what comes
 //! later is not. It must be durable in the flash before the journal is committed: otherwise home might know of a change that
 //! the flash lost, and have one half of what was written all or nothing. Who changes a page of
-//! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`).
+//! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`). Where that page cannot be read, the
+//! epoch is given up, and the change need not wait: a later epoch has it.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
+use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
-use tantalum_runtime::life_cycle::is_damage;
 
+use super::Failure;
 use super::slices::{HomeWrite, all_ended};
 use crate::fault_points::Fault;
 use crate::journal::{Closed, Journal, Run};
@@ -30,7 +31,7 @@ where
     }
 
     /// One epoch, or what is left of the one that was committed before.
-    pub(super) async fn epoch(&self) -> Result<()> {
+    pub(super) async fn epoch(&self) -> Result<(), Failure> {
         if self.destager.committed.borrow().is_none() {
             self.write_down_epoch().await?;
         }
@@ -38,15 +39,16 @@ where
     }
 
     /// Closes an epoch and commits it to the journal.
-    async fn write_down_epoch(&self) -> Result<()> {
+    async fn write_down_epoch(&self) -> Result<(), Failure> {
         let journal = self.journal()?;
+        self.read_first_unreadable().await?;
         let turn = self.trim_turn.acquire(1).await;
         let dirty = self.drive.ftl().dirty_pages() + u64::from(self.drive.options().cache_pages);
         if dirty > journal.pages_max() {
             self.find_clean_pages().await?;
         }
         let epoch = self.destager.round.get() + 1;
-        self.destager.append_failure.replace(None);
+        self.destager.epoch_failure.replace(None);
         journal.begin(epoch);
         self.settle_closing().await?;
         // No await from here until the epoch has its pages: they are all changes up to this version.
@@ -66,8 +68,8 @@ where
         let done = || (self.destager.appends.get() == 0).then_some(());
         self.destager.appended.until(done).await;
         filled?;
-        if let Some(error) = self.destager.append_failure.borrow().clone() {
-            return Err(error);
+        if let Some(failure) = self.destager.epoch_failure.borrow().clone() {
+            return Err(failure);
         }
         if self.destager.resting.get() {
             return Ok(());
@@ -105,14 +107,14 @@ where
     }
 
     /// Brings pages of the epoch to the journal until all are there.
-    async fn fill_journal(&self) -> Result<()> {
+    async fn fill_journal(&self) -> Result<(), Failure> {
         loop {
             let batch = self.next_batch();
             if batch.is_empty() || self.destager.resting.get() {
                 return Ok(());
             }
-            if let Some(error) = self.destager.append_failure.borrow().clone() {
-                return Err(error);
+            if let Some(failure) = self.destager.epoch_failure.borrow().clone() {
+                return Err(failure);
             }
             self.write_to_journal(batch).await;
         }
@@ -167,14 +169,20 @@ where
             }
         }
         self.destager.appends.set(self.destager.appends.get() + 1);
-        self.read_dirty(&mut contents).await;
+        let read = self.read_dirty(&mut contents).await;
         {
             let dirty = &mut *self.dirty.borrow_mut();
             claimed.iter().for_each(|page| _ = dirty.moving.remove(*page));
         }
-        self.may_change.wake_all();
-        if let Err(error) = self.append(contents, &trimmed).await {
-            self.destager.append_failure.borrow_mut().get_or_insert(error);
+        if let Err(failure) = read {
+            // Before any of these pages changes: they are not as they were when the epoch ended.
+            self.destager.epoch_failure.borrow_mut().get_or_insert(failure);
+            self.may_change.wake_all();
+        } else {
+            self.may_change.wake_all();
+            if let Err(error) = self.append(contents, &trimmed).await {
+                self.destager.epoch_failure.borrow_mut().get_or_insert(error.into());
+            }
         }
         self.destager.appends.set(self.destager.appends.get() - 1);
         self.destager.appended.wake_all();
@@ -191,70 +199,6 @@ where
         }
         self.count(|counts| counts.journal_pages_written += pages);
         Ok(())
-    }
-
-    /// Fills in the contents of dirty pages, all as of the first poll. Those that cannot be read leave the list, and the
-    /// round: home keeps what it has of them.
-    pub(super) async fn read_dirty(&self, contents: &mut Vec<(PageNo, M::Page)>) {
-        let pages: Vec<PageNo> = contents.iter().map(|(page, _)| *page).collect();
-        let mut out = vec![M::Page::zero(); pages.len()];
-        if self.drive.read_scattered(pages.iter().copied().zip(0..), &mut out).await.is_ok() {
-            contents.iter_mut().zip(out).for_each(|((_, content), read)| *content = read);
-            return;
-        }
-        let mut failed = Vec::new();
-        for (page, content) in contents.iter_mut() {
-            match self.read_one_dirty(*page).await {
-                Ok(read) => *content = read,
-                Err(error) => failed.push((*page, error)),
-            }
-        }
-        let dirty = &mut *self.dirty.borrow_mut();
-        for (page, error) in failed {
-            contents.retain(|(at, _)| *at != page);
-            dirty.round.remove(page);
-            let is_at_home = !self.drive.holds(page);
-            if is_at_home || is_damage(error.kind()) && self.drive.is_clean(page) {
-                // It was to fill a gap, and home has it.
-            } else if is_damage(error.kind()) {
-                dirty.unreadable.insert(page);
-                dirty.lacked.insert(page);
-                self.count(|counts| counts.unreadable_pages += 1);
-            } else {
-                dirty.fresh.insert(page);
-                self.destager.append_failure.borrow_mut().get_or_insert(error);
-            }
-        }
-    }
-
-    /// One page by itself. Where the error is `Uncorrectable` or the like the flash has lost it. What a device
-    /// that is gone answers is another error: then nothing may go home, or home would have an epoch
-    /// without most of its pages.
-    async fn read_one_dirty(&self, page: PageNo) -> Result<M::Page> {
-        let read = || async move {
-            let mut one = [M::Page::zero()];
-            let wanted = std::iter::once((page, 0));
-            self.drive.read_scattered(wanted, &mut one).await.map(|()| one)
-        };
-        let [content] = match read().await {
-            Err(error) if error.kind() == ErrorKind::Io => {
-                if !self.drive.ftl().medium_answers().await {
-                    return Err(error);
-                }
-                // Once more: the whole device may have failed for a moment only.
-                let again = read().await;
-                again.map_err(|error| match error.kind() {
-                    ErrorKind::Io => Error::with_source(
-                        ErrorKind::Uncorrectable,
-                        format!("page {page} cannot be read, and others can"),
-                        error,
-                    ),
-                    _ => error,
-                })?
-            }
-            read => read?,
-        };
-        Ok(content)
     }
 
     /// Of a run of an epoch that may be home, or partly, what home may lack: pages that are dirty. What is clean
@@ -285,7 +229,7 @@ where
     }
 
     /// Writes the committed epoch in place.
-    async fn write_in_place(&self) -> Result<()> {
+    async fn write_in_place(&self) -> Result<(), Failure> {
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;

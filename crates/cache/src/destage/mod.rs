@@ -1,16 +1,18 @@
 //! The destager: writes dirty pages home in the background, in rounds.
 //!
 //! ```text
-//! mod       when a round begins, and what follows a failure of the home
-//! epoch     ordered: the journal first, then the places
-//! recount   after a kill: which pages that count as dirty are at home
-//! dense     the fullest tracks first
-//! slices    writes pages in place and marks them clean, a slice at a time
+//! mod         when a round begins, and what follows a failure
+//! epoch       ordered: the journal first, then the places
+//! recount     after a kill: which pages that count as dirty are at home
+//! dense       the fullest tracks first
+//! unreadable  pages that the flash cannot read: they are tried again
+//! slices      writes pages in place and marks them clean, a slice at a time
 //! ```
 mod dense;
 mod epoch;
 mod recount;
 mod slices;
+mod unreadable;
 
 use std::cell::{Cell, RefCell};
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
@@ -21,6 +23,7 @@ use tantalum_runtime::{Runtime, first};
 use crate::journal::Closed;
 use crate::options::Destage;
 use crate::tiered::Tiered;
+use unreadable::{Failure, Retries};
 
 /// Times that the wait after a failure doubles.
 const DOUBLINGS_MAX: u32 = 7;
@@ -64,7 +67,9 @@ pub(crate) struct Destager {
     /// Appends to the journal that are under way.
     appends: Cell<u32>,
     appended: WaitQueue,
-    append_failure: RefCell<Option<Error>>,
+    /// Why the present epoch cannot be committed.
+    epoch_failure: RefCell<Option<Failure>>,
+    unreadable: Retries,
 }
 
 impl Destager {
@@ -94,7 +99,8 @@ impl Destager {
             fill_room: Cell::new(0),
             appends: Cell::new(0),
             appended: WaitQueue::new("the journal"),
-            append_failure: RefCell::new(None),
+            epoch_failure: RefCell::new(None),
+            unreadable: Retries::default(),
         }
     }
 
@@ -184,25 +190,46 @@ where
                     self.destager.failures.set(0);
                     self.destager.failure.replace(None);
                     self.home_works();
+                    self.all_were_read();
                 }
-                Err(error) => {
+                Err(failure) => {
                     self.dirty.borrow_mut().give_up();
                     self.may_change.wake_all();
                     self.drive.check_failed()?;
-                    self.home_failed(&error);
-                    self.destager.failure.replace(Some(error));
-                    let failures = self.destager.failures.get();
-                    self.destager.failures.set(failures + 1);
-                    self.destager.rounds_failed.set(self.destager.rounds_failed.get() + 1);
-                    self.destager.progress.wake_all();
-                    let doublings = failures.min(DOUBLINGS_MAX);
-                    let wait = self.runtime.sleep(self.options.retry_after_ns << doublings);
-                    let resting = || self.destager.resting.get().then_some(());
-                    first(wait, self.destager.work.until(resting)).await;
+                    self.round_failed(failure).await;
                 }
             }
             self.destager.progress.wake_all();
         }
+    }
+
+    /// Tells who waits that a round has failed, and waits before the next one, longer each time.
+    async fn round_failed(&self, failure: Failure) {
+        let error = match &failure {
+            Failure::Unreadable => {
+                let error = self.unreadable_error();
+                tracing::warn!(%error, "dirty pages stay in the flash");
+                error
+            }
+            Failure::Other(error) => {
+                self.home_failed(error);
+                error.clone()
+            }
+        };
+        self.destager.failure.replace(Some(error));
+        self.destager.rounds_failed.set(self.destager.rounds_failed.get() + 1);
+        self.destager.progress.wake_all();
+        if matches!(failure, Failure::Unreadable) && self.options.destage == Destage::Dense {
+            // Other pages need not wait for those.
+            self.destager.failures.set(0);
+            self.home_works();
+            return;
+        }
+        let failures = self.destager.failures.get();
+        self.destager.failures.set(failures + 1);
+        let wait = self.runtime.sleep(self.options.retry_after_ns << failures.min(DOUBLINGS_MAX));
+        let resting = || self.destager.resting.get().then_some(());
+        first(wait, self.destager.work.until(resting)).await;
     }
 
     fn home_works(&self) {
@@ -242,14 +269,29 @@ where
     /// Whether there is anything to write home.
     fn has_dirty_pages(&self) -> bool {
         let dirty = self.dirty.borrow();
-        !dirty.fresh.is_empty() || self.has_epoch()
+        !dirty.fresh.is_empty() || !dirty.unreadable.is_empty() || self.has_epoch()
+    }
+
+    /// Whether a round has anything to do now: where pages go home one by one, it leaves out those that could not be
+    /// read until they are tried again.
+    fn has_work_now(&self) -> bool {
+        let is_fresh = !self.dirty.borrow().fresh.is_empty();
+        is_fresh || self.has_epoch() || self.is_due_again()
     }
 
     /// Waits until a round is due: some time after there is something to do, or at once where it is urgent.
     async fn wait_for_work(&self) {
         let rests = || self.destager.resting.get() || self.drive.check_failed().is_err();
-        let any = || (rests() || self.has_dirty_pages()).then_some(());
-        self.destager.work.until(any).await;
+        let any = || (rests() || self.has_work_now()).then_some(());
+        while any().is_none() {
+            match self.unreadable_due_ns() {
+                None => self.destager.work.until(any).await,
+                Some(due_ns) => {
+                    let due = self.runtime.sleep_until(due_ns);
+                    first(due, self.destager.work.until(any)).await;
+                }
+            }
+        }
         let is_urgent = || {
             let wanted = self.destager.wanted.get() > self.destager.ended.get();
             let full = self.drive.ftl().dirty_pages() > self.options.dirty_soft_pages;

@@ -2,11 +2,14 @@
 //!
 //! That a page is clean is not in the log. Where no journal says it either (`crate::opening`), a kill makes pages dirty again
 //! that went home since the last checkpoint. Together they may be more than the journal has room for, and no epoch could ever be
-//! written down. What was really dirty had room. So home is asked what it has.
-use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
+//! written down. What was really dirty had room. So home is asked what it has. That it is there for good nobody knows: where a
+//! sync failed, in this program or the one before, what was written before may be in the memory of the machine alone. So
+//! what is the same is written once more.
+use tantalum_base::{PageDevice, PageNo, Payload};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
 
+use super::Failure;
 use crate::tiered::Tiered;
 
 /// Pages that are compared at a time.
@@ -20,7 +23,7 @@ where
     J: BlockStore,
 {
     /// Marks those dirty pages clean of which home has the content already.
-    pub(super) async fn find_clean_pages(&self) -> Result<()> {
+    pub(super) async fn find_clean_pages(&self) -> Result<(), Failure> {
         self.dirty.borrow_mut().take_all();
         let found = self.compare_with_home().await;
         self.dirty.borrow_mut().give_up();
@@ -28,11 +31,9 @@ where
         found
     }
 
-    async fn compare_with_home(&self) -> Result<()> {
+    async fn compare_with_home(&self) -> Result<(), Failure> {
         // What is compared must be what the log has of the page: a newer content may wait to go there.
         self.drive.settle().await?;
-        // A killed program may have left at home what is not durable there.
-        self.home.flush().await?;
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
             let pages: Vec<PageNo> = {
@@ -51,7 +52,7 @@ where
     }
 
     /// Compares pages that the round took, in their order.
-    async fn compare(&self, pages: &[PageNo]) -> Result<()> {
+    async fn compare(&self, pages: &[PageNo]) -> Result<(), Failure> {
         let mut here: Vec<(PageNo, M::Page)> = Vec::with_capacity(pages.len());
         for page in pages {
             // A trimmed page takes hardly any room.
@@ -59,23 +60,15 @@ where
                 here.push((*page, M::Page::zero()));
             }
         }
-        self.destager.append_failure.replace(None);
-        self.read_dirty(&mut here).await;
-        if let Some(error) = self.destager.append_failure.borrow_mut().take() {
-            return Err(error);
-        }
+        self.read_dirty(&mut here).await?;
+        let mut same = Vec::new();
         let follows = |one: &(PageNo, M::Page), next: &(PageNo, M::Page)| next.0.0 == one.0.0 + 1;
         for run in here.chunk_by(follows) {
             let mut there = vec![M::Page::zero(); run.len()];
             self.home.read(run[0].0, &mut there, None).await?;
-            let same = run.iter().zip(&there).filter(|((_, here), there)| here == *there);
-            let same: Vec<PageNo> = same.map(|((page, _), _)| *page).collect();
-            for page in same {
-                // Unless it was changed meanwhile.
-                let clean = self.dirty.borrow_mut().arrived(PageRange::new(page, 1));
-                self.drive.ftl().mark_clean(clean);
-            }
+            let pairs = run.iter().zip(&there).filter(|((_, here), there)| here == *there);
+            same.extend(pairs.map(|(here, _)| here.clone()));
         }
-        Ok(())
+        Ok(self.write_slice(self.in_long_writes(&same)).await?)
     }
 }

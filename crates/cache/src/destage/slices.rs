@@ -74,6 +74,18 @@ where
         Ok(())
     }
 
+    /// The writes of pages that come in their order: neighbours together.
+    pub(super) fn in_long_writes(&self, contents: &[(PageNo, M::Page)]) -> Vec<HomeWrite<M::Page>> {
+        let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
+        let follows = |one: &(PageNo, M::Page), next: &(PageNo, M::Page)| next.0.0 == one.0.0 + 1;
+        let runs = contents.chunk_by(follows).flat_map(|run| run.chunks(most));
+        let write = |run: &[(PageNo, M::Page)]| {
+            let pages: Vec<M::Page> = run.iter().map(|(_, content)| content.clone()).collect();
+            HomeWrite::Contents(run[0].0, Rc::from(pages))
+        };
+        runs.map(write).collect()
+    }
+
     async fn write_one(&self, write: &HomeWrite<M::Page>) -> Result<()> {
         let range = write.range();
         match write {
@@ -94,11 +106,11 @@ where
 }
 
 /// Waits until all of these have ended, side by side; the first error in their order.
-pub(super) async fn all_ended<F: Future<Output = Result<()>>>(
+pub(super) async fn all_ended<E, F: Future<Output = Result<(), E>>>(
     futures: impl Iterator<Item = F>,
-) -> Result<()> {
+) -> Result<(), E> {
     let mut futures: Vec<(Pin<Box<F>>, _)> =
-        futures.map(|future| (Box::pin(future), None::<Result<()>>)).collect();
+        futures.map(|future| (Box::pin(future), None::<Result<(), E>>)).collect();
     poll_fn(|context| {
         for (future, ended) in futures.iter_mut().filter(|(_, ended)| ended.is_none()) {
             if let Poll::Ready(result) = future.as_mut().poll(context) {

@@ -2,7 +2,7 @@
 //! head that says that none is means nothing.
 use super::Journal;
 use super::head::{COPIES_AT, damaged_copy};
-use tantalum_base::{PAGE_BYTES, PageNo, Payload, Result};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageNo, Payload, Result};
 use tantalum_media::BlockStore;
 use tantalum_runtime::Finding;
 use tantalum_runtime::life_cycle::is_damage;
@@ -10,7 +10,7 @@ use tantalum_runtime::life_cycle::is_damage;
 const NAMES: [&str; 2] = ["first copy", "second copy"];
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// What is damaged. The journal must be as it was opened.
+    /// What is damaged, or cannot be read. The journal must be as it was opened.
     ///
     /// # Errors
     /// None that a finding could tell.
@@ -20,9 +20,10 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             match self.content(at).await {
                 Ok(_) => {}
                 Err(error) if is_damage(error.kind()) => {
-                    let page = self.with_committed(|committed| committed.index.entries[at].page);
-                    let place = format!("journal, page {}", page.unwrap_or(PageNo(0)));
-                    findings.push(Finding::new(place, error.to_string()));
+                    findings.push(Finding::new(self.place_of(at), error.to_string()));
+                }
+                Err(error) if error.kind() == ErrorKind::Io => {
+                    findings.push(Finding::unanswered(self.place_of(at), error.to_string()));
                 }
                 Err(error) => return Err(error),
             }
@@ -48,5 +49,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             findings.push(Finding::not_in_force(place, "it is damaged: the other copy counts"));
         }
         Ok(findings)
+    }
+
+    /// What a finding says of where an entry is.
+    fn place_of(&self, at: usize) -> String {
+        let page = self.with_committed(|committed| committed.index.entries[at].page);
+        format!("journal, page {}", page.unwrap_or(PageNo(0)))
     }
 }

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, ResultExt, Version};
 use tantalum_ftl::{HomeState, Lacks};
 use tantalum_media::BlockStore;
+use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::sync::Semaphore;
 
 /// What is known of the head's copies.
@@ -139,7 +140,13 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     }
 }
 
-/// Reads the head: the newer of its copies.
+/// Whether opening a journal has failed because there is none, or a damaged one; where the store could not be read there may
+/// be one that is whole.
+pub fn is_no_journal(error: &Error) -> bool {
+    error.kind() == ErrorKind::Format || is_damage(error.kind())
+}
+
+/// Reads the head: the newer of its copies. Where one cannot be read it may be the newer one, so that neither counts.
 pub(super) async fn read_head<S: BlockStore>(store: &S) -> Result<Found> {
     if store.bytes() < FIRST_CONTENT_BYTE {
         let context = format!("this is no journal: it has {} bytes", store.bytes());

@@ -34,6 +34,7 @@ mod writing;
 use crate::fault_points::Fault;
 pub use apply::{Applied, apply};
 use head::{Commit, Found, State};
+pub use home_state::is_no_journal;
 use home_state::{Heads, read_head};
 use index::{ENTRIES_PER_PAGE, Index, Reader, pages_for};
 use reading::{Committed, Window};
@@ -137,18 +138,19 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     /// `memory_pages_max` pages stay in memory until it is forgotten.
     ///
     /// # Errors
-    /// `InvalidInput` where the store has no room for a page; the store's.
+    /// `InvalidInput` where the store has no room for a page; the store's: also where it cannot be read, as an older
+    /// journal's head may be there.
     pub async fn format(store: S, pair: Pair, memory_pages_max: u32) -> Result<Self> {
         if pages_max(room_pages(store.bytes())) == 0 {
             let context = format!("a journal does not fit in {} bytes", store.bytes());
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
-        // An older journal's head must not count, should one copy not be written. What cannot be read
-        // is no head.
-        let (mut sequence, mut write_first) = (0, 0);
-        if let Ok(found) = read_head(&store).await {
-            (sequence, write_first) = (found.head.sequence, found.write_first);
-        }
+        // An older journal's head must not count, should one copy not be written.
+        let (sequence, write_first) = match read_head(&store).await {
+            Ok(found) => (found.head.sequence, found.write_first),
+            Err(error) if is_no_journal(&error) => (0, 0),
+            Err(error) => return Err(error),
+        };
         let journal = Self::new(store, pair, memory_pages_max, sequence, write_first);
         journal.write_head(State::Released(Closed::default())).await?;
         Ok(journal)

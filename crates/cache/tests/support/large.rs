@@ -1,5 +1,6 @@
 //! Changes of clients that outgrow their memory: transactions of which most waits in the flash.
 use super::history::{Change, History, content, count_of};
+use super::lives::passes;
 use super::media::Device;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,7 +33,9 @@ pub async fn change(
     }
     let tx = device.begin().await?;
     match write_all(device, history, me, tx, (&pages, before), rng).await {
-        Err(error) if error.kind() != ErrorKind::OutOfSpace => return Err(error),
+        Err(error) if error.kind() != ErrorKind::OutOfSpace && !passes(&error) => {
+            return Err(error);
+        }
         Ok(()) if rng.chance(0.7) => {}
         _ => return device.abort(tx).await,
     }
@@ -43,15 +46,20 @@ pub async fn change(
         history.clients[me].push(Change { pages, issued, acknowledged, safe: false });
         history.mode_changes
     };
+    let mut is_safe = waits;
     if let Err(error) = device.commit(tx).await {
-        if error.kind() != ErrorKind::OutOfSpace {
+        // Home failed, for a moment, and the flash has it.
+        is_safe = false;
+        if !passes(&error) && error.kind() != ErrorKind::OutOfSpace {
             return Err(error);
         }
-        // What was in memory found no room: nothing of it is there.
-        history.borrow_mut().clients[me].pop();
-        return Ok(());
+        if !passes(&error) {
+            // What was in memory found no room: nothing of it is there.
+            history.borrow_mut().clients[me].pop();
+            return Ok(());
+        }
     }
-    history.borrow_mut().acknowledge(me, waits, mode_changes);
+    history.borrow_mut().acknowledge(me, is_safe, mode_changes);
     Ok(())
 }
 

@@ -33,6 +33,10 @@ pub struct Seen {
     pub preserved: u64,
     pub rescued: u64,
     pub rescued_older: u64,
+    /// Operations of home and journal that failed.
+    pub failed: u64,
+    /// Reads of the flash that did.
+    pub flash_reads: u64,
     /// Changes that were promised to be safe without the flash when they were rescued.
     pub safe: u64,
 }
@@ -47,6 +51,8 @@ impl Seen {
             preserved: self.preserved + more.preserved,
             rescued: self.rescued + more.rescued,
             rescued_older: self.rescued_older + more.rescued_older,
+            failed: self.failed + more.failed,
+            flash_reads: self.flash_reads + more.flash_reads,
             safe: self.safe + more.safe,
         }
     }
@@ -61,12 +67,20 @@ pub struct Life {
     pub pages: u64,
     /// Operations between two cuts at the most.
     pub after_max: u64,
+    /// Whether writes and syncs of home and journal, and reads of the flash, fail now and then.
+    pub fails: bool,
 }
 
 impl Life {
     pub fn of(seed: u64, destage: Destage) -> Life {
         let pages = [900, 240, 60][(seed % 3) as usize];
-        Life { seed, destage, power_ons: 8, pages, after_max: 60 + 150 * (seed % 4) }
+        let after_max = 60 + 150 * (seed % 4);
+        Life { seed, destage, power_ons: 8, pages, after_max, fails: false }
+    }
+
+    /// One in which all three fail now and then.
+    pub fn failing(seed: u64, destage: Destage) -> Life {
+        Life { fails: true, ..Life::of(seed, destage) }
     }
 }
 
@@ -127,15 +141,21 @@ async fn client(
                 } else {
                     device.write_scattered(contents, || ()).await
                 };
-                if let Err(error) = done {
-                    return stopped(&error);
-                }
-                history.borrow_mut().acknowledge(me, waits, mode_changes);
+                let is_safe = match done {
+                    Ok(()) => waits,
+                    // The flash has it.
+                    Err(error) if passes(&error) => false,
+                    Err(error) => return stopped(&error),
+                };
+                history.borrow_mut().acknowledge(me, is_safe, mode_changes);
             }
             _ => {
                 let count = (1 + rng.below(5)).min(first + own - page);
                 let mut out = vec![PageBuf::zero(); count as usize];
                 if let Err(error) = device.read(PageNo(page), &mut out, None).await {
+                    if passes(&error) {
+                        continue;
+                    }
                     return stopped(&error);
                 }
                 for (page, seen) in (page..).zip(&out) {
@@ -162,14 +182,20 @@ async fn change_modes(
     for _ in 0..MODES {
         let mode = Mode::ALL[rng.below(4) as usize];
         history.borrow_mut().mode_changes += 1;
-        if device.set_mode(mode).await.is_err() {
+        let changed = device.set_mode(mode).await;
+        if changed.as_ref().is_err_and(|error| !passes(error)) {
             return;
         }
-        if mode.waits_for_home() {
+        if changed.is_ok() && mode.waits_for_home() {
             history.borrow_mut().all_are_safe();
         }
         runtime.sleep(rng.below(20_000_000)).await;
     }
+}
+
+/// An error that was made to come, and passes.
+pub fn passes(error: &tantalum_base::Error) -> bool {
+    format!("{error:?}").contains("(injected)")
 }
 
 /// An error that the power cut explains.
@@ -209,6 +235,9 @@ pub fn live(life: Life) -> Result<Seen, String> {
             fate: Fate::ALL[rng.below(3) as usize],
         };
         media.plan(at, plan);
+        if life.fails {
+            media.fail_some(life.after_max);
+        }
         let opened = media.open(&runtime, on, |_| ());
         let told = Rc::new(RefCell::new(Seen::default()));
         let session = session(
@@ -234,6 +263,9 @@ pub fn live(life: Life) -> Result<Seen, String> {
         }
         seen = seen.plus(*told.borrow());
         seen.cuts += u64::from(media.is_cut());
+        let [failed, flash_reads] = media.failed();
+        seen.failed += failed;
+        seen.flash_reads += flash_reads;
         media.power_off(&runtime);
         match destage {
             Destage::Ordered => rescue(&media, &history.borrow(), &mut seen).map_err(&wrong)?,
@@ -254,14 +286,18 @@ async fn session(
 ) -> Result<(), String> {
     let device = match opened.await {
         Ok(device) => device,
+        Err(error) if passes(&error) => return Ok(()),
         Err(error) => return stopped(&error),
     };
     device.validate();
     let mut image = BTreeMap::new();
     for page in 0..pages {
         let mut out = [PageBuf::zero()];
-        if let Err(error) = device.read(PageNo(page), &mut out, None).await {
-            return stopped(&error);
+        while let Err(error) = device.read(PageNo(page), &mut out, None).await {
+            if !passes(&error) {
+                return stopped(&error);
+            }
+            runtime.sleep(1_000_000).await;
         }
         image.insert(page, count_of(page, &out[0][..]));
     }

@@ -4,8 +4,9 @@ use tantalum_base::{PAGE_BYTES, PageBuf, Result, Rng};
 use tantalum_cache::journal::{Journal, Pair};
 use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts, recover_flash};
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions, kept_pages_max};
-use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
-use tantalum_media::{CutPlan, FileZones, ZoneMedia};
+use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, IoFaultKind, MemoryStore};
+use tantalum_media::wrappers::Flaky;
+use tantalum_media::{CutPlan, Episode, Episodes, FileZones, IoClass, Reach, ZoneMedia};
 use tantalum_models::rig::{FileRig, Rig};
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Drive, SsdOptions, Transactional};
@@ -19,8 +20,10 @@ const WRITE_PAGES_MAX: u32 = 8;
 const STAGING_PAGES: u64 = 600;
 
 pub type Store = CrashStore<MemoryStore, Virtual>;
+/// Flash of which reads fail for a while.
+pub type Zones = Flaky<FileZones<Store>, Virtual>;
 /// A cache, with transactions of any size over it.
-pub type Device = Transactional<Tiered<Virtual, FileZones<Store>, Image<Store>, Store>>;
+pub type Device = Transactional<Tiered<Virtual, Zones, Image<Store>, Store>>;
 
 /// Where the power goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,12 @@ pub struct Media {
     pub home: MemoryStore,
     pub journal: MemoryStore,
     powered: Option<(Store, Store)>,
+    /// Operations that fail.
+    faults: Vec<(Store, u64)>,
+    /// Reads of the flash that do.
+    episodes: Option<Episodes<Virtual>>,
+    /// Slots of the flash.
+    slots: u64,
     pub pages: u64,
     pub destage: Destage,
     rng: Rng,
@@ -49,6 +58,9 @@ impl Media {
             home: MemoryStore::new(pages * PAGE_BYTES as u64),
             journal: MemoryStore::new((1 << 20) + 600 * PAGE_BYTES as u64),
             powered: None,
+            faults: Vec::new(),
+            episodes: None,
+            slots: 0,
             pages,
             destage,
             rng: Rng::split(seed, "power"),
@@ -61,7 +73,7 @@ impl Media {
     }
 
     /// Switches the power on.
-    pub fn power_on(&mut self, runtime: &Virtual) -> (FileZones<Store>, Store, Store) {
+    pub fn power_on(&mut self, runtime: &Virtual) -> (Zones, Store, Store) {
         // As fast as flash, slower, or faster: then home knows of an epoch soonest.
         let percent = [100, 100, 400, 2000, 2][(self.seed / 3 % 5) as usize];
         let time = |least: u64, most: u64| (least.min(most * percent / 200), most * percent / 100);
@@ -74,7 +86,12 @@ impl Media {
         let home = CrashStore::new(runtime.clone(), self.home.clone(), slow);
         let journal = CrashStore::new(runtime.clone(), self.journal.clone(), slow);
         self.powered = Some((home.clone(), journal.clone()));
-        (self.flash.open(runtime), home, journal)
+        let episodes = Episodes::new(runtime.clone());
+        self.episodes = Some(episodes.clone());
+        let flash = self.flash.open(runtime);
+        let geometry = flash.geometry();
+        self.slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
+        (Flaky::new(Rc::new(flash), episodes), home, journal)
     }
 
     pub fn plan(&mut self, at: At, plan: CutPlan) {
@@ -84,6 +101,41 @@ impl Media {
             At::Home => home.plan_cut(plan),
             At::Journal => journal.plan_cut(plan),
         }
+    }
+
+    /// Makes some of the next operations of home and journal fail, of which home has about so many, and all reads of parts
+    /// of the flash, for a while.
+    pub fn fail_some(&mut self, operations: u64) {
+        let (home, journal) = self.powered.as_ref().unwrap();
+        for (store, operations) in [(home, operations), (journal, operations / 6)] {
+            let kinds = [IoFaultKind::Io, IoFaultKind::Io, IoFaultKind::NoSpace];
+            for _ in 0..self.rng.below(8) {
+                let (nth, kind) =
+                    (self.rng.below(operations + 1), kinds[self.rng.below(3) as usize]);
+                store.fail_operation(nth, kind);
+                self.faults.push((store.clone(), nth));
+            }
+        }
+        let slots = self.slots;
+        for _ in 0..self.rng.below(4) {
+            let first = self.rng.below(slots);
+            let reach = match self.rng.below(3) {
+                0 => Reach::Everything,
+                1 => Reach::Range(first..first + slots / 8),
+                _ => Reach::Member { unit: 8, members: 3, member: self.rng.below(3) },
+            };
+            let from_ns = self.rng.below(60_000_000);
+            let time_ns = from_ns..from_ns + self.rng.below(30_000_000);
+            let episode = Episode::of(&[IoClass::Read]).reaching(reach).during(time_ns);
+            self.episodes.as_ref().unwrap().begin(episode);
+        }
+    }
+
+    /// How many operations of home and journal failed, and reads of the flash.
+    pub fn failed(&mut self) -> [u64; 2] {
+        let faults = std::mem::take(&mut self.faults);
+        let failed = faults.iter().filter(|(store, nth)| store.operations() > *nth).count();
+        [failed as u64, self.episodes.take().map_or(0, |episodes| episodes.failed())]
     }
 
     /// Completes when the power is gone at home or at the journal.
@@ -122,7 +174,7 @@ impl Media {
             .unwrap();
     }
 
-    fn ftl_options(&self, media: &FileZones<Store>) -> FtlOptions {
+    fn ftl_options(&self, media: &Zones) -> FtlOptions {
         let kept = kept_pages_max(&media.geometry(), 0);
         let cache = CacheOptions {
             dirty_pages_max: kept * 2 / 3,
@@ -156,7 +208,7 @@ impl Media {
     pub fn open(
         &self,
         runtime: &Virtual,
-        on: (FileZones<Store>, Store, Store),
+        on: (Zones, Store, Store),
         change: impl Fn(&mut TieredOptions) + 'static,
     ) -> impl Future<Output = Result<Rc<Device>>> + 'static {
         let (media, home, journal) = on;

@@ -2,10 +2,10 @@
 use crate::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
 use crate::common::{NewConfig, print_line};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
-use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
@@ -158,11 +158,11 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
         let statistics = tiered.statistics();
         volume.close().await?;
         written?;
-        if statistics.unreadable_pages > 0 {
+        if statistics.lost_pages > 0 {
             let context = format!(
-                "{} pages are newer in the flash and cannot be read there: home has older content of them, \
-                 and the volume stays (`tantalum check` names them)",
-                statistics.unreadable_pages
+                "{} pages are newer in the flash, which has lost them: home has older content of them, and the \
+                 volume stays (`tantalum check` names them)",
+                statistics.lost_pages
             );
             return Err(tantalum_base::Error::new(tantalum_base::ErrorKind::Uncorrectable, context));
         }
@@ -191,12 +191,8 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
 pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
     let config = tiered_config(&args.volume)?;
     let data = config.data_path()?;
-    if !args.force && data.exists() && is_volume(&config)? {
-        bail!(
-            "{} is there and looks like the volume's flash: serve or detach the volume, which loses nothing \
-             (--force gives up what is newer in the flash)",
-            data.display()
-        );
+    if !args.force && data.exists() {
+        refuse_volume(&config, &data)?;
     }
     let live = Live::new(LiveOptions::default())?;
     let (handle, opened) = (live.clone(), config.clone());
@@ -220,15 +216,28 @@ pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Whether the flash of `config` can be opened and says that it is a volume.
-fn is_volume(config: &VolumeConfig) -> anyhow::Result<bool> {
+/// Refuses where `data`, the flash of `config`, says that it is a volume, or does not answer: that may pass.
+fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
     let read = live.run(async move {
         let store = tantalum_volume::open_store(&handle, &config, OpenOptions::READ_ONLY).await?;
         tantalum_volume::read_superblock(&store).await
     });
-    Ok(read.is_ok())
+    match read {
+        Ok(_) => bail!(
+            "{} is there and looks like the volume's flash: serve or detach the volume, which loses nothing \
+             (--force gives up what is newer in the flash)",
+            data.display()
+        ),
+        Err(error) if error.kind() == ErrorKind::Io => Err(error).with_context(|| {
+            format!(
+                "{} cannot be read now, and may be later (--force gives up what is newer in the flash)",
+                data.display()
+            )
+        }),
+        Err(_) => Ok(()),
+    }
 }
 
 /// A time span for people.

@@ -46,9 +46,11 @@ fn fields(
     let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
     let buffer_bytes = u64::from(config.buffer_pages()?) * page_bytes;
     let dirty = tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes);
+    let first_unreadable = tiered.as_ref().and_then(|tiered| tiered.first_unreadable);
+    let waits_for_first = first_unreadable.map(|page| page.0);
     let census = &ftl.census;
     let zone_bytes = u64::from(report.superblock.slots_per_zone) * page_bytes;
-    let fields: [(_, Value); 34] = [
+    let fields: [(_, Value); 36] = [
         ("identity", format!("{:032x}", report.superblock.volume_id).into()),
         ("durability", config.durability().name().into()),
         ("capacity_bytes", (limits.pages * page_bytes).into()),
@@ -79,6 +81,8 @@ fn fields(
         ("clean_bytes", (ftl.pages_clean * page_bytes).into()),
         ("dirty_bytes", dirty.into()),
         ("epoch_at_home", tiered.as_ref().map(|tiered| tiered.epoch).into()),
+        ("destage_waits_for_pages", tiered.as_ref().map(|tiered| tiered.unreadable_pages).into()),
+        ("destage_waits_for_first", waits_for_first.into()),
         ("replayed_at_open", report.recovery.replayed.into()),
         ("dropped_at_open", report.recovery.dropped.into()),
         ("pages_lost", report.recovery.pages_lost.into()),

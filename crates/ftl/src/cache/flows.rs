@@ -1,15 +1,12 @@
 //! What the owner of a cache asks and tells.
 use std::future::ready;
-use tantalum_base::{PageNo, Result, Version, ZoneNo};
+use tantalum_base::{PageNo, Result, Version};
 use tantalum_media::{SlotKind, ZoneMedia};
 
 use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
-
-/// Zones that are looked at to see whether the medium is there.
-const PROBED_ZONES: u32 = 4;
 
 impl<M: ZoneMedia> Ftl<M> {
     /// The version of `page` where its content is at home and not here; `None` where it is here.
@@ -72,6 +69,11 @@ impl<M: ZoneMedia> Ftl<M> {
         std::iter::successors(written(page.0), |page| written(page + 1)).find(is_clean).map(PageNo)
     }
 
+    /// Whether the newest content of `page` is lost, for good: that it could not be read once does not say so.
+    pub fn is_lost(&self, page: PageNo) -> bool {
+        self.parts.borrow().map.get(page).place == Place::Lost
+    }
+
     /// The first page from `page` on whose newest content is lost; home has something older.
     pub fn next_lost(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();
@@ -88,18 +90,6 @@ impl<M: ZoneMedia> Ftl<M> {
     pub fn staged_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
         let (first, end) = (self.options.home_pages(), self.options.pages);
         (first..end).map(PageNo).filter(|page| self.is_mapped(*page))
-    }
-
-    /// Whether the medium gives anything back: where it does, a page that it cannot read is lost by itself.
-    pub async fn medium_answers(&self) -> bool {
-        // Several, as a block of theirs may be lost too.
-        for part in 0..PROBED_ZONES {
-            let zone = u64::from(self.geometry.zones) * u64::from(part) / u64::from(PROBED_ZONES);
-            if self.media.peek(ZoneNo(zone as u32)).await.is_ok() {
-                return true;
-            }
-        }
-        false
     }
 
     /// Up to `most` clean pages, spread over all there are.

@@ -8,9 +8,9 @@ use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
 
 use crate::ftl::Ftl;
-use crate::map::MapEntry;
+use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
-use crate::read::wrong_content;
+use crate::read::{is_damage, wrong_content};
 use crate::timer::{Started, Timer};
 
 /// The pause before what cannot be read is read again for the first time; each later one is twice as long.
@@ -65,6 +65,24 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         self.try_later(zone);
         self.zones_freed.wake_all();
+    }
+
+    /// Has `page`, of which a read failed with `error`, read again as what cleaning could not read, where that says that its
+    /// content is wrong: so it is lost where it always is.
+    pub fn read_page_again(&self, page: PageNo, error: &Error) {
+        let now_ns = self.started.get().map_or(0, |started| started.timer.now_ns());
+        let slot = match self.parts.borrow().map.get(page).place {
+            Place::At(slot) if is_damage(error.kind()) => slot,
+            _ => return,
+        };
+        let zone = self.geometry.zone_of(slot);
+        {
+            let unreadable = &mut self.parts.borrow_mut().unreadable;
+            if unreadable.slots_in(zone).all(|known| known != slot) {
+                unreadable.failed(slot, error.clone(), now_ns);
+            }
+        }
+        self.try_later(zone);
     }
 
     /// Has `zone` read again after a pause, and again until it can be read.

@@ -1,7 +1,7 @@
 //! A store that fails as it is told, over memory, in virtual time.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::IoBuf;
 use tantalum_media::StoreLayer;
 use tantalum_media::block_store::MemoryStore;
@@ -16,10 +16,42 @@ pub enum Fails {
     Nothing,
     /// Reads, with `Io`.
     Reads,
+    /// Reads of any of the bytes from the first on, up to the second, likewise.
+    ReadsOf(u64, u64),
+    /// Reads of the second half of each so many bytes: one of two members of a stripe is away.
+    ReadsOfMember(u64),
+    /// Syncs, and writes that should be durable, likewise.
+    Syncs,
     /// Writes, zeroings and syncs, with this.
     Changes(ErrorKind),
     /// Everything, with `Io`: the device is gone.
     Everything,
+}
+
+/// What is asked of a store.
+#[derive(Clone, Copy)]
+enum Operation {
+    /// Of the bytes from the first on, up to the second.
+    Read(u64, u64),
+    Change {
+        durable: bool,
+    },
+}
+
+impl Fails {
+    /// Whether it fails this operation with `Io`.
+    fn concerns(self, operation: Operation) -> bool {
+        match (self, operation) {
+            (Fails::Reads, Operation::Read(..)) => true,
+            (Fails::ReadsOf(first, end), Operation::Read(from, to)) => from < end && first < to,
+            (Fails::ReadsOfMember(stripe), Operation::Read(from, to)) => {
+                let blocks = (from..to).step_by(PAGE_BYTES);
+                blocks.into_iter().any(|byte| byte % stripe >= stripe / 2)
+            }
+            (Fails::Syncs, Operation::Change { durable }) => durable,
+            _ => false,
+        }
+    }
 }
 
 /// A store that fails as it is told. Clones are one store.
@@ -66,7 +98,7 @@ impl Failing {
         self.0.fails.get() == Fails::Everything
     }
 
-    async fn operation(&self, changes: bool) -> Result<()> {
+    async fn operation(&self, operation: Operation) -> Result<()> {
         let core = &self.0;
         match core.left.get() {
             Some(0) => self.fail(Fails::Everything),
@@ -75,9 +107,8 @@ impl Failing {
         core.runtime.sleep(OPERATION_NS).await;
         let failure = match core.fails.get() {
             Fails::Everything => Some(ErrorKind::Io),
-            Fails::Reads if !changes => Some(ErrorKind::Io),
-            Fails::Changes(kind) if changes => Some(kind),
-            _ => None,
+            Fails::Changes(kind) if !matches!(operation, Operation::Read(..)) => Some(kind),
+            fails => fails.concerns(operation).then_some(ErrorKind::Io),
         };
         let Some(kind) = failure else { return Ok(()) };
         core.failed_ns.borrow_mut().push(core.runtime.now_ns());
@@ -93,21 +124,21 @@ impl StoreLayer for Failing {
     }
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
-        self.operation(false).await?;
+        self.operation(Operation::Read(offset, offset + buf.len() as u64)).await?;
         tantalum_media::BlockStore::read(&self.0.memory, offset, buf).await
     }
 
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
-        self.operation(true).await?;
+        self.operation(Operation::Change { durable }).await?;
         tantalum_media::BlockStore::write(&self.0.memory, offset, buf, durable).await
     }
 
     async fn sync(&self) -> Result<()> {
-        self.operation(true).await
+        self.operation(Operation::Change { durable: true }).await
     }
 
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
-        self.operation(true).await?;
+        self.operation(Operation::Change { durable: false }).await?;
         tantalum_media::BlockStore::zero(&self.0.memory, offset, bytes).await
     }
 }

@@ -4,6 +4,8 @@ mod flash_pages;
 mod home;
 mod kills;
 mod pairs;
+mod passing;
 mod read_only;
+mod refusing;
 mod rig;
 mod vanishing;

@@ -10,7 +10,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 use tantalum_volume::superblock::{COPIES, SUPERBLOCK_BYTES, Superblock};
 use tantalum_volume::{
-    OpenOptions, TieredStores, TieredVolume, VolumeConfig, format_tiered, open_tiered,
+    OpenOptions, TieredStores, TieredVolume, VolumeConfig, format_tiered, open_tiered, rescue,
 };
 
 /// Pages of the home, which is more than twice as large as the flash.
@@ -49,7 +49,8 @@ pub fn page(number: u64, count: u64) -> PageBuf {
     content
 }
 
-/// The media of a volume, which outlive its openings.
+/// The media of a volume, which outlive its openings. Clones are the same media.
+#[derive(Clone)]
 pub struct Rig {
     pub flash: MemoryStore,
     pub home: MemoryStore,
@@ -140,8 +141,19 @@ impl Rig {
         options: OpenOptions,
         life: impl FnOnce(Result<Life>) -> F + 'static,
     ) -> T {
+        self.live_over(options, |_| (), life)
+    }
+
+    /// The same, over stores of which some `fail` from the beginning.
+    pub fn live_over<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        options: OpenOptions,
+        fail: impl FnOnce(&TieredStores<Failing>),
+        life: impl FnOnce(Result<Life>) -> F + 'static,
+    ) -> T {
         let runtime = Virtual::new(Schedule::Shuffled(5));
         let (stores, config) = (self.stores(&runtime), self.config.clone());
+        fail(&stores);
         let handle = runtime.clone();
         let main = async move {
             let [flash, home] = [&stores.flash, &stores.home].map(Clone::clone);
@@ -167,6 +179,18 @@ impl Rig {
         });
         runtime.drop_tasks();
         ended.unwrap().expect("it hangs")
+    }
+
+    /// Home and journal as they are now: what is left where the flash is lost.
+    pub fn left(&self) -> [MemoryStore; 2] {
+        [&self.home, &self.journal].map(|store| MemoryStore::with_image(&store.image()))
+    }
+
+    /// What home has when it is brought to the last epoch from what is left.
+    pub fn rescued([home, journal]: [MemoryStore; 2]) -> Vec<u8> {
+        let rescued = home.clone();
+        Virtual::alone("rescue", |_| rescue(journal, home)).unwrap();
+        rescued.image()
     }
 
     /// The first bytes, in a store, of the blocks that hold this page as it was after write `count`.

@@ -15,14 +15,14 @@ const CHANGED_PAGES: u64 = 1500;
 /// What one client did, one change after the other: each page that a change leaves, by the number of the write
 /// (0: zeros).
 #[derive(Default)]
-struct Done {
-    changes: Vec<BTreeMap<u64, u64>>,
-    acknowledged: usize,
+pub(super) struct Done {
+    pub changes: Vec<BTreeMap<u64, u64>>,
+    pub acknowledged: usize,
 }
 
 impl Done {
     /// After how many changes the pages held this, at the latest.
-    fn moment(&self, found: &[u64]) -> Option<usize> {
+    pub fn moment(&self, found: &[u64]) -> Option<usize> {
         let mut state = vec![0; CHANGED_PAGES as usize];
         let mut moment = (state == found).then_some(0);
         for (before, change) in self.changes.iter().enumerate() {
@@ -36,7 +36,7 @@ impl Done {
 }
 
 /// Changes pages until one fails; transactions of pages that lie anywhere, writes, trims.
-async fn change(life: Life, done: Rc<RefCell<Done>>, seed: u64) {
+pub(super) async fn change(life: Life, done: Rc<RefCell<Done>>, seed: u64) {
     let mut rng = Rng::split(seed, "changes");
     for count in 1.. {
         let first = rng.below(CHANGED_PAGES - 8);
@@ -101,7 +101,7 @@ fn vanish(rig: &Rig, after: u64, seed: u64) -> (Done, TieredStatistics) {
 }
 
 /// What the pages of an image hold.
-fn numbers(image: &[u8]) -> Vec<u64> {
+pub(super) fn numbers(image: &[u8]) -> Vec<u64> {
     let number = |(at, bytes): (usize, &[u8])| {
         let count = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
         assert!(*bytes == page(at as u64, count)[..], "page {at} holds what was never written");
@@ -144,7 +144,7 @@ fn dense_every_request_ends_and_the_flash_may_come_back() {
 
 /// The flash was only unplugged: all that was acknowledged is there, and the last change as a whole or not at
 /// all.
-fn comes_back(rig: &Rig, done: &Done, seed: u64) {
+pub(super) fn comes_back(rig: &Rig, done: &Done, seed: u64) {
     let found = rig.live(|life| async move {
         let mut out = vec![PageBuf::zero(); CHANGED_PAGES as usize];
         for (chunk, out) in out.chunks_mut(100).enumerate() {

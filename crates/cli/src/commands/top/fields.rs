@@ -153,6 +153,7 @@ const FIELDS: &[(&str, Source)] = &[
     ),
     ("dirty_bytes", Source::PagesNow("tantalum_cache_dirty_pages")),
     ("destage_lag_seconds", Source::Seconds("tantalum_destage_lag_seconds")),
+    ("destage_unreadable_pages", now(&["tantalum_destage_unreadable_pages"])),
     ("home_reads_per_second", rate(&["tantalum_home_reads_total"])),
     ("home_writes_per_second", rate(&["tantalum_home_writes_total"])),
     ("home_written_pages_per_second", rate(&["tantalum_home_written_pages_total"])),

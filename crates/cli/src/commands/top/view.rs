@@ -95,6 +95,12 @@ pub fn lines(address: &str, scrape: &Scrape, table: &Table) -> Vec<String> {
             "The home fails: what is dirty stays in the flash, and it is tried again.".into(),
         );
     }
+    if matches!(row.value("destage_unreadable_pages"), Some((_, Value::Count(1..)))) {
+        lines.push(
+            "Dirty pages cannot be read from the flash: they stay there, and are tried again."
+                .into(),
+        );
+    }
     lines.push(format!(
         "{:12}  {:>8}  {:>10}  {:>9}  {:>9}  {:>9}  {:>9}",
         "", "per s", "bytes/s", "p50", "p95", "p99", "p99.9"
