@@ -5,12 +5,14 @@
 //! └ file_zones   zones as extents of a flat store                (block_store: file, memory, crash wrapper)
 //! cut            power cuts at a chosen operation, and its fate
 //! wrappers       over any zones: faults, recording, throttling, checking
+//! fault_points   protections that a test can switch off
 //! conformance    what every ZoneMedia must do, as tests         (feature `testing`)
 //! ```
 pub mod block_store;
 #[cfg(feature = "testing")]
 pub mod conformance;
 pub mod cut;
+pub mod fault_points;
 pub mod file_zones;
 pub mod wrappers;
 pub mod zone;

@@ -4,6 +4,7 @@ mod flash_pages;
 mod home;
 mod kills;
 mod pairs;
+mod places;
 mod read_only;
 mod rig;
 mod vanishing;
