@@ -6,6 +6,7 @@
 //! cut            power cuts at a chosen operation, and its fate
 //! episodes       I/O errors that pass, of zones and stores
 //! wrappers       over any zones: faults, recording, throttling, checking
+//! fault_points   protections that a test can switch off
 //! conformance    what every ZoneMedia must do, as tests         (feature `testing`)
 //! ```
 pub mod block_store;
@@ -13,6 +14,7 @@ pub mod block_store;
 pub mod conformance;
 pub mod cut;
 pub mod episodes;
+pub mod fault_points;
 pub mod file_zones;
 pub mod wrappers;
 pub mod zone;

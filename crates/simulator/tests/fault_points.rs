@@ -6,6 +6,7 @@ use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Log;
 use tantalum_hosts::fault_points::Fault as Host;
 use tantalum_local::fault_points::Fault as Server;
+use tantalum_media::fault_points::Fault as Medium;
 use tantalum_models::fault_points::Fault as Model;
 use tantalum_runtime::fault_points::Fault as Executor;
 use tantalum_ssd::fault_points::Fault as Device;
@@ -162,6 +163,18 @@ fn of_a_volume(fault: Volume) -> Test {
     match fault {
         Volume::GrownCopiesTogether => (RESIZE, "copies_that_are_written_together_are_noticed"),
         Volume::GrownOverStaged => (RESIZE, "pages_that_were_staged_and_stay_are_noticed"),
+        Volume::StoresNotAskedFirst => {
+            ("crates/volume/tests/tiered/places.rs", "a_home_in_use_leaves_the_flash_as_it_was")
+        }
+    }
+}
+
+fn of_a_medium(fault: Medium) -> Test {
+    match fault {
+        Medium::OthersNotAsked => (
+            "crates/media/src/block_store/opening/tests.rs",
+            "what_is_mounted_is_opened_to_be_read_alone",
+        ),
     }
 }
 
@@ -306,10 +319,11 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
     let executor = Executor::ALL.iter().map(|&fault| (fault.into(), of_an_executor(fault)));
     let cache = Cache::ALL.iter().map(|&fault| (fault.into(), of_the_cache(fault)));
     let volume = Volume::ALL.iter().map(|&fault| (fault.into(), of_a_volume(fault)));
+    let medium = Medium::ALL.iter().map(|&fault| (fault.into(), of_a_medium(fault)));
     let server = Server::ALL.iter().map(|&fault| (fault.into(), of_a_server(fault)));
     let host = Host::ALL.iter().map(|&fault| (fault.into(), of_a_host(fault)));
     let all = log.chain(device).chain(model).chain(executor).chain(cache);
-    let all = all.chain(volume).chain(server).chain(host);
+    let all = all.chain(volume).chain(server).chain(host).chain(medium);
     for (fault, (path, test)) in all {
         let source = read(path);
         let body = body(&source, test).unwrap_or_else(|| panic!("no test {test} in {path}"));

@@ -9,7 +9,7 @@ use tantalum_runtime::Live;
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
-use crate::places::{journals_of_home, refuse_shared_places};
+use crate::places::{journals_of_home, refuse_places};
 use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
@@ -73,7 +73,7 @@ async fn create(
             "a volume in memory is created each time it is opened",
         ));
     }
-    refuse_shared_places(config)?;
+    refuse_places(live, config)?;
     let path = config.data_path()?;
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {

@@ -5,4 +5,6 @@ tantalum_base::fault_points! {
     GrownCopiesTogether,
     /// What unfinished transactions left behind the volume's pages is not given up before it grows over them.
     GrownOverStaged,
+    /// A new volume's flash is written before it is known that home and journal can be had.
+    StoresNotAskedFirst,
 }

@@ -6,7 +6,7 @@
 //! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
-//! places      whether two paths lead to the same file
+//! places      whether each store can be had: a file of its own that stays and that nobody uses
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
@@ -58,6 +58,7 @@ pub use host::{
 };
 pub use on_ack::OnAck;
 pub use open_options::OpenOptions;
+pub use places::journal_in_memory;
 pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};
 pub use served::{connect, open_client, open_client_hosted, open_client_with, volume_file};

@@ -122,6 +122,8 @@ pub struct NewTiered<'a> {
     pub flash_size: &'a str,
     /// The home's path.
     pub home: &'a str,
+    /// The path of the journal, if it is not beside the home.
+    pub journal: Option<&'a str>,
     /// What is said besides.
     pub settings: NewSettings<'a>,
 }
@@ -131,7 +133,13 @@ pub struct NewTiered<'a> {
 /// # Errors
 /// As [`write_new`].
 pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
-    let text = TIERED_TEMPLATE
+    let beside = "# journal = \"{home}.journal\"";
+    assert!(TIERED_TEMPLATE.contains(beside), "{beside} is not in the template");
+    let text = match new.journal {
+        Some(path) => TIERED_TEMPLATE.replace(beside, &format!("journal = \"{}\"", quoted(path))),
+        None => TIERED_TEMPLATE.to_owned(),
+    };
+    let text = text
         .replace("{capacity}", &quoted(new.capacity))
         .replace("{flash_size}", &quoted(new.flash_size))
         .replace("{flash}", &quoted(new.flash))

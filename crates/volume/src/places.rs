@@ -1,47 +1,74 @@
-//! The places of a volume's stores, whatever they are called: a file may have several names, by links.
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+//! The places of a volume's stores, whatever they are called, and whether they can be had.
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, Place};
+use tantalum_runtime::Live;
 
 use crate::config::VolumeConfig;
+use crate::fault_points::Fault;
 
-/// What a path leads to.
-#[derive(Debug, PartialEq, Eq)]
-enum Place {
-    /// A block device, by its number.
-    Device(u64),
-    /// Anything else that is there.
-    File { device: u64, inode: u64 },
-    /// Nothing yet: a name in a folder.
-    New(PathBuf),
+/// The folder in which the machine's devices have their names.
+const DEVICES: &str = "/dev";
+
+/// What file systems in memory say of themselves: tmpfs, ramfs.
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// The stores of a volume on files or devices, by their names.
+fn stores(config: &VolumeConfig) -> Result<Vec<(&'static str, PathBuf)>> {
+    let mut stores = Vec::new();
+    if let Some(home) = &config.home {
+        stores.push(("home", home.home_path(&config.path)));
+        stores.push(("journal", home.journal_path(&config.path)));
+    }
+    let data = if config.home.is_some() { "flash" } else { "volume" };
+    stores.push((data, config.data_path()?));
+    Ok(stores)
 }
 
-fn place(path: &Path) -> Place {
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.file_type().is_block_device() => Place::Device(metadata.rdev()),
-        Ok(metadata) => Place::File { device: metadata.dev(), inode: metadata.ino() },
-        Err(_) => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
-            Place::New(folder.join(path.file_name().unwrap_or_default()))
+/// Refuses to make a volume where one of its stores cannot be had: it is another one's file too, it would not stay, or
+/// somebody uses it. Nothing is written before that is known of all of them, whatever is given up.
+///
+/// # Errors
+/// `InvalidInput` with the path, and what to do; as [`FileStore::open`].
+pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
+    refuse_shared_places(config)?;
+    for (store, path) in stores(config)? {
+        if is_file_among_devices(&path) {
+            let context = not_a_device(store, &path);
+            return Err(Error::new(ErrorKind::InvalidInput, context));
         }
+    }
+    if Fault::StoresNotAskedFirst.is_planted() {
+        return Ok(());
+    }
+    for (store, path) in stores(config)? {
+        if path.exists() {
+            FileStore::open(live, &path, FileStoreOptions::default()).context(|| store)?;
+        }
+    }
+    Ok(())
+}
+
+fn not_a_device(store: &str, path: &Path) -> String {
+    let path = path.display();
+    let what = format!(
+        "the {store} would be the file {path}, in memory, and lost with the next start of the machine"
+    );
+    match store {
+        "journal" => format!(
+            "{what}: name one on storage that stays, with --journal PATH, or as home.journal in the configuration"
+        ),
+        _ => format!("{what}: there is no device of that name"),
     }
 }
 
 /// Refuses a tiered volume of which two stores are the same file: one would be written over the other.
-///
-/// # Errors
-/// `InvalidInput` with both.
-pub(crate) fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
-    let Some(home) = &config.home else { return Ok(()) };
-    let stores = [
-        ("home", home.home_path(&config.path)),
-        ("flash", config.data_path()?),
-        ("journal", home.journal_path(&config.path)),
-    ];
+fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
+    let stores = stores(config)?;
     for (at, (what, path)) in stores.iter().enumerate() {
         for (other, its) in &stores[..at] {
-            if place(path) == place(its) {
+            if Place::of(path) == Place::of(its) {
                 let (path, its) = (path.display(), its.display());
                 let context = format!(
                     "{what} and {other} are the same file ({path}, {its}): each wants one of its own"
@@ -51,6 +78,28 @@ pub(crate) fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The number of the file system that a file at `path` is in, or would be, if that is in memory.
+fn file_system_in_memory(path: &Path) -> Option<u64> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let there = if path.exists() { path } else { folder.unwrap_or(Path::new(".")) };
+    let kind = rustix::fs::statfs(there).ok()?.f_type as u32;
+    let number = std::fs::metadata(there).ok()?.dev();
+    IN_MEMORY.contains(&kind).then_some(number)
+}
+
+/// Whether a file at `path` is, or would be, one among the names of devices, and none of these.
+fn is_file_among_devices(path: &Path) -> bool {
+    let devices = file_system_in_memory(Path::new(DEVICES));
+    !Place::of(path).is_device() && devices.is_some() && file_system_in_memory(path) == devices
+}
+
+/// The journal of a tiered volume, if it is in memory: it is lost when the machine stops.
+pub fn journal_in_memory(config: &VolumeConfig) -> Option<PathBuf> {
+    let journal = config.home.as_ref()?.journal_path(&config.path);
+    let is_lost = !Place::of(&journal).is_device() && file_system_in_memory(&journal).is_some();
+    is_lost.then_some(journal)
 }
 
 /// Where the journal of another volume over the same home may be: beside the name by which it is given here, and beside the one
@@ -63,6 +112,6 @@ pub(crate) fn journals_of_home(config: &VolumeConfig) -> Vec<PathBuf> {
         name.push(".journal");
         journals.push(name.into());
     }
-    journals.dedup_by(|path, other| place(path) == place(other));
+    journals.dedup_by(|path, other| Place::of(path) == Place::of(other));
     journals
 }

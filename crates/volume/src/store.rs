@@ -7,6 +7,7 @@ use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
+use crate::places::journal_in_memory;
 use crate::tiered::{TieredStores, format_tiered, give_up_journal, home_config, is_ordered};
 use std::path::Path;
 
@@ -94,6 +95,13 @@ pub async fn open_tiered_stores(
     let flash = open_store(live, config, options).await?;
     let home_path = home.home_path(&config.path);
     let journal_path = home.journal_path(&config.path);
+    if let Some(journal) = journal_in_memory(config) {
+        tracing::warn!(
+            "{}, the journal beside the home, is in memory, and lost with the next start of the machine: stop \
+             the server, move it to storage that stays, and set home.journal",
+            journal.display()
+        );
+    }
     // All is in the flash: a new journal will do.
     let may_be_gone = !is_ordered(config) && !journal_path.exists();
     let journal = match may_be_gone {

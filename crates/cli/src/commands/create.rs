@@ -1,7 +1,7 @@
 //! `tantalum create VOLUME.toml`.
 use crate::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
-use crate::commands::tiered::write_tiered;
+use crate::commands::tiered::{Tiers, refuse_other_places, warn_of_memory};
 use crate::common::{NewConfig, print_line};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -32,6 +32,10 @@ pub struct Args {
     /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one
     #[arg(long, value_name = "SIZE", requires = "home")]
     flash_size: Option<String>,
+    /// The journal beside the home: a file on storage that is not lost with the flash. HOME.journal without it; a home
+    /// that is a block device wants it
+    #[arg(long, value_name = "PATH", requires = "home")]
+    journal: Option<PathBuf>,
     /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged; for programs that
     /// never flush) or on_flush (what was flushed, and a prefix of the rest; for those that do). Without it
     /// NBD clients get on_flush and all others on_ack; commits survive under both
@@ -98,6 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     ))?;
     tell_room(&config, superblock.store_bytes())?;
     tell_durability(&config)?;
+    warn_of_memory(&config);
     Ok(Verdict::Good)
 }
 
@@ -140,8 +145,10 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
         buffer: args.buffer.as_deref(),
         sparse: args.sparse,
     };
-    if let (Some(home), Some(flash), Some(size)) = (&args.home, &args.flash, &args.flash_size) {
-        return Ok((write_tiered(path, capacity, flash, size, home, settings)?, true));
+    if let (Some(home), Some(flash), Some(flash_size)) = (&args.home, &args.flash, &args.flash_size)
+    {
+        let tiers = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
+        return Ok((tiers.write(path, capacity, settings)?, true));
     }
     Ok((config::write_new(path, capacity, &settings)?, true))
 }
@@ -167,6 +174,8 @@ fn check_texts(args: &Args) -> anyhow::Result<()> {
 
 /// Refuses options that a configuration which is there already contradicts.
 fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<()> {
+    let named = [&args.home, &args.flash, &args.journal];
+    refuse_other_places(config, named.map(Option::as_deref))?;
     let path = config.path.display();
     let pages = |size: &str| Ok::<_, anyhow::Error>(Size::parse_bytes(size)?.div_ceil(PAGE));
     let device = &config.device;

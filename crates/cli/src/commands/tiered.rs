@@ -6,12 +6,13 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_media::block_store::Place;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
 use tantalum_volume::{
-    OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, open_rescue_stores,
-    open_tiered_volume, rescue,
+    OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, journal_in_memory,
+    open_rescue_stores, open_tiered_volume, rescue,
 };
 
 /// Put a flash cache over an existing image or disk, whose content becomes the volume's
@@ -29,6 +30,10 @@ pub struct AttachArgs {
     /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one
     #[arg(long, value_name = "SIZE", requires = "home")]
     flash_size: Option<String>,
+    /// The journal: a file on storage that is not lost with the flash. HOME.journal without it; a home that is a block
+    /// device wants it
+    #[arg(long, value_name = "PATH")]
+    journal: Option<PathBuf>,
     /// Give up what flash and journal hold
     #[arg(long)]
     force: bool,
@@ -38,7 +43,8 @@ const ATTACH_HELP: &str = "The home is as large as the volume, and stays a plain
 is newer in the flash. Nothing else may use it until then.
 
 Examples:
-  tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --flash-size 10GiB";
+  tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --flash-size 10GiB
+  tantalum attach vol/VOLUME.toml --home /dev/sdb --journal /slow/sdb.journal --flash /dev/nvme0n1p4 --flash-size 10GiB";
 
 /// Write home all that is newer in the flash, and end the volume: the home is a plain image again
 #[derive(clap::Args, Debug)]
@@ -82,9 +88,13 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
             bail!("{} does not exist; --home, --flash and --flash-size make one", path.display());
         };
         let capacity = home_capacity(home)?;
-        write_tiered(path, &capacity, flash, flash_size, home, NewSettings::default())?
+        let new = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
+        new.write(path, &capacity, NewSettings::default())?
     } else {
-        VolumeConfig::read(path)?
+        let config = VolumeConfig::read(path)?;
+        let named = [&args.home, &args.flash, &args.journal];
+        refuse_other_places(&config, named.map(Option::as_deref))?;
+        config
     };
     let live = Live::new(LiveOptions::default())?;
     let (handle, made, force) = (live.clone(), config.clone(), args.force);
@@ -101,24 +111,69 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         superblock.volume_id
     ))?;
     tell_room(&config, superblock.store_bytes())?;
+    warn_of_memory(&config);
     Ok(Verdict::Good)
 }
 
-/// Writes a configuration for a tiered volume. Paths are as given on the command line: they mean the same file from
-/// wherever the configuration is.
-pub fn write_tiered(
-    path: &Path,
-    capacity: &str,
-    flash: &Path,
-    flash_size: &str,
-    home: &Path,
-    settings: NewSettings<'_>,
-) -> anyhow::Result<VolumeConfig> {
-    let absolute =
-        |path: &Path| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
-    let (flash, home) = (absolute(flash)?, absolute(home)?);
-    let new = NewTiered { capacity, flash: &flash, flash_size, home: &home, settings };
-    Ok(write_new_tiered(path, new)?)
+/// What a new tiered volume is made of, as on the command line.
+pub struct Tiers<'a> {
+    /// The slow file or block device.
+    pub home: &'a Path,
+    /// The file or block device that caches it.
+    pub flash: &'a Path,
+    /// How much of that is used.
+    pub flash_size: &'a str,
+    /// The journal, if it is not beside the home.
+    pub journal: Option<&'a Path>,
+}
+
+impl Tiers<'_> {
+    /// Writes a configuration to `path`. Paths are as given on the command line: they mean the same file from wherever
+    /// the configuration is.
+    pub fn write(
+        &self,
+        path: &Path,
+        capacity: &str,
+        settings: NewSettings<'_>,
+    ) -> anyhow::Result<VolumeConfig> {
+        let absolute =
+            |path: &Path| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
+        let (flash, home) = (absolute(self.flash)?, absolute(self.home)?);
+        let journal = self.journal.map(absolute).transpose()?;
+        let (journal, flash_size) = (journal.as_deref(), self.flash_size);
+        let new = NewTiered { capacity, flash: &flash, flash_size, home: &home, journal, settings };
+        Ok(write_new_tiered(path, new)?)
+    }
+}
+
+/// Refuses home, flash and journal that are `named` on the command line and others in a configuration that is there already.
+pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> anyhow::Result<()> {
+    let Some(home) = &config.home else { return Ok(()) };
+    let says = [
+        ("--home", "home.path", home.home_path(&config.path)),
+        ("--flash", "media.path", config.data_path()?),
+        ("--journal", "home.journal", home.journal_path(&config.path)),
+    ];
+    for ((option, key, says), named) in says.into_iter().zip(named) {
+        if let Some(named) = named
+            && Place::of(named) != Place::of(&says)
+        {
+            let (path, says) = (config.path.display(), says.display());
+            bail!("{option} {}: {path} has {says} there: change {key} in it", named.display());
+        }
+    }
+    Ok(())
+}
+
+/// Says where a new volume has its journal in memory.
+pub fn warn_of_memory(config: &VolumeConfig) {
+    if let Some(journal) = journal_in_memory(config) {
+        eprintln!(
+            "warning: the journal {} is in memory, and lost when the machine stops: without it nothing can be \
+             rescued where the flash is lost, and the volume is not opened",
+            journal.display()
+        );
+    }
 }
 
 /// The size of an image, or of a block device, in whole pages.

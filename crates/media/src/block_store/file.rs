@@ -1,14 +1,13 @@
 //! A store in a file or on a block device: direct I/O, a lock, real syncs.
+use super::opening::{io, open_alone};
 use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::FallocateFlags;
 use std::cell::Cell;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveFile, ParentOnly, ZeroedSpace};
@@ -18,10 +17,6 @@ const ZEROS_BYTES: u64 = 1 << 20;
 
 /// Zeroed in one system call. Such a call cannot be given up, and a device may take its time for it.
 const ZEROING_BYTES: u64 = 1 << 30;
-
-/// How long to wait for a lock that no living process is known to hold.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
-const LOCK_RETRY: Duration = Duration::from_millis(10);
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +61,10 @@ impl FileStore {
     /// Opens the file or device at `path`; read-only, also on a read-only or full file system.
     ///
     /// # Errors
-    /// `Locked` where another process holds it; `Io` where it cannot be opened.
+    /// `Locked` where another process holds it; `InvalidInput` where the kernel uses it, mounted or as swap, and it is not only
+    /// read; `Io` where it cannot be opened.
     pub fn open(live: &Live, path: &Path, options: FileStoreOptions) -> Result<Self> {
-        let (file, options) = open_file(path, false, options)?;
-        lock(&file, path, options.read_only)?;
+        let (file, options) = open_alone(path, false, options)?;
         Self::from_file(live, file, path, options)
     }
 
@@ -84,8 +79,7 @@ impl FileStore {
             return Err(read_only(path, "making"));
         }
         let existed = path.exists();
-        let (file, options) = open_file(path, true, options)?;
-        lock(&file, path, false)?;
+        let (file, options) = open_alone(path, true, options)?;
         let metadata = file.metadata().map_err(|error| io(path, "looking at", error))?;
         if metadata.file_type().is_file()
             && let Err(error) = allocate(&file, path, bytes, options.sparse)
@@ -243,83 +237,9 @@ impl BlockStore for FileStore {
     }
 }
 
-fn io(path: &Path, what: &str, error: std::io::Error) -> Error {
-    Error::io(format!("{what} {}", path.display()), error)
-}
-
 fn read_only(path: &Path, what: &str) -> Error {
     let context = format!("{what} {}: it is open read-only", path.display());
     Error::new(ErrorKind::ReadOnly, context)
-}
-
-/// Opens the file, with direct I/O if asked for and possible; returns the options in effect.
-fn open_file(
-    path: &Path,
-    create: bool,
-    options: FileStoreOptions,
-) -> Result<(File, FileStoreOptions)> {
-    let open = |flags: OFlags| {
-        let mut open = OpenOptions::new();
-        open.read(true).write(!options.read_only).create(create).custom_flags(flags.bits() as i32);
-        open.open(path)
-    };
-    if options.direct {
-        match open(OFlags::DIRECT) {
-            Ok(file) => return Ok((file, options)),
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
-            Err(error) => return Err(io(path, "opening", error)),
-        }
-    }
-    let file = open(OFlags::empty()).map_err(|error| io(path, "opening", error))?;
-    Ok((file, FileStoreOptions { direct: false, ..options }))
-}
-
-/// Locks the file, shared with other readers if `shared`, or fails and names the holder. It is a
-/// kernel lock, so no lock file is left behind. A killed process holds its lock until the kernel
-/// has finished its I/O, which may be after its parent was told of its exit: where no living
-/// process is known to hold the lock, this waits.
-fn lock(file: &File, path: &Path, shared: bool) -> Result<()> {
-    let mut waited = Duration::ZERO;
-    loop {
-        let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
-        match locked {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(io(path, "locking", error)),
-        }
-        let holder = holder(file);
-        if holder.is_some_and(is_alive) || waited >= LOCK_WAIT {
-            let holder = holder.map_or(String::new(), |pid| format!(" (pid {pid})"));
-            let context = format!("another process{holder} has {} open", path.display());
-            return Err(Error::new(ErrorKind::Locked, context));
-        }
-        pause(LOCK_RETRY);
-        waited += LOCK_RETRY;
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "opening is synchronous, and only for real files")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
-}
-
-/// Whether the process runs: it exists and is not a zombie.
-fn is_alive(pid: u32) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    // The state follows the process name in parentheses, which may contain any character.
-    state.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
-}
-
-/// The process that holds the lock, as /proc/locks tells.
-fn holder(file: &File) -> Option<u32> {
-    let inode = file.metadata().ok()?.ino();
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| {
-        let mut fields = line.split_whitespace();
-        let pid = fields.nth(4)?;
-        let locked = fields.next()?;
-        (locked.rsplit(':').next()? == inode.to_string()).then(|| pid.parse().ok())?
-    })
 }
 
 const NOSYS: i32 = rustix::io::Errno::NOSYS.raw_os_error();
@@ -357,6 +277,7 @@ fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
     use tantalum_runtime::live::LiveOptions;
 
     fn live() -> Live {

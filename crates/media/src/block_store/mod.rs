@@ -3,13 +3,16 @@
 //! ```text
 //! BlockStore        the contract
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
-//! ├ file            a file or a block device: direct I/O, locked, really synced
+//! ├ file            a file or a block device: direct I/O, really synced
+//! │ ├ opening       opened, and locked, by nobody else
+//! │ └ in_use        who else uses it: file systems, swap, devices over it
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
 //! ├ flaky           wrapper: fails operations for a while
 //! ├ until_cut       wrapper: stops everything at a power cut
 //! └ layer           how wrappers are made: a StoreLayer forwards whatever it does not change
+//! place             what a path leads to, by whichever of its names
 //! buffer_pool       I/O buffers, reused instead of allocated per operation
 //! ```
 use tantalum_base::Result;
@@ -19,8 +22,11 @@ pub mod counting;
 pub mod crash;
 pub mod file;
 mod flaky;
+mod in_use;
 mod layer;
 pub mod memory;
+mod opening;
+mod place;
 pub mod salvage;
 mod until_cut;
 
@@ -31,6 +37,7 @@ pub use file::{FileStore, FileStoreOptions};
 pub use flaky::Flaky;
 pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;
+pub use place::Place;
 pub use salvage::Salvage;
 /// A buffer for direct I/O, owned by the store while an operation runs.
 pub use tantalum_runtime::IoBuf;

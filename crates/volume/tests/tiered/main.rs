@@ -5,6 +5,7 @@ mod home;
 mod kills;
 mod pairs;
 mod passing;
+mod places;
 mod read_only;
 mod refusing;
 mod rig;

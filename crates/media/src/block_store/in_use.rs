@@ -1,0 +1,222 @@
+//! Who uses a file or a block device beside this program, as the kernel tells it: file systems, swap, devices that are
+//! made of it, loop devices over it.
+use super::Place;
+use rustix::fs::{OFlags, major, makedev, minor};
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where the kernel tells of its devices.
+pub(super) struct Kernel {
+    proc: PathBuf,
+    sys: PathBuf,
+    dev: PathBuf,
+}
+
+impl Kernel {
+    /// The one that runs.
+    pub(super) fn running() -> Self {
+        Kernel { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
+    }
+
+    /// Who uses what is at `path`, and what to do, as the end of a sentence that begins with its name; `None` where nobody is known
+    /// to.
+    pub(super) fn use_of(&self, path: &Path) -> Option<String> {
+        match Place::of(path) {
+            Place::New(_) => None,
+            place => self.use_of_place(&place),
+        }
+    }
+
+    fn use_of_place(&self, place: &Place) -> Option<String> {
+        let own = self.own_use(place).or_else(|| match place {
+            Place::Device(number) => self.use_of_neighbours(*number),
+            _ => None,
+        });
+        own.or_else(|| self.use_behind_loop(place))
+    }
+
+    /// Who uses the file or device itself.
+    fn own_use(&self, place: &Place) -> Option<String> {
+        if let Some(at) = self.mount_point(place) {
+            let at = at.display();
+            return Some(format!("is mounted at {at}: `umount {at}` first"));
+        }
+        if let Some(name) = self.swap_name(place) {
+            return Some(format!("is swap space: `swapoff {}` first", name.display()));
+        }
+        let Place::Device(number) = place else { return None };
+        let holders = names_in(&self.folder_of(*number).join("holders"));
+        let holder = self.dev.join(holders.first()?);
+        let called = match self.mapped_name(&holders[0]) {
+            Some(name) => format!(" ({name})"),
+            None => String::new(),
+        };
+        let holder = holder.display();
+        Some(format!("is a part of {holder}{called}: name that instead, or take it apart first"))
+    }
+
+    /// Who uses a partition of the device, or the device that it is a partition of.
+    fn use_of_neighbours(&self, number: u64) -> Option<String> {
+        let folder = self.folder_of(number).canonicalize().ok()?;
+        let used = |folder: &Path| {
+            let used = self.own_use(&Place::Device(device_number(folder)?))?;
+            let name = self.dev.join(folder.file_name()?);
+            Some((name, used))
+        };
+        if folder.join("partition").exists() {
+            let (disk, used) = used(folder.parent()?)?;
+            return Some(format!("is a partition of {}, which {used}", disk.display()));
+        }
+        let inside = names_in(&folder).into_iter().map(|name| folder.join(name));
+        let mut partitions = inside.filter(|inside| inside.join("partition").exists());
+        let (partition, used) = partitions.find_map(|partition| used(&partition))?;
+        Some(format!("has the partition {}, which {used}", partition.display()))
+    }
+
+    /// Who uses a loop device whose content is the file or device. One that nobody uses does no harm.
+    fn use_behind_loop(&self, place: &Place) -> Option<String> {
+        let block = self.sys.join("block");
+        let loops =
+            names_in(&block).into_iter().filter(|name| name.as_bytes().starts_with(b"loop"));
+        for name in loops {
+            let Ok(text) = std::fs::read(block.join(&name).join("loop/backing_file")) else {
+                continue;
+            };
+            let behind = Path::new(std::ffi::OsStr::from_bytes(text.trim_ascii_end()));
+            if Place::of(behind) != *place {
+                continue;
+            }
+            let device = self.dev.join(&name);
+            let number = device_number(&block.join(&name));
+            let told = number.and_then(|number| self.use_of_place(&Place::Device(number)));
+            let told = told.or_else(|| {
+                let told = "is in use: stop the program that uses it first";
+                is_held(&device).then(|| told.to_owned())
+            });
+            if let Some(told) = told {
+                return Some(format!("lies behind {}, which {told}", device.display()));
+            }
+        }
+        None
+    }
+
+    /// Where the place is mounted, here or for the first process of the machine.
+    fn mount_point(&self, place: &Place) -> Option<PathBuf> {
+        ["self", "1"].into_iter().find_map(|process| {
+            let text = std::fs::read(self.proc.join(process).join("mountinfo")).ok()?;
+            let mut mounts = text.split(|byte| *byte == b'\n').filter_map(Mount::parse);
+            mounts.find(|mount| mount.is_of(place)).map(|mount| mount.at)
+        })
+    }
+
+    /// The name of the place among those of swap.
+    fn swap_name(&self, place: &Place) -> Option<PathBuf> {
+        let text = std::fs::read(self.proc.join("swaps")).ok()?;
+        let mut names = swap_names(&text).into_iter();
+        names.find(|name| Place::of(name) == *place)
+    }
+
+    /// What the device mapper calls its device of this name.
+    fn mapped_name(&self, device: &OsString) -> Option<String> {
+        let name = self.sys.join("block").join(device).join("dm/name");
+        Some(std::fs::read_to_string(name).ok()?.trim_end().to_owned())
+    }
+
+    /// Where the kernel tells of the device of this number.
+    fn folder_of(&self, number: u64) -> PathBuf {
+        self.sys.join(format!("dev/block/{}:{}", major(number), minor(number)))
+    }
+}
+
+/// A line of `mountinfo`.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    /// The number of the file system's device.
+    device: u64,
+    /// Where it is mounted.
+    at: PathBuf,
+    /// What was mounted there: a path, or any other text.
+    source: PathBuf,
+}
+
+impl Mount {
+    /// Fields are parted by spaces; after a dash, which any number of optional ones precede, come type and source.
+    fn parse(line: &[u8]) -> Option<Mount> {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let device = number(fields.nth(2)?)?;
+        let at = unescaped(fields.nth(1)?);
+        let source = unescaped(fields.skip_while(|field| field != b"-").nth(2)?);
+        Some(Mount { device, at, source })
+    }
+
+    /// A file system over several devices has a number that is none of theirs, so the source counts as well.
+    fn is_of(&self, place: &Place) -> bool {
+        *place == Place::Device(self.device)
+            || self.source.is_absolute() && Place::of(&self.source) == *place
+    }
+}
+
+/// The first column of `swaps`, below its head.
+fn swap_names(text: &[u8]) -> Vec<PathBuf> {
+    let lines = text.split(|byte| *byte == b'\n').skip(1);
+    let names = lines.filter_map(|line| line.split(u8::is_ascii_whitespace).next());
+    names.filter(|name| !name.is_empty()).map(unescaped).collect()
+}
+
+/// A device's number, as `7:0`.
+fn number(text: &[u8]) -> Option<u64> {
+    let (major, minor) = std::str::from_utf8(text).ok()?.trim_end().split_once(':')?;
+    Some(makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The number of the device that `folder` tells of.
+fn device_number(folder: &Path) -> Option<u64> {
+    number(&std::fs::read(folder.join("dev")).ok()?)
+}
+
+/// A path in which the kernel wrote some bytes as `\040`.
+fn unescaped(text: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match escaped.filter(|_| *first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+/// The names in a folder, in order; none where it cannot be read.
+fn names_in(folder: &Path) -> Vec<OsString> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    names
+}
+
+/// Whether somebody has the block device for himself alone.
+fn is_held(device: &Path) -> bool {
+    let flags = OFlags::EXCL.bits() as i32;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(device);
+    opened.is_err_and(|error| is_busy(&error))
+}
+
+/// Whether a block device was not opened because somebody has it for himself alone.
+pub(super) fn is_busy(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests;

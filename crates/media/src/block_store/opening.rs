@@ -1,0 +1,140 @@
+//! Opening a file or a block device so that nobody else uses it meanwhile.
+//!
+//! A lock keeps other processes of this program away. Of all others the kernel knows: it gives a block device to one alone
+//! that asks so, be it a file system, swap or a program; of a file it can only be asked who uses it ([`in_use`](super::in_use)).
+use super::Place;
+use super::file::FileStoreOptions;
+use super::in_use::{Kernel, is_busy};
+use crate::fault_points::Fault;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// How long to wait for a file that no living process is known to hold.
+const WAIT: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_millis(10);
+
+/// Opens the file and locks it, with direct I/O if asked for and possible; returns the options in effect. Who only reads
+/// shares it with others who do, and with a file system on it: that does no harm.
+pub(super) fn open_alone(
+    path: &Path,
+    create: bool,
+    options: FileStoreOptions,
+) -> Result<(File, FileStoreOptions)> {
+    let asks = !options.read_only && !Fault::OthersNotAsked.is_planted();
+    if asks {
+        refuse_used(path)?;
+    }
+    // The same flag with that of creation would mean something else.
+    let exclusive = asks && Place::of(path).is_device();
+    let open = |flags: OFlags| {
+        let flags = if exclusive { flags | OFlags::EXCL } else { flags };
+        let mut open = OpenOptions::new();
+        open.read(true).write(!options.read_only).create(create && !exclusive);
+        open.custom_flags(flags.bits() as i32).open(path)
+    };
+    let opened = wait_for(path, || match open_direct(&open, options) {
+        Ok(opened) => Ok(Some(opened)),
+        Err(error) if exclusive && is_busy(&error) => refuse_used(path).map(|()| None),
+        Err(error) => Err(io(path, "opening", error)),
+    })?;
+    lock(&opened.0, path, options.read_only)?;
+    Ok(opened)
+}
+
+/// Opens with direct I/O if asked for and possible; returns the options in effect.
+fn open_direct(
+    open: impl Fn(OFlags) -> std::io::Result<File>,
+    options: FileStoreOptions,
+) -> std::io::Result<(File, FileStoreOptions)> {
+    if options.direct {
+        match open(OFlags::DIRECT) {
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
+            opened => return opened.map(|file| (file, options)),
+        }
+    }
+    Ok((open(OFlags::empty())?, FileStoreOptions { direct: false, ..options }))
+}
+
+/// Refuses a file or device that the kernel uses.
+fn refuse_used(path: &Path) -> Result<()> {
+    match Kernel::running().use_of(path) {
+        None => Ok(()),
+        Some(used) => {
+            let context = format!("{} {used}", path.display());
+            Err(Error::new(ErrorKind::InvalidInput, context))
+        }
+    }
+}
+
+/// Locks the file, shared with other readers if `shared`. It is a kernel lock, so no lock file is left behind.
+fn lock(file: &File, path: &Path, shared: bool) -> Result<()> {
+    wait_for(path, || {
+        let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
+        match locked {
+            Ok(()) => Ok(Some(())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(io(path, "locking", error)),
+        }
+    })
+}
+
+/// Tries until it gives something, or fails and names the holder. A killed process holds what it has until the kernel
+/// has finished its I/O, which may be after its parent was told of its exit: where no living process is known to hold
+/// the file, this waits.
+fn wait_for<T>(path: &Path, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let mut waited = Duration::ZERO;
+    loop {
+        if let Some(gotten) = attempt()? {
+            return Ok(gotten);
+        }
+        let holder = holder(path);
+        if holder.is_some_and(is_alive) || waited >= WAIT {
+            let holder = match holder {
+                Some(pid) => format!("another process (pid {pid}) has {} open", path.display()),
+                None => format!(
+                    "{} is in use, and nothing says by whom: by another process, or a file system of \
+                     another container or over several devices; it must be free",
+                    path.display()
+                ),
+            };
+            return Err(Error::new(ErrorKind::Locked, holder));
+        }
+        pause(RETRY);
+        waited += RETRY;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "opening is synchronous, and only for real files")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Whether the process runs: it exists and is not a zombie.
+fn is_alive(pid: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    // The state follows the process name in parentheses, which may contain any character.
+    state.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+}
+
+/// The process that holds the lock of the file, as /proc/locks tells.
+fn holder(path: &Path) -> Option<u32> {
+    let inode = std::fs::metadata(path).ok()?.ino();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        let mut fields = line.split_whitespace();
+        let pid = fields.nth(4)?;
+        let locked = fields.next()?;
+        (locked.rsplit(':').next()? == inode.to_string()).then(|| pid.parse().ok())?
+    })
+}
+
+pub(super) fn io(path: &Path, what: &str, error: std::io::Error) -> Error {
+    Error::io(format!("{what} {}", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests;
