@@ -3,7 +3,7 @@
 //! ```text
 //! BlockStore        the contract
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
-//! ├ file            a file or a block device: direct I/O, locked, really synced
+//! ├ file            a file or a block device: direct I/O, locked, really synced; its partitions (partitions)
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
@@ -19,6 +19,7 @@ pub mod crash;
 pub mod file;
 mod layer;
 pub mod memory;
+mod partitions;
 pub mod salvage;
 mod until_cut;
 
@@ -41,6 +42,11 @@ pub const BLOCK_BYTES: u64 = 4096;
 pub trait BlockStore: 'static {
     /// Length in bytes.
     fn bytes(&self) -> u64;
+
+    /// When it was written last, by anybody, in nanoseconds since 1970; `None` where that is not known, as of devices.
+    fn modified_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// A buffer of `bytes` bytes fit for this store's direct I/O. Recycled where possible, so its
     /// content is unspecified.
