@@ -74,7 +74,7 @@ fn more_pages_than_may_be_dirty_go_home_after_a_kill() {
             let told = life.statistics();
             assert_eq!((told.dirty_pages, told.home_failure), (0, None));
         });
-        let image = rig.home.image();
+        let image = Rig::under_the_claim(&rig.home);
         for (number, bytes) in (0..1000).zip(image.chunks(PAGE_BYTES)) {
             let count = match number {
                 100..200 => 2,
