@@ -23,6 +23,16 @@ tantalum_base::fault_points! {
     HomeNotCaughtUp,
     /// A volume over a home is opened, and nothing beside home says that its flash may have what home lacks.
     HomeNotClaimed,
+    /// The ends of a home are changed, for its claim, before the journal has what they held.
+    ClaimNotJournaled,
+    /// A change of the claim that was cut short is made again from what home has, not from what was saved.
+    ClaimToggled,
+    /// What is trimmed in the claimed bytes of a home becomes zeros on the medium.
+    TrimsUnclaimed,
+    /// A home on which somebody wrote over the claim is opened.
+    ClaimNotChecked,
+    /// A home without a claim that somebody changed is opened.
+    ChangesUnnoticed,
     /// Pages go home one by one, and nothing says so in the journal.
     HomeNotForetold,
     /// What was changed while an epoch was written down counts as part of it after a crash.

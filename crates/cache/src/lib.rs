@@ -11,7 +11,8 @@
 //!   pace         how fast hosts may write meanwhile
 //!   dirty        what home does not have as it is, and what of that is on its way
 //! home_reads   reads from home in flight: what changes meanwhile
-//! image        Image: the home, a plain image in a file or on a block device
+//! image        Image: the home, an image in a file or on a block device
+//! claim/       what lies on the home while it has a cache, so that nothing mounts it by mistake
 //! streams      sequential requests, which may pass by
 //! load         which of flash and home serves a read sooner
 //! wear         a budget of what is written to the flash
@@ -20,6 +21,7 @@
 //! page_set     PageSet: sorted page numbers, dense or sparse, such as what is dirty
 //! fault_points protections that a test can switch off
 //! ```
+pub mod claim;
 mod destage;
 mod dirty;
 pub mod fault_points;

@@ -182,20 +182,14 @@ where
         &self.home
     }
 
+    /// The journal beside the home.
+    pub fn home_journal(&self) -> Option<&Journal<J, M::Page>> {
+        self.journal.as_ref()
+    }
+
     /// The settings.
     pub fn options(&self) -> &TieredOptions {
         &self.options
-    }
-
-    /// Says, durably, that home belongs to this volume, before anything is acknowledged.
-    ///
-    /// # Errors
-    /// Those of [`Journal::claim`].
-    pub async fn claim_home(&self) -> Result<()> {
-        match &self.journal {
-            Some(journal) => journal.claim().await,
-            None => Ok(()),
-        }
     }
 
     /// Whether the journal has room for so many more trims in the next epoch.

@@ -1,5 +1,6 @@
 //! The tests of the cache over a home, in one program: each of them compiles it for its media and payloads, and they share that.
 
+mod claim;
 mod crash;
 mod journal;
 mod journal_cuts;

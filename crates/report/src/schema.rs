@@ -283,6 +283,16 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("durability_over_nbd", "over NBD", Style::Text),
 ];
 
+/// The one row of `tantalum stat` of a home.
+pub const HOME_CLAIM: &[Column] = &[
+    Column::new("path", "path", Style::Text),
+    Column::new("identity", "identity", Style::Text),
+    Column::new("home_bytes", "home bytes", Style::Bytes),
+    Column::new("journal", "journal", Style::Text),
+    Column::new("claimed_as", "claimed as", Style::Text),
+    Column::new("says", "says", Style::Text),
+];
+
 /// Zones of a volume by how much in them is live: `zone_fill` of `tantalum stat`.
 pub const ZONE_FILL: &[Column] = &[
     Column::new("live_percent_max", "live, up to", Style::Text),

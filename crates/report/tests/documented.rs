@@ -89,6 +89,7 @@ fn the_examples_are_what_is_printed() {
     prints_as_documented("page_stat", schema::PAGE_STAT);
     prints_as_documented("block_stat", schema::BLOCK_STAT);
     prints_as_documented("volume_stat", schema::VOLUME_STAT);
+    prints_as_documented("home_claim", schema::HOME_CLAIM);
 }
 
 /// Rows that are printed as they come: an object a line, without a frame.
@@ -108,7 +109,7 @@ fn every_documented_field_has_its_explanation() {
     let columns = replays.chain(schema::REPRO).chain(schema::PAGE_STAT).chain(schema::VOLUME_STAT);
     let columns = columns.chain(schema::ZONE_FILL).chain(schema::ZONE_WEAR);
     let columns = columns.chain(schema::CRASH).chain(schema::CRASH_VIOLATIONS).chain(schema::TOP);
-    let columns = columns.chain(schema::REPRO_SHAPES);
+    let columns = columns.chain(schema::REPRO_SHAPES).chain(schema::HOME_CLAIM);
     for column in columns.filter(|column| column.key != "reuse_distance_p90") {
         assert!(DOCS.contains(&format!("`{}`", column.key)), "{} is not explained", column.key);
     }

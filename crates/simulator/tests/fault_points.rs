@@ -14,6 +14,7 @@ use tantalum_volume::fault_points::Fault as Volume;
 
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
+const CLAIM: &str = "crates/cache/tests/claim.rs";
 const CALLERS: &str = "crates/volume/tests/callers.rs";
 const CLOSING: &str = "crates/ftl/tests/closing.rs";
 const CHECKED: &str = "crates/ftl/tests/checked/mod.rs";
@@ -135,6 +136,11 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::HomeNotCaughtUp => {
             (REGRESSIONS, "a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed")
         }
+        Cache::ClaimNotJournaled => (CLAIM, "a_claim_that_was_not_journaled_is_noticed"),
+        Cache::ClaimToggled => (CLAIM, "a_claim_that_is_toggled_is_noticed"),
+        Cache::TrimsUnclaimed => (CLAIM, "a_trim_that_does_not_know_of_the_claim_is_noticed"),
+        Cache::ClaimNotChecked => (CLAIM, "a_home_that_somebody_wrote_over_is_refused"),
+        Cache::ChangesUnnoticed => (PAIRS, "a_plain_home_that_somebody_changed_is_refused"),
         Cache::HomeNotClaimed => (PAIRS, "a_home_that_is_not_claimed_is_noticed"),
         Cache::HomeNotForetold => {
             (REGRESSIONS, "pages_that_go_home_one_by_one_without_a_word_are_noticed")

@@ -6,6 +6,7 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
 
+use crate::claim::{claim_home, prepare_home, refuse_claimed_home};
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
@@ -80,11 +81,17 @@ async fn create(
         refuse_existing(live, &path).await?;
         refuse_owned_home(live, config).await?;
     }
+    if let Some(its) = &config.home {
+        refuse_claimed_home(&its.home_path(&config.path), overwrite)?;
+        if home == Home::AsItIs {
+            prepare_home(live, config, overwrite).await?;
+        }
+    }
     if !is_vacant(&path) {
         let store =
             FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
         let made = fill(live, store, config, &superblock, home).await?;
-        return claim_home(live, config, made).await;
+        return own_home(live, config, made).await;
     }
     let staged = staging_path(&path);
     // Where this is locked it is another creation's, to be left alone.
@@ -94,20 +101,21 @@ async fn create(
         // The error that is about to be told says more than why this may fail, too.
         let _ = std::fs::remove_file(&staged);
     }
-    claim_home(live, config, made?).await
+    own_home(live, config, made?).await
 }
 
-/// Says in the journal beside the home of a new volume, if it has one, that home belongs to it, so that it gets no other
-/// cache also before this one is used. Last: a creation that is cut short owns nothing.
-async fn claim_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Result<Superblock> {
+/// Says on the home of a new volume, if it has one, and in the journal beside it that home belongs to it, so that it gets no
+/// other cache also before this one is used. Last: a creation that is cut short owns nothing.
+async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Result<Superblock> {
     let Some(home) = &config.home else { return Ok(made) };
     let path = home.journal_path(&config.path);
-    let claimed = async {
+    let owned = async {
         let store = FileStore::open(live, &path, FileStoreOptions::default())?;
         let (journal, _) = Journal::<_, PageBuf>::open(store, pair(&made), 0).await?;
-        journal.claim().await
+        claim_home(live, config, &journal, made.volume_id).await?;
+        journal.own_home().await
     };
-    claimed.await.context(|| format!("claiming the home in {}", path.display()))?;
+    owned.await.context(|| format!("claiming the home, with {}", path.display()))?;
     Ok(made)
 }
 

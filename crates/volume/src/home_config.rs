@@ -3,6 +3,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_cache::claim::Claim;
 use tantalum_cache::{Destage, Mode, TieredOptions};
 use tantalum_ftl::{CacheOptions, kept_pages_max};
 use tantalum_media::ZoneGeometry;
@@ -23,6 +24,9 @@ pub struct HomeConfig {
     /// The order in which pages go home.
     #[serde(default = "default_destage")]
     pub destage: DestageConfig,
+    /// Whether it carries a claim while it has a cache.
+    #[serde(default = "default_claim")]
+    pub claim: ClaimConfig,
     /// The journal beside it; without it the home's path with `.journal` behind.
     pub journal: Option<PathBuf>,
     /// Most that is newer in the flash, as a share of what the flash can keep.
@@ -53,6 +57,16 @@ pub enum DestageConfig {
     Dense,
 }
 
+/// What lies on the home while it has a cache.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimConfig {
+    /// A claim, which its ends are XORed with: nothing mounts it by mistake.
+    Xor,
+    /// Nothing: it is a plain image at all times.
+    None,
+}
+
 /// What comes into the flash.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -61,6 +75,10 @@ pub enum AdmitConfig {
     Read,
     /// What is written.
     Write,
+}
+
+fn default_claim() -> ClaimConfig {
+    ClaimConfig::Xor
 }
 
 fn default_destage() -> DestageConfig {
@@ -128,6 +146,13 @@ impl HomeConfig {
             name.into()
         });
         config.parent().unwrap_or(Path::new("")).join(journal)
+    }
+
+    /// The claim of the volume with this identity on a home of so many bytes, where it should have one.
+    pub fn wanted_claim(&self, config: &Path, volume_id: u128, home_bytes: u64) -> Option<Claim> {
+        let (journal, home) = (self.journal_path(config), self.home_path(config));
+        let claim = || Claim::new(volume_id, home_bytes, &journal, &home);
+        (self.claim == ClaimConfig::Xor).then(claim)
     }
 
     /// How much the flash of this shape keeps.

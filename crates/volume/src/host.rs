@@ -14,7 +14,7 @@ use crate::config::{Kind, VolumeConfig};
 use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
-use crate::store::{VolumeStore, open_store, open_tiered_stores};
+use crate::store::{VolumeStore, open_store, open_tiered_stores, reread_partitions};
 use crate::tiered::{TieredStores, TieredVolume, open_tiered};
 
 /// In the environment: a file for a page trace of what a volume is asked.
@@ -248,12 +248,18 @@ async fn open_tiered_on<S: BlockStore + Clone>(
 ) -> Result<(Rc<TieredVolume<Live, S>>, OpenReport)> {
     let open = async {
         let stores = open_tiered_stores(live, config, options).await?;
+        let home = stores.home.clone();
         let stores = TieredStores {
             flash: wrap(stores.flash),
             home: wrap(stores.home),
             journal: stores.journal.map(wrap),
         };
-        open_tiered(live, stores, config, options, unix_ms).await
+        let opened = open_tiered(live, stores, config, options, unix_ms).await?;
+        // A volume of an earlier version has got its claim just now.
+        if !options.read_only && opened.0.device().device().home().store().claim().is_some() {
+            reread_partitions(&home);
+        }
+        Ok::<_, Error>(opened)
     };
     open.await.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
 }

@@ -7,6 +7,8 @@
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
 //! places      whether each store can be had: a file of its own that stays and that nobody uses
+//! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
+//! members     homes that are a part of something else
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
@@ -23,6 +25,7 @@
 //! recorded    writes what is asked of it to a page trace
 //! ```
 mod check;
+mod claim;
 pub mod client;
 pub mod config;
 mod copies;
@@ -33,6 +36,7 @@ mod folder;
 mod home_config;
 mod host;
 pub mod layout;
+mod members;
 mod new_config;
 mod on_ack;
 mod open_options;
@@ -47,12 +51,13 @@ pub mod superblock;
 mod tiered;
 
 pub use check::{CheckReport, check_volume};
+pub use claim::{claim_of, unclaim_home, undo_path};
 pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::Copies;
 pub use create::{attach_volume, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
-pub use home_config::{AdmitConfig, DestageConfig, HomeConfig};
+pub use home_config::{AdmitConfig, ClaimConfig, DestageConfig, HomeConfig};
 pub use host::{
     HostOptions, Placement, VolumeHost, open_tiered_volume, open_volume, open_volume_with,
 };
@@ -63,7 +68,7 @@ pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};
 pub use served::{connect, open_client, open_client_hosted, open_client_with, volume_file};
 pub use sizes::RoundedSize;
-pub use store::{VolumeStore, forget_volume, open_rescue_stores, open_store, open_tiered_stores};
+pub use store::{VolumeStore, forget_volume, open_store, open_tiered_stores, rescue_volume};
 pub use tantalum_local::Level;
 pub use tiered::{
     RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, is_ordered, open_tiered,

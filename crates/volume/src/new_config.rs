@@ -27,6 +27,8 @@ pub struct NewSettings<'a> {
     pub buffer: Option<&'a str>,
     /// `media.sparse`.
     pub sparse: bool,
+    /// `home.claim`.
+    pub claim: Option<&'a str>,
 }
 
 impl NewSettings<'_> {
@@ -46,6 +48,9 @@ impl NewSettings<'_> {
         }
         if let Some(cache) = self.cache {
             say("# cache = \"8MiB\"", format!("cache = \"{}\"", quoted(cache)));
+        }
+        if let Some(claim) = self.claim {
+            say("# claim = \"xor\"", format!("claim = \"{}\"", quoted(claim)));
         }
         if let Some(buffer) = self.buffer {
             let said = format!("[buffer]\nsize = \"{}\"", quoted(buffer));
@@ -155,7 +160,8 @@ mod tests {
     #[test]
     fn each_setting_has_its_place_in_the_templates() {
         let (durability, buffer) = (Some("on_flush"), Some("5MiB"));
-        let settings = NewSettings { durability, cache: Some("16MiB"), buffer, sparse: true };
+        let settings =
+            NewSettings { durability, cache: Some("16MiB"), buffer, sparse: true, claim: None };
         let text = settings.apply(&template("1GiB"));
         let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
         assert_eq!(config.device.durability, Some(DurabilityConfig::OnFlush));
@@ -164,7 +170,9 @@ mod tests {
         assert_eq!(config.buffer_pages().unwrap(), 1280);
         assert!(config.media.sparse);
         // That of a tiered volume has no durability to choose.
-        let text = NewSettings { durability: None, ..settings }.apply(TIERED_TEMPLATE);
+        let text = NewSettings { durability: None, claim: Some("none"), ..settings };
+        let text = text.apply(TIERED_TEMPLATE);
+        assert!(text.contains("\nclaim = \"none\"\n"), "{text}");
         for said in ["\nsparse = true\n", "\ncache = \"16MiB\"\n", "\n[buffer]\nsize = \"5MiB\"\n"]
         {
             assert!(text.contains(said), "{said}");

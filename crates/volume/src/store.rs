@@ -1,6 +1,8 @@
 //! What a volume's configuration says its bytes live on.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
-use tantalum_media::block_store::{EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage};
+use tantalum_media::block_store::{
+    EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreLayer,
+};
 use tantalum_runtime::Live;
 
 use crate::config::{Kind, MediaType, VolumeConfig};
@@ -8,7 +10,7 @@ use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
 use crate::places::journal_in_memory;
-use crate::tiered::{TieredStores, format_tiered, give_up_journal, home_config, is_ordered};
+use crate::tiered::{RescueReport, TieredStores, format_tiered, home_config, is_ordered, release_home, rescue};
 use std::path::Path;
 
 /// A file or a block device, or memory.
@@ -133,7 +135,7 @@ pub(crate) fn make_journal(live: &Live, config: &VolumeConfig) -> Result<FileSto
 ///
 /// # Errors
 /// `InvalidInput` where pages do not go home in epochs; as [`open_store`].
-pub async fn open_rescue_stores(
+async fn open_rescue_stores(
     live: &Live,
     config: &VolumeConfig,
 ) -> Result<(VolumeStore, VolumeStore)> {
@@ -146,11 +148,31 @@ pub async fn open_rescue_stores(
     Ok((journal, open_beside_home(live, &home.home_path(&config.path))?))
 }
 
+/// Brings the home of `config`, whose flash is lost, to the last epoch that the journal beside it knows of.
+///
+/// # Errors
+/// `InvalidInput` where pages do not go home in epochs; as [`open_store`] and [`rescue`].
+pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueReport> {
+    let (journal, home) = open_rescue_stores(live, config).await?;
+    let rescued = rescue(journal, home.clone()).await?;
+    reread_partitions(&home);
+    Ok(rescued)
+}
+
 /// Opens a home or a journal by itself.
 fn open_beside_home(live: &Live, path: &Path) -> Result<VolumeStore> {
     let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
     let file = EitherStore::One(FileStore::open(live, path, options)?);
     Ok(Salvage::new(file, false))
+}
+
+/// Lets the kernel look at the partitions of a home again, whose ends have changed.
+pub(crate) fn reread_partitions(home: &VolumeStore) {
+    if let EitherStore::One(file) = home.inner()
+        && let Err(error) = file.reread_partitions()
+    {
+        tracing::warn!(%error, "the kernel does not look at the partitions of the home again");
+    }
 }
 
 /// Makes the flash of `config` no volume any more.
@@ -159,11 +181,17 @@ fn open_beside_home(live: &Live, path: &Path) -> Result<VolumeStore> {
 /// As [`open_store`].
 pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
     let store = open_store(live, config, OpenOptions::default()).await?;
-    let journal = home_config(config)?.journal_path(&config.path);
+    let (home, journal) = {
+        let home = home_config(config)?;
+        (home.home_path(&config.path), home.journal_path(&config.path))
+    };
     if is_ordered(config) || journal.exists() {
         // First: until the flash is given up, the volume can be opened and detached again.
         let journal = open_beside_home(live, &journal)?;
-        give_up_journal(journal).await.context(|| "the journal beside the home")?;
+        let home = open_beside_home(live, &home)?;
+        let released = release_home(journal, home.clone()).await;
+        released.context(|| "giving home back, and the journal beside it")?;
+        reread_partitions(&home);
     }
     erase_superblock(&store).await
 }

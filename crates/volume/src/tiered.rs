@@ -5,12 +5,16 @@ use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt, Version,
 };
 use tantalum_buffer::Buffered;
+use tantalum_cache::claim::{
+    Claimed, HomeOwner, Watched, check_unchanged, open_home, release, settle,
+};
 use tantalum_cache::journal::{Closed, Journal, Pair, apply, is_no_journal};
 use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions};
 use tantalum_local::Tracked;
+use tantalum_media::block_store::StoreLayer;
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
 use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::{LifeCycle, Runtime};
@@ -24,7 +28,7 @@ use crate::recorded::Recorded;
 use crate::superblock::Superblock;
 
 /// The cache of a tiered volume, with what it counts.
-pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<S>, S>;
+pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<Claimed<Watched<S>>>, S>;
 
 /// An open volume of kind `tiered`: the device that front ends see.
 pub type TieredVolume<R, S> = Tracked<Recorded<Buffered<Transactional<TieredDevice<R, S>>>>>;
@@ -137,13 +141,18 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let copies = read_copies(&flash).await?;
     let superblock = copies.in_force()?;
     check_sizes(&superblock, &flash, config)?;
-    let home = Rc::new(Image::new(home, superblock.pages).context(|| "the home")?);
+    Image::<_, PageBuf>::new(home.clone(), superblock.pages).context(|| "the home")?;
+    let marks = journal.clone();
     let mut journal = match journal {
         None => None,
         Some(store) => Some(open_journal(store, pair(&superblock), config, options).await?),
     };
-    let media = zones(flash.clone(), &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
+    let owner = HomeOwner { volume_id: superblock.volume_id, read_only, accept_loss };
+    let home = watch_home(home, journal.as_ref().zip(marks), options).await?;
+    let home = open_home(home, journal.as_ref().map(|(journal, _)| journal), owner).await?;
+    let home = Rc::new(Image::new(home, superblock.pages)?);
+    let media = zones(flash.clone(), &superblock)?;
     let ftl_options = ftl_options(config, &media, &superblock)?;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = recover_flash(media, ftl_options, &*home, journal.as_mut()).await?;
@@ -162,7 +171,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         compare(tiered.drive(), &**tiered.home()).await?;
     }
     if !read_only {
-        tiered.claim_home().await?;
+        claim_home(&tiered, config, &superblock).await?;
     }
     let device = with_transactions(tiered, &ssd);
     let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
@@ -170,6 +179,46 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+}
+
+/// The home, which must be as its cache left it, as far as the marks in its journal tell. It is watched where it may be changed.
+async fn watch_home<S: BlockStore>(
+    home: S,
+    journal: Option<(&OpenJournal<S, PageBuf>, S)>,
+    options: OpenOptions,
+) -> Result<Watched<S>> {
+    let watched = Watched::new(home);
+    let Some(((journal, _), marks)) = journal else { return Ok(watched) };
+    let OpenOptions { read_only, accept_loss } = options;
+    let believed = !(journal.is_released() || accept_loss);
+    if believed {
+        check_unchanged(watched.inner(), &marks).await?;
+    }
+    if !read_only {
+        watched.watch(marks, believed).await?;
+    }
+    Ok(watched)
+}
+
+/// Says on home and in the journal, durably, whose home it is, before anything is acknowledged.
+async fn claim_home<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+) -> Result<()> {
+    let Some(journal) = tiered.home_journal() else { return Ok(()) };
+    let home = tiered.home().store();
+    let wanted = home_config(config)?.wanted_claim(
+        &config.path,
+        superblock.volume_id,
+        BlockStore::bytes(home),
+    );
+    settle(journal, home, wanted).await?;
+    match home.claim() {
+        Some(_) => home.inner().forget().await?,
+        None => home.inner().mark().await?,
+    }
+    journal.own_home().await
 }
 
 /// Adds transactions, of any size where the flash has pages to stage them in.
@@ -280,31 +329,41 @@ pub struct RescueReport {
 ///
 /// # Errors
 /// Those of opening the journal; the stores'; `InvalidInput` where pages went home without epochs.
-pub async fn rescue<S: BlockStore>(journal: S, home: S) -> Result<RescueReport> {
+pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<RescueReport> {
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
-    let (journal, committed) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    let marks = journal.clone();
+    let opened = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    let home = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
+    let (journal, committed) = opened;
     if journal.is_without_epochs() {
         let context = "pages went home one by one (home.destage = \"dense\"): nothing but the flash knows what is \
                        missing there";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
+    let home = open_home(home, Some(&journal), owner_of(&pair)).await?;
     let home = Image::new(home, pair.pages).context(|| "the home")?;
     let pages = match committed {
         Some(_) => apply(&journal, &home, 8).await?.pages,
         None => 0,
     };
-    journal.give_up().await?;
+    release(&journal, home.store()).await?;
     Ok(RescueReport { epoch: journal.last_committed(), pages })
 }
 
-/// Makes sure that what `journal` holds never goes home again: home has it, and is an image of its own from now on.
+/// Makes sure that what `journal` holds never goes home again: `home` has it, and is an image of its own from now on,
+/// without a claim.
 ///
 /// # Errors
-/// Those of opening it; the store's.
-pub(crate) async fn give_up_journal<S: BlockStore>(journal: S) -> Result<()> {
+/// Those of opening them; the stores'.
+pub(crate) async fn release_home<S: BlockStore>(journal: S, home: S) -> Result<()> {
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await?;
     let (journal, _) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
-    journal.give_up().await
+    let home = open_home(home, Some(&journal), owner_of(&pair)).await?;
+    release(&journal, &home).await
+}
+
+fn owner_of(pair: &Pair) -> HomeOwner {
+    HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: false }
 }
 
 /// Whether pages go home in epochs.

@@ -6,7 +6,8 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `TantJrnl` |
 //! | 8 | 4 | format version |
-//! | 12 | 4 | 1 where an epoch is committed; 2 where it was given up since, or pages go home without one, and bytes 64 to 79 are zero; 3 likewise, and home lacks nothing that any flash has: no volume was opened since it was attached, or since it was detached or rescued; 0 where there was none, and what comes from byte 48 on is zero |
+//! | 12 | 2 | 1 where an epoch is committed; 2 where it was given up since, or pages go home without one, and bytes 64 to 79 are zero; 3 likewise, and home lacks nothing that any flash has: no volume was opened since it was attached, or since it was detached or rescued; 0 where there was none, and what comes from byte 48 on is zero |
+//! | 14 | 2 | the claim on the home (`super::claims`): 0 there is none; 1 and 2: it is being changed, as the first or the second record says; 3 and 4: it is there, as that record says. Format version 1 had none |
 //! | 16 | 16 | identity of the volume |
 //! | 32 | 8 | pages of the home |
 //! | 40 | 8 | sequence number: counts the times that the head was written |
@@ -19,6 +20,7 @@
 //! | 88 | 4 | pages that are missing, as the flash could not read them; 4294967295 where they are more than 500; 4294967294 where home may have, and lack, any change up to the version at 80 |
 //! | 92 | 4000 | these pages, 8 bytes each; the rest zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
+use super::claims::Standing;
 use super::{Closed, Pair};
 use std::fmt;
 use tantalum_base::checksum::crc32c;
@@ -29,7 +31,9 @@ use tantalum_ftl::Lacks;
 pub(super) const COPIES_AT: [u64; 2] = [0, 512 << 10];
 
 const MAGIC: &[u8; 8] = b"TantJrnl";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
+/// Of journals that know no claim.
+const FIRST_VERSION: u32 = 1;
 const CRC_AT: usize = PAGE_BYTES - 4;
 const EMPTY: u32 = 0;
 const COMMITTED: u32 = 1;
@@ -56,6 +60,8 @@ pub(super) struct Head {
     pub(super) state: State,
     /// What home may lack.
     pub(super) lacks: Lacks,
+    /// The claim on the home.
+    pub(super) claim: Standing,
 }
 
 /// Which epoch is there.
@@ -93,7 +99,7 @@ impl Head {
             State::GivenUp(closed) => (GIVEN_UP, closed),
             State::Released(closed) => (RELEASED, closed),
         };
-        put(12, &state.to_le_bytes());
+        put(12, &(state | u32::from(self.claim.encode()) << 16).to_le_bytes());
         put(48, &closed.epoch.to_le_bytes());
         put(56, &closed.unix_ms.to_le_bytes());
         put(80, &closed.version.0.to_le_bytes());
@@ -127,9 +133,9 @@ impl Head {
             return Err(Error::new(ErrorKind::Checksum, "damaged"));
         }
         let version = word(page, 8);
-        if version != FORMAT_VERSION {
+        if ![FIRST_VERSION, FORMAT_VERSION].contains(&version) {
             let context = format!(
-                "format version {version}, where this program reads version {FORMAT_VERSION}"
+                "format version {version}, where this program reads versions {FIRST_VERSION} and {FORMAT_VERSION}"
             );
             return Err(Error::new(ErrorKind::Format, context));
         }
@@ -147,7 +153,8 @@ impl Head {
                 return Err(Error::new(ErrorKind::Format, format!("{other} missing pages")));
             }
         };
-        let state = match word(page, 12) {
+        let claim = Standing::decode((word(page, 12) >> 16) as u16)?;
+        let state = match word(page, 12) & 0xffff {
             EMPTY => State::Empty,
             COMMITTED => State::Committed(Commit {
                 closed,
@@ -159,7 +166,7 @@ impl Head {
             RELEASED => State::Released(closed),
             other => return Err(Error::new(ErrorKind::Format, format!("unknown state {other}"))),
         };
-        Ok(Head { pair, sequence: long(page, 40), state, lacks })
+        Ok(Head { pair, sequence: long(page, 40), state, lacks, claim })
     }
 }
 
@@ -204,7 +211,8 @@ pub(super) fn damaged_copy(copies: [&[u8; PAGE_BYTES]; 2]) -> Option<usize> {
     let (copy, whole) = (copies[damaged], copies[1 - damaged]);
     let same = |bytes: std::ops::Range<usize>| copy[bytes.clone()] == whole[bytes];
     let differ = copy.iter().zip(whole).map(|(one, other)| (one ^ other).count_ones());
-    let fixed = same(0..12) && same(16..SEQUENCE_AT);
+    let is_version = [FIRST_VERSION, FORMAT_VERSION].contains(&word(copy, 8));
+    let fixed = same(0..8) && is_version && same(16..SEQUENCE_AT);
     let step = same(SEQUENCE_AT..SEQUENCE_AT + 8);
     let one_bit = step && differ.sum::<u32>() == 1;
     (!fixed || one_bit || step && !same(0..SECTOR_BYTES)).then_some(damaged)
@@ -259,6 +267,7 @@ pub(super) fn wide(page: &[u8], at: usize) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::claims::Slot;
     use super::*;
 
     const HEAD: Head = Head {
@@ -271,6 +280,7 @@ mod tests {
             index_checksum: 0xdead_beef,
         }),
         lacks: Lacks::Pages(Vec::new()),
+        claim: Standing::On(Slot::Second),
     };
 
     type Page = [u8; PAGE_BYTES];
@@ -307,6 +317,20 @@ mod tests {
         for head in [HEAD, newer, empty] {
             assert_eq!(decide([&page(head.clone()), &page(head.clone())]).unwrap().head, head);
         }
+    }
+
+    #[test]
+    fn a_head_of_the_first_version_knows_no_claim() {
+        let head = Head { claim: Standing::None, ..HEAD };
+        let mut old = page(head.clone());
+        old[8..12].copy_from_slice(&FIRST_VERSION.to_le_bytes());
+        let crc = crc32c(&old[..CRC_AT]);
+        old[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(decide([&old, &old]).unwrap().head, head);
+        // Beside the first head that this version wrote it is the other copy.
+        let newer = Head { sequence: 8, ..HEAD };
+        assert_eq!(decide([&old, &page(newer.clone())]).unwrap().head, newer);
+        assert_eq!(damaged_copy([&old, &page(newer)]), None);
     }
 
     #[test]
@@ -348,7 +372,8 @@ mod tests {
         let state = State::GivenUp(closed);
         let lacks = Lacks::Pages((0..sequence % 3).map(PageNo).collect());
         let mut page = [0; PAGE_BYTES];
-        Head { pair, sequence, state, lacks }.encode(&mut page);
+        let claim = Standing::Changing(Slot::First);
+        Head { pair, sequence, state, lacks, claim }.encode(&mut page);
         page
     }
 

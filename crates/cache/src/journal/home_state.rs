@@ -1,4 +1,5 @@
 //! What a journal says of its home, in its head.
+use super::claims::Standing;
 use super::head::{self, COPIES_AT, Found, Head, LACKED_PAGES_MAX, State};
 use super::reading::Window;
 use super::{Closed, FIRST_CONTENT_BYTE, Journal, Phase};
@@ -17,8 +18,10 @@ pub(super) struct Heads {
     pub(super) write_first: Cell<usize>,
     /// Whether the store may say that an epoch is committed.
     pub(super) say_committed: Cell<bool>,
-    /// Whether it says that home is an image of its own.
-    pub(super) is_released: Cell<bool>,
+    /// What it says of epochs.
+    pub(super) state: Cell<State>,
+    /// The claim on the home.
+    pub(super) claim: Cell<Standing>,
     pub(super) turn: Semaphore,
 }
 
@@ -63,19 +66,25 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.give_up_committed().await
     }
 
+    /// Whether it says that home is an image of its own, which belongs to nobody.
+    pub fn is_released(&self) -> bool {
+        matches!(self.heads.state.get(), State::Released(_))
+    }
+
     /// Says, durably, before a volume that was opened acknowledges anything, that its flash may have what home lacks.
     ///
     /// # Errors
     /// The store's.
-    pub async fn claim(&self) -> Result<()> {
-        if self.heads.is_released.get() && !Fault::HomeNotClaimed.is_planted() {
+    pub async fn own_home(&self) -> Result<()> {
+        if self.is_released() && !Fault::HomeNotClaimed.is_planted() {
             self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await?;
         }
         Ok(())
     }
 
     /// Gives the committed epoch up, which has been applied and synced: home is about to be used without this
-    /// journal, and what it holds must never go there again. Another cache may be put over home from now on.
+    /// journal, and what it holds must never go there again. Another cache may be put over home from now on. The claim
+    /// has been taken off home.
     ///
     /// # Errors
     /// The store's.
@@ -86,6 +95,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.last.set(self.last.get().map(unknown));
         let _turn = self.heads.turn.acquire(1).await;
         self.heads.say_committed.set(false);
+        self.heads.claim.set(Standing::None);
         self.write_head(State::Released(self.last.get().unwrap_or_default())).await
     }
 
@@ -118,7 +128,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         let Heads { sequence, write_first, .. } = &self.heads;
         sequence.set(sequence.get() + 1);
         let lacks = self.lacks.borrow().clone();
-        let head = Head { pair: self.pair, sequence: sequence.get(), state, lacks };
+        let claim = self.heads.claim.get();
+        let head = Head { pair: self.pair, sequence: sequence.get(), state, lacks, claim };
         let together = Fault::HeadsWrittenTogether.is_planted();
         let first = write_first.get();
         self.write_copy(first, &head, !together).await?;
@@ -127,7 +138,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         if together {
             self.store.sync().await?;
         }
-        self.heads.is_released.set(matches!(head.state, State::Released(_)));
+        self.heads.state.set(head.state);
         Ok(())
     }
 

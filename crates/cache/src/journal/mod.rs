@@ -4,6 +4,8 @@
 //! # On the store
 //! ```text
 //! byte 0        head, first copy                       head.rs
+//! byte 4096     two records of the claim on the home   claims.rs
+//! byte 12288    two marks of a home without one         ../claim/mark.rs
 //! byte 524288   head, second copy
 //! byte 1 MiB    contents: one page each, in the order in which they were appended
 //! behind them   the index: which page each content is of, and what is zeros      index.rs
@@ -25,6 +27,7 @@
 //! counts: a power cut damages one of them at the most. Where both are damaged, that is an error too.
 mod apply;
 mod checking;
+mod claims;
 mod head;
 mod home_state;
 mod index;
@@ -33,7 +36,8 @@ mod writing;
 
 use crate::fault_points::Fault;
 pub use apply::{Applied, apply};
-use head::{Commit, Found, State};
+use claims::Standing;
+use head::{Commit, Found, Head, State};
 pub use home_state::is_no_journal;
 use home_state::{Heads, read_head};
 use index::{ENTRIES_PER_PAGE, Index, Reader, pages_for};
@@ -133,7 +137,7 @@ enum Phase<P> {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// Makes an empty journal, of a home that is an image of its own until it is [claimed](Self::claim); what `store`
+    /// Makes an empty journal, of a home that is an image of its own until it is [owned](Self::own_home); what `store`
     /// held is lost. Of each epoch the contents of up to
     /// `memory_pages_max` pages stay in memory until it is forgotten.
     ///
@@ -194,26 +198,29 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             return Err(Error::new(ErrorKind::Format, context));
         }
         let journal = Self::new(store, pair, memory_pages_max, head.sequence, write_first);
-        journal.lacks.replace(head.lacks);
-        let commit = match head.state {
-            State::Committed(commit) => commit,
-            State::GivenUp(closed) => {
-                journal.last.set(Some(closed));
-                return Ok((journal, None));
-            }
-            State::Released(closed) => {
-                journal.heads.is_released.set(true);
-                journal.last.set((closed != Closed::default()).then_some(closed));
-                return Ok((journal, None));
-            }
-            State::Empty => return Ok((journal, None)),
-        };
+        let Some(commit) = journal.take_over(head) else { return Ok((journal, None)) };
         let (index, closed) = (journal.read_index(commit).await?, commit.closed);
         journal.heads.say_committed.set(true);
         journal.last.set(Some(closed));
         let committed = Committed { epoch: closed.epoch, index, kept: Vec::new() };
         journal.phase.replace(Phase::Committed(committed));
         Ok((journal, Some(closed)))
+    }
+
+    /// Learns what the head says; the epoch that is committed, if one is.
+    fn take_over(&self, head: Head) -> Option<Commit> {
+        self.lacks.replace(head.lacks);
+        self.heads.claim.set(head.claim);
+        self.heads.state.set(head.state);
+        match head.state {
+            State::Committed(commit) => return Some(commit),
+            State::GivenUp(closed) => self.last.set(Some(closed)),
+            State::Released(closed) => {
+                self.last.set((closed != Closed::default()).then_some(closed));
+            }
+            State::Empty => {}
+        }
+        None
     }
 
     fn new(store: S, pair: Pair, memory_pages_max: u32, sequence: u64, write_first: usize) -> Self {
@@ -230,7 +237,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
                 sequence: Cell::new(sequence),
                 write_first: Cell::new(write_first),
                 say_committed: Cell::new(false),
-                is_released: Cell::new(false),
+                state: Cell::new(State::Empty),
+                claim: Cell::new(Standing::None),
                 turn: Semaphore::new("the head of the journal", 1),
             },
             ended: WaitQueue::new("writes to the journal"),

@@ -144,6 +144,7 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
         cache: args.cache.as_deref(),
         buffer: args.buffer.as_deref(),
         sparse: args.sparse,
+        claim: None,
     };
     if let (Some(home), Some(flash), Some(flash_size)) = (&args.home, &args.flash, &args.flash_size)
     {

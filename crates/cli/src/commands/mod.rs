@@ -9,6 +9,7 @@ mod create;
 mod curve;
 mod demo;
 mod device_size;
+mod home_stat;
 mod man_pages;
 mod mode;
 mod remap;
@@ -28,6 +29,7 @@ mod tiered;
 mod top;
 mod trace;
 mod trim;
+mod unclaim;
 mod volume_stat;
 
 use crate::Verdict;
@@ -42,6 +44,7 @@ pub enum Command {
     Attach(tiered::AttachArgs),
     Detach(tiered::DetachArgs),
     Rescue(tiered::RescueArgs),
+    Unclaim(unclaim::Args),
     Serve(serve::Args),
     Mode(mode::Args),
     Check(check::Args),
@@ -74,6 +77,7 @@ impl Command {
             Command::Attach(args) => tiered::attach(&args),
             Command::Detach(args) => tiered::detach(&args),
             Command::Rescue(args) => tiered::run_rescue(&args),
+            Command::Unclaim(args) => unclaim::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Mode(args) => mode::run(&args),
             Command::Check(args) => check::run(&args),

@@ -1,4 +1,5 @@
-//! `tantalum stat VOLUME.toml`.
+//! `tantalum stat VOLUME.toml`, and `tantalum stat HOME`.
+use super::home_stat;
 use super::serve::asking::ask_stat;
 use super::serve::control::Stat;
 use super::stat_page;
@@ -19,7 +20,7 @@ use tantalum_volume::{OpenOptions, VolumeConfig, open_tiered_volume, open_volume
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The volume's configuration
+    /// The volume's configuration; or a home that has a cache: an image or a block device
     volume: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
@@ -30,11 +31,15 @@ const AFTER_HELP: &str =
 
 Examples:
   tantalum stat vol/VOLUME.toml
-  tantalum stat vol/VOLUME.toml --format json";
+  tantalum stat vol/VOLUME.toml --format json
+  tantalum stat /dev/sdb";
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
+    if let Some(claim) = home_stat::claim_at(&args.volume)? {
+        return home_stat::tell(&args.volume, &claim, &args.output);
+    }
     let config = VolumeConfig::read(&args.volume)?;
     let told: BTreeMap<String, String> = match open(&config) {
         Ok(stat) => stat.into_iter().map(|(name, value)| (name.into(), value.plain())).collect(),

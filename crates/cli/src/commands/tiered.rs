@@ -12,7 +12,7 @@ use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
 use tantalum_volume::{
     OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, journal_in_memory,
-    open_rescue_stores, open_tiered_volume, rescue,
+    open_tiered_volume, rescue_volume,
 };
 
 /// Put a flash cache over an existing image or disk, whose content becomes the volume's
@@ -34,13 +34,18 @@ pub struct AttachArgs {
     /// device wants it
     #[arg(long, value_name = "PATH")]
     journal: Option<PathBuf>,
+    /// What lies on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at
+    /// all times); xor without it
+    #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
+    claim: Option<String>,
     /// Give up what flash and journal hold
     #[arg(long)]
     force: bool,
 }
 
-const ATTACH_HELP: &str = "The home is as large as the volume, and stays a plain image: `tantalum detach` writes back what \
-is newer in the flash. Nothing else may use it until then.
+const ATTACH_HELP: &str = "The home is as large as the volume. While it has a cache its first and its last MiB are XORed with a text, so \
+that nothing finds a file system there and mounts it by mistake; `tantalum stat HOME` reads the text. `tantalum detach` puts back what was \
+there, and writes back what is newer in the flash. Nothing else may use the home until then.
 
 Examples:
   tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --flash-size 10GiB
@@ -89,7 +94,8 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         };
         let capacity = home_capacity(home)?;
         let new = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
-        new.write(path, &capacity, NewSettings::default())?
+        let settings = NewSettings { claim: args.claim.as_deref(), ..NewSettings::default() };
+        new.write(path, &capacity, settings)?
     } else {
         let config = VolumeConfig::read(path)?;
         let named = [&args.home, &args.flash, &args.journal];
@@ -251,10 +257,8 @@ pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
     }
     let live = Live::new(LiveOptions::default())?;
     let (handle, opened) = (live.clone(), config.clone());
-    let RescueReport { epoch, pages } = live.run(async move {
-        let (journal, home) = open_rescue_stores(&handle, &opened).await?;
-        rescue(journal, home).await
-    })?;
+    let rescued = live.run(async move { rescue_volume(&handle, &opened).await });
+    let RescueReport { epoch, pages } = rescued?;
     let now_ms = tantalum_runtime::live::wall_clock::unix_ms();
     let line = match epoch {
         None => {

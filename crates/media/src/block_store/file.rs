@@ -1,11 +1,13 @@
 //! A store in a file or on a block device: direct I/O, a lock, real syncs.
 use super::opening::{io, open_alone};
+use super::partitions::reread_partition_table;
 use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
 use rustix::fs::FallocateFlags;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -138,6 +140,22 @@ impl FileStore {
         Ok(())
     }
 
+    /// Lets the kernel read the partition table of a block device again, so that partitions come and go with it. Nothing
+    /// happens on what has no partitions.
+    ///
+    /// # Errors
+    /// `Io` where a partition is in use.
+    pub fn reread_partitions(&self) -> Result<()> {
+        let metadata = self.0.control.metadata();
+        if !metadata.is_ok_and(|metadata| metadata.file_type().is_block_device()) {
+            return Ok(());
+        }
+        match reread_partition_table(&self.0.control) {
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTTY) => Ok(()),
+            Err(error) => Err(io(&self.0.path, "reading the partition table of", error.into())),
+        }
+    }
+
     /// Whether I/O bypasses the page cache.
     pub fn is_direct(&self) -> bool {
         self.0.options.direct
@@ -184,6 +202,14 @@ impl FileStore {
 impl BlockStore for FileStore {
     fn bytes(&self) -> u64 {
         self.0.bytes.get()
+    }
+
+    fn modified_ns(&self) -> Option<u64> {
+        let metadata = self.0.control.metadata().ok().filter(|metadata| metadata.is_file())?;
+        u64::try_from(
+            i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
+        )
+        .ok()
     }
 
     fn buffer(&self, bytes: usize) -> IoBuf {

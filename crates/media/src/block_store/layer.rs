@@ -9,6 +9,7 @@ macro_rules! methods {
         $each! {
             fn {
                 bytes() -> u64;
+                modified_ns() -> Option<u64>;
                 buffer(bytes: usize) -> IoBuf;
                 recycle(buf: IoBuf) -> ();
             }

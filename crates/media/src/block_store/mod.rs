@@ -3,7 +3,7 @@
 //! ```text
 //! BlockStore        the contract
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
-//! ├ file            a file or a block device: direct I/O, really synced
+//! ├ file            a file or a block device: direct I/O, really synced; its partitions (partitions)
 //! │ ├ opening       opened, and locked, by nobody else
 //! │ └ in_use        who else uses it: file systems, swap, devices over it
 //! ├ counting        wrapper: counts what is written, for other threads to read
@@ -26,6 +26,7 @@ mod in_use;
 mod layer;
 pub mod memory;
 mod opening;
+mod partitions;
 mod place;
 pub mod salvage;
 mod until_cut;
@@ -51,6 +52,11 @@ pub const BLOCK_BYTES: u64 = 4096;
 pub trait BlockStore: 'static {
     /// Length in bytes.
     fn bytes(&self) -> u64;
+
+    /// When it was written last, by anybody, in nanoseconds since 1970; `None` where that is not known, as of devices.
+    fn modified_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// A buffer of `bytes` bytes fit for this store's direct I/O. Recycled where possible, so its
     /// content is unspecified.

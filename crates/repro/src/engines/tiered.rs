@@ -107,7 +107,9 @@ impl TieredKind {
             unix_ms: Box::new(move || clock.now_ns() / 1_000_000),
             options,
         })?;
-        tiered.claim_home().await?;
+        if let Some(journal) = tiered.home_journal() {
+            journal.own_home().await?;
+        }
         let (most, pages) = (ssd.transactions_max, ssd.transaction_pages_max);
         Ok(Rc::new(Transactional::over(tiered, most, pages)))
     }

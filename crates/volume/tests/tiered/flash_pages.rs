@@ -112,7 +112,7 @@ async fn check_lost(life: &Life, how: Damage) {
 
 /// What home has of these pages.
 fn assert_home_has(home: &MemoryStore, counts: impl IntoIterator<Item = (u64, u64)>) {
-    let image = home.image();
+    let image = Rig::under_the_claim(home);
     for (number, count) in counts {
         let at = number as usize * PAGE_BYTES;
         assert!(image[at..at + PAGE_BYTES] == page(number, count)[..], "page {number}, {count}");

@@ -76,7 +76,7 @@ fn more_pages_than_may_be_dirty_go_home_after_a_kill() {
             // Also what home seems to have: a sync may have failed before, and it be nowhere but in memory.
             assert!(told.home_pages_written >= before, "{before} were dirty: {told:?}");
         });
-        let image = rig.home.image();
+        let image = Rig::under_the_claim(&rig.home);
         for (number, bytes) in (0..1000).zip(image.chunks(PAGE_BYTES)) {
             let count = match number {
                 100..200 => 2,

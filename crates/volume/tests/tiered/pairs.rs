@@ -1,7 +1,7 @@
 //! Devices that do not belong together are refused, by an error that says what to do; nothing is written.
 use super::failing::Fails;
 use super::rig::{PAGES, Rig, page};
-use tantalum_base::fault_points::plant;
+use tantalum_base::fault_points::{assert_noticed, plant};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf};
 use tantalum_cache::fault_points::Fault;
 use tantalum_cache::journal::{Journal, Pair};
@@ -9,7 +9,7 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
-use tantalum_volume::{DestageConfig, OpenOptions};
+use tantalum_volume::{ClaimConfig, DestageConfig, OpenOptions};
 
 /// A volume with this identity, whose pages home has too.
 fn volume(volume_id: u128, count: u64) -> Rig {
@@ -71,7 +71,7 @@ fn another_home_is_refused() {
     let mixed = Rig { home: other.home, ..one };
     let (kind, error) = refusal(&mixed);
     assert_eq!(kind, ErrorKind::Corrupt, "{error}");
-    assert!(error.contains("home does not hold page"), "{error}");
+    assert!(error.contains("belongs to volume") && error.contains("00002"), "{error}");
     assert!(error.contains("attach") && error.contains("--force"), "what to do: {error}");
     // Nothing was lost by trying.
     Rig { home: own, ..mixed }.live(|life| async move {
@@ -91,6 +91,73 @@ fn a_home_that_another_program_wrote_to_is_refused() {
     let (kind, error) = refusal(&rig);
     assert_eq!(kind, ErrorKind::Corrupt, "{error}");
     assert!(error.contains("another program has changed it"), "{error}");
+}
+
+/// What opening a volume says whose home has no claim, after somebody changed what the flash does not hold.
+fn changed_behind(is_closed: bool, page: Option<u64>) -> Option<(ErrorKind, String)> {
+    let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
+    rig.config.home.as_mut().unwrap().claim = ClaimConfig::None;
+    rig.live(move |life| async move {
+        for number in 100..300 {
+            life.write(number, 1).await.unwrap();
+        }
+        life.write_home().await.unwrap();
+        life.write(200, 2).await.unwrap();
+        if is_closed {
+            life.volume.close().await.unwrap();
+        }
+    });
+    assert!(rig.home.image()[..100 * PAGE_BYTES].iter().all(|byte| *byte == 0), "a plain image");
+    if let Some(page) = page {
+        rig.home.flip_bit(page * PAGE_BYTES as u64 + 80, 3);
+    }
+    rig.live_as(OpenOptions::default(), |opened| async move {
+        opened.err().map(|error| (error.kind(), error.to_string()))
+    })
+}
+
+#[test]
+fn a_plain_home_that_somebody_changed_is_refused() {
+    for is_closed in [true, false] {
+        assert_eq!(changed_behind(is_closed, None), None);
+        for page in [0, 16, 31] {
+            let (kind, error) = changed_behind(is_closed, Some(page)).expect("it is refused");
+            assert_eq!(kind, ErrorKind::Corrupt, "{error}");
+            assert!(error.contains("without its cache") && error.contains("--force"), "{error}");
+        }
+    }
+    assert_noticed(Fault::ChangesUnnoticed, || {
+        changed_behind(true, Some(0)).is_none().then(|| "it is opened".into())
+    });
+}
+
+/// What somebody wrote over a claim is taken as it is, and later openings take it, too.
+#[test]
+fn a_home_that_was_written_over_is_opened_where_loss_is_accepted() {
+    for pages in [4000..4001, 0..PAGES] {
+        let rig = volume(1, 1);
+        let is_all = pages.end == PAGES;
+        for number in pages {
+            rig.home.wipe_block(number * PAGE_BYTES as u64);
+        }
+        assert!(refusal(&rig).1.contains("without its cache"));
+        let accept = OpenOptions { accept_loss: true, ..OpenOptions::default() };
+        for options in [accept, OpenOptions::default()] {
+            rig.live_as(options, move |opened| async move {
+                let life = match opened {
+                    Ok(life) => life,
+                    // All of home is another one.
+                    Err(error) => {
+                        let told = error.to_string();
+                        assert!(is_all && !options.accept_loss, "{told}");
+                        return assert!(told.contains("home does not hold page"), "{told}");
+                    }
+                };
+                assert_eq!(life.read(7).await.unwrap(), page(7, 1));
+                assert_eq!(life.read(2000).await.unwrap(), page(2000, 0));
+            });
+        }
+    }
 }
 
 #[test]

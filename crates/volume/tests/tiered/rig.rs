@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
 use tantalum_cache::TieredStatistics;
+use tantalum_cache::claim::{Extent, claim_in};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
@@ -191,6 +192,18 @@ impl Rig {
         let rescued = home.clone();
         Virtual::alone("rescue", |_| rescue(journal, home)).unwrap();
         rescued.image()
+    }
+
+    /// What a home holds, under its claim, if it has one.
+    pub fn under_the_claim(home: &MemoryStore) -> Vec<u8> {
+        let mut image = home.image();
+        let extent = Extent::of(image.len() as u64);
+        for range in extent.ranges().map(|range| range.start as usize..range.end as usize) {
+            if let Some(claim) = claim_in(&image[range.clone()]).claim {
+                claim.toggle(&mut image[range]);
+            }
+        }
+        image
     }
 
     /// The first bytes, in a store, of the blocks that hold this page as it was after write `count`.

@@ -1,0 +1,282 @@
+//! A claim is put on a home, or taken off.
+//!
+//! What the claimed bytes hold is saved elsewhere first, together with what is about to be done. So each sector can be written
+//! again as it shall be, whether it was written before or not; nothing is ever toggled. Sectors that are neither as before nor as
+//! they shall be were changed by somebody else: then nothing is written.
+//!
+//! | offset | bytes | the record of a change |
+//! |---|---|---|
+//! | 0 | 8 | magic `TantClam` |
+//! | 8 | 8 | bytes of the home, of which both ends are claimed |
+//! | 16 | 4 | CRC-32C of what the claimed bytes hold, under any claim |
+//! | 20 | 4 | 1: there is a claim before the change; 2: there is one afterwards; or both |
+//! | 512 | 512 | the claim before it, or zeros |
+//! | 1024 | 512 | the claim afterwards, or zeros |
+//! | 4092 | 4 | CRC-32C of the 4092 bytes before |
+use super::evidence::read_extent;
+use super::{Claim, Extent, SECTOR_BYTES};
+use crate::fault_points::Fault;
+use tantalum_base::checksum::crc32c;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_media::BlockStore;
+
+const MAGIC: &[u8; 8] = b"TantClam";
+const BEFORE: u32 = 1;
+const AFTER: u32 = 2;
+const BEFORE_AT: usize = SECTOR_BYTES;
+const AFTER_AT: usize = 2 * SECTOR_BYTES;
+const CRC_AT: usize = PAGE_BYTES - 4;
+
+/// What is done to the ends of a home.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The claim before it.
+    pub before: Option<Claim>,
+    /// The claim afterwards.
+    pub after: Option<Claim>,
+    extent: Extent,
+    home_bytes: u64,
+    /// What the claimed bytes hold, under any claim.
+    originals: Vec<u8>,
+}
+
+/// What is known of a change without what it saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) before: Option<Claim>,
+    pub(crate) after: Option<Claim>,
+    pub(crate) home_bytes: u64,
+    pub(crate) originals_crc: u32,
+}
+
+impl Change {
+    /// Puts `claim` on a home that has none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn put_on<S: BlockStore>(home: &S, claim: Claim) -> Result<Self> {
+        Self::plan(home, Extent::of_claim(&claim, home)?, None, Some(claim)).await
+    }
+
+    /// Takes `claim` off the home that has it.
+    ///
+    /// # Errors
+    /// The store's; `Corrupt` where the home is shorter than it was.
+    pub async fn take_off<S: BlockStore>(home: &S, claim: Claim) -> Result<Self> {
+        Self::plan(home, Extent::of_claim(&claim, home)?, Some(claim), None).await
+    }
+
+    /// Puts `claim` again on a home that has it but for sectors that somebody wrote zeros to, which stay zeros.
+    ///
+    /// # Errors
+    /// As of [`take_off`](Self::take_off).
+    pub(super) async fn mend<S: BlockStore>(home: &S, claim: Claim) -> Result<Self> {
+        let mut change = Self::take_off(home, claim).await?;
+        for sector in change.originals.chunks_mut(SECTOR_BYTES) {
+            if sector == claim.sector() {
+                sector.fill(0);
+            }
+        }
+        Ok(Change { before: None, after: Some(claim), ..change })
+    }
+
+    async fn plan<S: BlockStore>(
+        home: &S,
+        extent: Extent,
+        before: Option<Claim>,
+        after: Option<Claim>,
+    ) -> Result<Self> {
+        let mut originals = read_extent(home, extent).await?;
+        if let Some(claim) = &before {
+            claim.toggle(&mut originals);
+        }
+        let home_bytes = before.or(after).map_or(0, |claim| claim.home_bytes());
+        Ok(Change { before, after, extent, home_bytes, originals })
+    }
+
+    /// Whether the claim afterwards can be seen on the home, by whoever has nothing but that.
+    pub fn shows(&self) -> bool {
+        self.originals.chunks(SECTOR_BYTES).any(|sector| sector.iter().all(|byte| *byte == 0))
+    }
+
+    /// Bytes that [`save`](Self::save) writes behind the record.
+    pub(crate) fn saved_bytes(&self) -> u64 {
+        self.originals.len() as u64
+    }
+
+    /// The record.
+    pub(crate) fn record(&self) -> Record {
+        Record {
+            before: self.before,
+            after: self.after,
+            home_bytes: self.home_bytes,
+            originals_crc: crc32c(&self.originals),
+        }
+    }
+
+    /// Writes what has to be known to redo it: its record at byte `record_at` of `store`, what the bytes hold at
+    /// `originals_at`; durable when it returns.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn save<S: BlockStore>(
+        &self,
+        store: &S,
+        record_at: u64,
+        originals_at: u64,
+    ) -> Result<()> {
+        let mut at = originals_at;
+        for piece in self.originals.chunks(super::OPERATION_BYTES) {
+            let mut buf = store.buffer(piece.len());
+            buf.copy_from_slice(piece);
+            store.recycle(store.write(at, buf, false).await?);
+            at += piece.len() as u64;
+        }
+        self.record().save(store, record_at).await
+    }
+
+    /// Reads what [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// `Format` where there is none, `Checksum` where it is damaged; the store's.
+    pub(crate) async fn load<S: BlockStore>(
+        store: &S,
+        record_at: u64,
+        originals_at: impl FnOnce(u64) -> u64,
+    ) -> Result<Self> {
+        let record = Record::load(store, record_at).await?;
+        let Record { before, after, home_bytes, originals_crc } = record;
+        let extent = Extent::of(home_bytes);
+        let mut at = originals_at(extent.bytes());
+        let mut originals = Vec::with_capacity(extent.bytes() as usize);
+        let damaged =
+            || Error::new(ErrorKind::Checksum, "what the ends of the home hold is damaged there");
+        if at.checked_add(extent.bytes()).is_none_or(|end| end > store.bytes()) {
+            return Err(damaged());
+        }
+        while originals.len() < extent.bytes() as usize {
+            let length = (extent.bytes() as usize - originals.len()).min(super::OPERATION_BYTES);
+            let buf = store.read(at, store.buffer(length)).await?;
+            originals.extend_from_slice(&buf);
+            store.recycle(buf);
+            at += length as u64;
+        }
+        if crc32c(&originals) != originals_crc {
+            return Err(damaged());
+        }
+        Ok(Change { before, after, extent, home_bytes, originals })
+    }
+
+    /// Writes the ends of `home` as they shall be; durable when it returns. May be repeated, also where it was cut short.
+    ///
+    /// # Errors
+    /// The store's; `Corrupt`, with nothing written, where a sector is neither as before nor as it shall be.
+    pub async fn carry_out<S: BlockStore>(&self, home: &S) -> Result<()> {
+        if home.bytes() < self.home_bytes {
+            let context =
+                format!("the home has {} bytes, and had {}", home.bytes(), self.home_bytes);
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
+        let found = read_extent(home, self.extent).await?;
+        self.check(&found)?;
+        for (range, place) in self.extent.operations() {
+            let mut buf = home.buffer((range.end - range.start) as usize);
+            let place = place..place + buf.len();
+            match Fault::ClaimToggled.is_planted() {
+                false => {
+                    buf.copy_from_slice(&self.originals[place]);
+                    self.after.iter().for_each(|claim| claim.toggle(&mut buf));
+                }
+                true => {
+                    buf.copy_from_slice(&found[place]);
+                    self.before.iter().chain(&self.after).for_each(|claim| claim.toggle(&mut buf));
+                }
+            }
+            let written = home.write(range.start, buf, false).await;
+            home.recycle(written.context(|| "writing the ends of the home")?);
+        }
+        home.sync().await.context(|| "syncing the home")
+    }
+
+    fn check(&self, found: &[u8]) -> Result<()> {
+        let sectors = found.chunks(SECTOR_BYTES).zip(self.originals.chunks(SECTOR_BYTES));
+        let is_one = |found: &[u8], original: &[u8], claim: &Option<Claim>| match claim {
+            None => found == original,
+            Some(claim) => {
+                let under = original.iter().zip(claim.sector()).map(|(byte, text)| byte ^ text);
+                under.eq(found.iter().copied())
+            }
+        };
+        let mut known = sectors.map(|(found, original)| {
+            is_one(found, original, &self.before) || is_one(found, original, &self.after)
+        });
+        if known.all(|known| known) {
+            return Ok(());
+        }
+        let context = "somebody changed the home while its claim was being changed";
+        Err(Error::new(ErrorKind::Corrupt, context))
+    }
+
+    /// Puts what the claimed bytes hold over `bytes`, which are from `offset` of the home on.
+    pub(super) fn show(&self, offset: u64, bytes: &mut [u8]) {
+        for (part, place) in self.extent.parts(offset, bytes.len()) {
+            let length = part.len();
+            bytes[part].copy_from_slice(&self.originals[place..place + length]);
+        }
+    }
+}
+
+impl Record {
+    /// Writes the record; durable when it returns.
+    pub(crate) async fn save<S: BlockStore>(&self, store: &S, at: u64) -> Result<()> {
+        let mut page = store.buffer(PAGE_BYTES);
+        page.fill(0);
+        let flags = self.before.map_or(0, |_| BEFORE) | self.after.map_or(0, |_| AFTER);
+        let mut put = |at: usize, field: &[u8]| page[at..at + field.len()].copy_from_slice(field);
+        put(0, MAGIC);
+        put(8, &self.home_bytes.to_le_bytes());
+        put(16, &self.originals_crc.to_le_bytes());
+        put(20, &flags.to_le_bytes());
+        self.before.iter().for_each(|claim| put(BEFORE_AT, claim.sector()));
+        self.after.iter().for_each(|claim| put(AFTER_AT, claim.sector()));
+        let crc = crc32c(&page[..CRC_AT]);
+        page[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        store.recycle(store.write(at, page, false).await?);
+        store.sync().await
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// As of [`Change::load`].
+    pub(crate) async fn load<S: BlockStore>(store: &S, at: u64) -> Result<Self> {
+        if store.bytes() < at + PAGE_BYTES as u64 {
+            return Err(Error::new(ErrorKind::Format, "there is no record of a claim"));
+        }
+        let page = store.read(at, store.buffer(PAGE_BYTES)).await?;
+        let record = Self::decode(&page);
+        store.recycle(page);
+        record
+    }
+
+    fn decode(page: &[u8]) -> Result<Self> {
+        if page[..8] != *MAGIC {
+            return Err(Error::new(ErrorKind::Format, "there is no record of a claim"));
+        }
+        let damaged = || Error::new(ErrorKind::Checksum, "the record of the claim is damaged");
+        let word = |at: usize| page[at..at + 4].try_into().map(u32::from_le_bytes).unwrap_or(0);
+        if crc32c(&page[..CRC_AT]) != word(CRC_AT) {
+            return Err(damaged());
+        }
+        let claim = |flag: u32, at: usize| match word(20) & flag {
+            0 => Ok(None),
+            _ => Claim::of_sector(&page[at..at + SECTOR_BYTES]).map(Some).ok_or_else(damaged),
+        };
+        Ok(Record {
+            before: claim(BEFORE, BEFORE_AT)?,
+            after: claim(AFTER, AFTER_AT)?,
+            home_bytes: u64::from(word(8)) | u64::from(word(12)) << 32,
+            originals_crc: word(16),
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Which bytes of a home are claimed.
+use super::{Claim, OPERATION_BYTES};
+use std::ops::Range;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_media::BlockStore;
+
+/// Claimed at either end of a home.
+const END_BYTES: u64 = 1 << 20;
+
+/// The first and the last MiB of a home of so many bytes; all of a smaller one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    home_bytes: u64,
+}
+
+impl Extent {
+    /// Of a home of so many bytes, whole blocks.
+    pub fn of(home_bytes: u64) -> Self {
+        Extent { home_bytes }
+    }
+
+    /// That of `claim` in `home`, which may be longer than it was.
+    ///
+    /// # Errors
+    /// `Corrupt` where it is shorter.
+    pub fn of_claim(claim: &Claim, home: &impl BlockStore) -> Result<Self> {
+        let (bytes, held) = (claim.home_bytes(), home.bytes());
+        if bytes <= held && bytes.is_multiple_of(tantalum_media::block_store::BLOCK_BYTES) {
+            return Ok(Extent { home_bytes: bytes });
+        }
+        let context = format!("the home has {held} bytes, and had {bytes} when it was claimed");
+        Err(Error::new(ErrorKind::Corrupt, context))
+    }
+
+    /// Its ranges of bytes, in their order; one of them may be empty.
+    pub fn ranges(&self) -> [Range<u64>; 2] {
+        let first = self.home_bytes.min(END_BYTES);
+        [0..first, first.max(self.home_bytes.saturating_sub(END_BYTES))..self.home_bytes]
+    }
+
+    /// Bytes in all.
+    pub fn bytes(&self) -> u64 {
+        self.ranges().iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The operations that it takes: each as a range of the home, with its place among the claimed bytes.
+    pub fn operations(&self) -> Vec<(Range<u64>, usize)> {
+        let (mut operations, mut place) = (Vec::new(), 0);
+        for range in self.ranges() {
+            for at in range.clone().step_by(OPERATION_BYTES) {
+                let piece = at..range.end.min(at + OPERATION_BYTES as u64);
+                let bytes = (piece.end - piece.start) as usize;
+                operations.push((piece, place));
+                place += bytes;
+            }
+        }
+        operations
+    }
+
+    /// What of `bytes` bytes from `offset` on is claimed: each part with its place in there, and its place among the claimed bytes.
+    pub fn parts(&self, offset: u64, bytes: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
+        let wanted = offset..offset + bytes as u64;
+        let mut place = 0;
+        self.ranges().into_iter().filter_map(move |range| {
+            let first = place;
+            place += range.end - range.start;
+            let (from, to) = (range.start.max(wanted.start), range.end.min(wanted.end));
+            let part = (from - wanted.start) as usize..to.saturating_sub(wanted.start) as usize;
+            (from < to).then(|| (part, (first + from - range.start) as usize))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn it_is_both_ends_of_a_large_home_and_all_of_a_small_one() {
+        for (bytes, claimed) in [
+            (0, 0),
+            (4096, 4096),
+            (MIB, MIB),
+            (MIB + 4096, MIB + 4096),
+            (2 * MIB, 2 * MIB),
+            (9 * MIB, 2 * MIB),
+        ] {
+            let extent = Extent::of(bytes);
+            assert_eq!(extent.bytes(), claimed);
+            // Each byte is in it as its distance to the ends says, and once.
+            let all: Vec<u64> = (0..bytes).step_by(4096).collect();
+            for at in &all {
+                let near = *at < MIB || bytes - at <= MIB;
+                assert_eq!(extent.parts(*at, 4096).count(), usize::from(near), "{at} of {bytes}");
+            }
+            let mut place = 0;
+            for (range, its_place) in extent.operations() {
+                assert_eq!(its_place, place);
+                assert!(range.end - range.start <= MIB && range.end <= bytes);
+                place += (range.end - range.start) as usize;
+            }
+            assert_eq!(place as u64, claimed);
+        }
+    }
+
+    #[test]
+    fn a_part_knows_its_place() {
+        let extent = Extent::of(9 * MIB);
+        let parts: Vec<_> = extent.parts(MIB - 4096, 7 * MIB as usize + 8192).collect();
+        let mib = MIB as usize;
+        assert_eq!(parts, [(0..4096, mib - 4096), (7 * mib + 4096..7 * mib + 8192, mib)]);
+        assert_eq!(extent.parts(MIB, 7 * mib).count(), 0);
+    }
+}

@@ -1,0 +1,253 @@
+//! A home is opened: what was cut short is made again, and its claim is as it should be, or it is refused.
+use super::{Change, Claim, Claimed, Evidence, Extent, look};
+use crate::fault_points::Fault;
+use crate::journal::Journal;
+use tantalum_base::{Error, ErrorKind, Payload, Result, ResultExt};
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::StoreLayer;
+
+/// What can be done where a home is not as its cache left it.
+pub(super) const WAYS_OUT: &str = "put its own home back; `tantalum check --accept-loss` takes this one as it is, with what is newer in the \
+                        flash over it; `tantalum attach --force` takes it as it is and gives the flash up";
+
+/// Whose home it is, and how it is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct HomeOwner {
+    /// Identity of the volume.
+    pub volume_id: u128,
+    /// Whether nothing may be written.
+    pub read_only: bool,
+    /// Whether a home that somebody wrote to is taken as it is.
+    pub accept_loss: bool,
+}
+
+/// Opens `home`, whose `journal` lies elsewhere, as its cache sees it: a change of the claim that was cut short is made again.
+///
+/// # Errors
+/// `Corrupt` where somebody has written over the claim, or it is another volume's; the stores'.
+pub async fn open_home<S, J, P>(
+    home: S,
+    journal: Option<&Journal<J, P>>,
+    owner: HomeOwner,
+) -> Result<Claimed<S>>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    if let Some(journal) = journal.filter(|journal| journal.has_unfinished_change()) {
+        let change = journal.unfinished_change().await?;
+        if owner.read_only {
+            return Ok(Claimed::unfinished(home, change));
+        }
+        carry_out(&change, &home).await?;
+        journal.end_change(&change).await?;
+    }
+    let mut present = present_claim(&home, journal, owner).await?;
+    if let (Some(claim), Some(journal), false) = (present, journal, owner.read_only)
+        && claim.volume_id() != owner.volume_id
+    {
+        take_off(journal, &home, claim).await?;
+        present = None;
+    }
+    let claimed = Claimed::plain(home);
+    if let Some(claim) = present {
+        claimed.set(Some((claim, Extent::of_claim(&claim, claimed.inner())?)));
+    }
+    Ok(claimed)
+}
+
+/// The claim that is on the home, which is the volume's own; where loss is accepted, another's, or its own that is made whole again.
+async fn present_claim<S, J, P>(
+    home: &S,
+    journal: Option<&Journal<J, P>>,
+    owner: HomeOwner,
+) -> Result<Option<Claim>>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    let Evidence { claim: shown, zero_sectors } = look(home).await?;
+    if let Some(other) = shown.filter(|shown| shown.volume_id() != owner.volume_id) {
+        if owner.accept_loss {
+            return Ok(Some(other));
+        }
+        let context = format!(
+            "the home belongs to volume {:032x}, whose journal is {}, and not to this one ({WAYS_OUT})",
+            other.volume_id(),
+            other.journal()
+        );
+        return Err(Error::new(ErrorKind::Corrupt, context));
+    }
+    let known = match journal {
+        Some(journal) => match journal.claim().await {
+            Ok(known) => known,
+            Err(error) if shown.is_none() => return Err(error),
+            // The home shows it, too.
+            Err(_) => None,
+        },
+        None => None,
+    };
+    let Some(present) = known.or(shown) else { return Ok(None) };
+    if zero_sectors > 0 && !Fault::ClaimNotChecked.is_planted() {
+        return match (owner.accept_loss, journal) {
+            (true, Some(journal)) if !owner.read_only => mend(journal, home, shown).await,
+            (true, _) => Ok(shown),
+            (false, _) => Err(written_over(&present, zero_sectors)),
+        };
+    }
+    if shown.is_none() {
+        tracing::warn!("the home does not show its claim: no sector at its ends holds zeros");
+    }
+    if let Some(journal) = journal.filter(|_| known.is_none() && !owner.read_only) {
+        // The journal is a new one.
+        journal.note_claim(present).await?;
+    }
+    Ok(Some(present))
+}
+
+fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
+    let context = format!(
+        "somebody wrote to the home without its cache: {zero_sectors} sectors of 512 bytes at its ends are zero in clear, and \
+         none is under the claim of volume {:032x} ({WAYS_OUT})",
+        claim.volume_id()
+    );
+    Error::new(ErrorKind::Corrupt, context)
+}
+
+/// Takes a home as it is to which somebody wrote: where it still shows its claim that is made whole, and otherwise it has none.
+async fn mend<S, J, P>(
+    journal: &Journal<J, P>,
+    home: &S,
+    shown: Option<Claim>,
+) -> Result<Option<Claim>>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    match shown {
+        None => journal.forget_claim().await?,
+        Some(claim) => {
+            let change = Change::mend(home, claim).await?;
+            perform(journal, &change, home).await?;
+        }
+    }
+    Ok(shown)
+}
+
+/// Puts the claim that is `wanted` on a home that has none, where it shows there; takes off one that is not wanted any more.
+///
+/// # Errors
+/// The stores'.
+pub async fn settle<S, J, P>(
+    journal: &Journal<J, P>,
+    home: &Claimed<S>,
+    wanted: Option<Claim>,
+) -> Result<()>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    let (change, claim) = match (home.claim(), wanted) {
+        (None, Some(claim)) => (Change::put_on(home.inner(), claim).await?, Some(claim)),
+        (Some(claim), None) => (Change::take_off(home.inner(), claim).await?, None),
+        (None, None) | (Some(_), Some(_)) => return Ok(()),
+    };
+    if let Some(why) = why_not(journal, &change) {
+        let now = if home.claim().is_some() { "keeps its claim" } else { "gets no claim" };
+        tracing::warn!("the home {now}: {why}");
+        return Ok(());
+    }
+    perform(journal, &change, home.inner()).await?;
+    let extent = claim.map(|claim| Extent::of_claim(&claim, home.inner())).transpose()?;
+    home.set(claim.zip(extent));
+    Ok(())
+}
+
+fn why_not<J: BlockStore, P: Payload>(
+    journal: &Journal<J, P>,
+    change: &Change,
+) -> Option<&'static str> {
+    if change.after.is_some() && !change.shows() {
+        Some(
+            "no sector of 512 bytes at its ends is zero, and it would not be seen (home.claim = \"none\" says so)",
+        )
+    } else if !journal.has_room_for(change) {
+        Some("the journal is full; it is tried again when the volume is opened next")
+    } else {
+        None
+    }
+}
+
+/// Makes home an image of its own, without a claim, that belongs to nobody. What the journal held has been applied.
+///
+/// # Errors
+/// The stores'. It can be repeated when the home is opened again.
+pub async fn release<S, J, P>(journal: &Journal<J, P>, home: &Claimed<S>) -> Result<()>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    if let Some(claim) = home.claim() {
+        journal.is_applied().await?;
+        let change = Change::take_off(home.inner(), claim).await?;
+        journal.begin_change(&change).await?;
+        carry_out(&change, home.inner()).await?;
+        home.set(None);
+    }
+    journal.give_up().await
+}
+
+/// Puts `claim` on `home`, which has none.
+///
+/// # Errors
+/// `InvalidInput`, with nothing written, where it could not be seen on the home; the stores'.
+pub async fn put_on<S, J, P>(journal: &Journal<J, P>, home: &S, claim: Claim) -> Result<()>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    let change = Change::put_on(home, claim).await?;
+    if !change.shows() {
+        let context = "no sector of 512 bytes in the first and the last MiB of the home is zero, so that a claim could not be seen \
+                       there: set home.claim = \"none\"";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    perform(journal, &change, home).await
+}
+
+/// Takes `claim` off `home`.
+///
+/// # Errors
+/// The stores'.
+pub async fn take_off<S, J, P>(journal: &Journal<J, P>, home: &S, claim: Claim) -> Result<()>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    let change = Change::take_off(home, claim).await?;
+    perform(journal, &change, home).await
+}
+
+/// Makes `change`, so that it can be made again where it is cut short.
+async fn perform<S, J, P>(journal: &Journal<J, P>, change: &Change, home: &S) -> Result<()>
+where
+    S: BlockStore,
+    J: BlockStore,
+    P: Payload,
+{
+    journal.begin_change(change).await?;
+    carry_out(change, home).await?;
+    journal.end_change(change).await
+}
+
+async fn carry_out<S: BlockStore>(change: &Change, home: &S) -> Result<()> {
+    let carried_out = change.carry_out(home).await;
+    carried_out.context(|| format!("changing the claim on the home ({WAYS_OUT})"))
+}

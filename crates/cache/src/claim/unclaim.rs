@@ -1,0 +1,46 @@
+//! A home is made readable from itself alone: flash and journal are lost, or it is a copy that was taken below the cache.
+use super::{Change, Claim, Evidence, look};
+use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_media::BlockStore;
+
+/// Where the record of the change is in the undo file, and what the ends of the home hold.
+const RECORD_AT: u64 = 0;
+const ORIGINALS_AT: u64 = 4096;
+
+/// Bytes of an undo file.
+pub const UNDO_BYTES: u64 = ORIGINALS_AT + (2 << 20);
+
+/// Takes off the claim that `home` shows. What its ends hold is saved in `undo` first, 2 MiB and a page, so that it can be
+/// repeated where it is cut short. Returns that claim.
+///
+/// # Errors
+/// `InvalidInput` where home shows no claim; `Corrupt` where a change of it was cut short, or what `undo` holds is of another
+/// home; the stores'.
+pub async fn unclaim<S: BlockStore, U: BlockStore>(home: &S, undo: &U) -> Result<Claim> {
+    let begun = Change::load(undo, RECORD_AT, |_| ORIGINALS_AT).await;
+    if let Ok(change) = begun
+        && let Some(claim) = change.before
+    {
+        let context = "the undo file is of another home, or of another time: where it is not needed, remove it";
+        change.carry_out(home).await.context(|| context)?;
+        return Ok(claim);
+    }
+    let Evidence { claim, zero_sectors } = look(home).await?;
+    let Some(claim) = claim else {
+        let context = "the home shows no claim: it has none, or no sector of 512 bytes at its ends holds zeros (then nothing but \
+                       its journal or its flash tells how to read it: `tantalum rescue`, `tantalum detach`)";
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    };
+    if zero_sectors > 0 {
+        let context = format!(
+            "the claim is on a part of the home alone: it was being put on or taken off, and {} has what is missing \
+             (`tantalum rescue`), or somebody wrote to the home since",
+            claim.journal()
+        );
+        return Err(Error::new(ErrorKind::Corrupt, context));
+    }
+    let change = Change::take_off(home, claim).await?;
+    change.save(undo, RECORD_AT, ORIGINALS_AT).await.context(|| "writing the undo file")?;
+    change.carry_out(home).await?;
+    Ok(claim)
+}

@@ -1,0 +1,249 @@
+//! A home that has a cache cannot be mounted by mistake, and is what it was when it is given back.
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::server::installed;
+use support::{good, refused, tantalum, text};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
+use tantalum_volume::open_client;
+
+const HOME_BYTES: usize = 32 << 20;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `attach` of the volume `name` over `home`, with `more` arguments.
+    fn attach(&self, name: &str, home: &Path, more: &[&str]) -> Result<String, String> {
+        let (volume, flash) = (self.at(&format!("{name}.toml")), self.at(&format!("{name}.flash")));
+        let cache = ["--home", text(home), "--flash", text(&flash), "--flash-size", "64MiB"];
+        let run = tantalum(&[&["attach", text(&volume)], &cache[..], more].concat());
+        if run.code == 0 { Ok(run.out) } else { Err(run.err) }
+    }
+
+    fn volume(&self, name: &str) -> PathBuf {
+        self.at(&format!("{name}.toml"))
+    }
+
+    /// A home with an ext4 file system.
+    fn ext4(&self) -> (PathBuf, Vec<u8>) {
+        let home = self.at("home");
+        std::fs::File::create(&home).unwrap().set_len(HOME_BYTES as u64).unwrap();
+        assert!(quiet("mkfs.ext4", &["-q", "-F", text(&home)]).0);
+        let image = std::fs::read(&home).unwrap();
+        (home, image)
+    }
+}
+
+/// Whether a program succeeded, and what it printed.
+fn quiet(program: &str, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(program).args(arguments).output().expect("it starts");
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What `blkid` finds at `path`.
+fn blkid(path: &Path) -> String {
+    quiet("blkid", &["-p", text(path)]).1
+}
+
+fn page(fill: u8) -> PageBuf {
+    PageBuf::copy_from(&[fill; PAGE_BYTES])
+}
+
+#[test]
+fn nothing_is_found_on_a_home_that_has_a_cache_and_all_when_it_is_given_back() {
+    if !installed(&["mkfs.ext4", "blkid", "mount", "umount", "losetup"]) {
+        return;
+    }
+    let place = Place::new();
+    let (home, image) = place.ext4();
+    assert!(blkid(&home).contains("ext4"));
+    place.attach("a", &home, &[]).unwrap();
+    assert_eq!(blkid(&home), "");
+    let (mounted, _) = quiet("mount", &["-o", "loop", text(&home), text(place.0.path())]);
+    assert!(!mounted, "a home that has a cache was mounted");
+    // Who looks finds whose it is.
+    let seen = quiet("strings", &["-n", "20", text(&home)]).1;
+    assert!(seen.is_empty() || seen.contains("do not mount"), "{seen}");
+    let told = good(&["stat", text(&home)]);
+    assert!(told.contains("home.journal") && told.contains("do not mount"), "{told}");
+    // Through the cache it is as before.
+    let client = open_client(&place.volume("a")).unwrap();
+    for (first, pages) in
+        [(0, image.chunks(PAGE_BYTES)), (8000, image[8000 * PAGE_BYTES..].chunks(PAGE_BYTES))]
+    {
+        for (number, wanted) in (first..first + 192).zip(pages) {
+            assert!(client.read(PageNo(number), 1).unwrap()[0][..] == *wanted, "page {number}");
+        }
+    }
+    drop(client);
+    good(&["detach", text(&place.volume("a"))]);
+    assert!(std::fs::read(&home).unwrap() == image);
+}
+
+#[test]
+fn a_home_has_one_cache_wherever_the_journals_are() {
+    let place = Place::new();
+    let home = place.at("home");
+    std::fs::write(&home, vec![0; HOME_BYTES]).unwrap();
+    let configure = |name: &str| {
+        let volume = place.volume(name);
+        let text = format!(
+            "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"{name}.flash\"\nsize = \"64MiB\"\n[home]\npath = \"home\"\n\
+             journal = \"{name}.journal\"\n[device]\ncapacity = \"32MiB\"\n"
+        );
+        std::fs::write(&volume, text).unwrap();
+        volume
+    };
+    let (a, b) = (configure("a"), configure("b"));
+    good(&["attach", text(&a)]);
+    let error = refused(&["attach", text(&b)]);
+    assert!(error.contains("belongs to volume") && error.contains("a.journal"), "{error}");
+    open_client(&a).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
+    // By force the first is given up, and finds that.
+    good(&["attach", text(&b), "--force"]);
+    let error = refused(&["check", text(&a)]);
+    assert!(error.contains("belongs to volume") && error.contains("b.journal"), "{error}");
+    open_client(&b).unwrap().write(PageNo(4), vec![page(2)]).unwrap();
+    good(&["detach", text(&b)]);
+    let image = std::fs::read(&home).unwrap();
+    assert!(image[4 * PAGE_BYTES..5 * PAGE_BYTES] == page(2)[..]);
+    assert!(image[5 * PAGE_BYTES..].iter().all(|byte| *byte == 0), "no claim is left");
+}
+
+#[test]
+fn a_home_is_unclaimed_from_itself_alone() {
+    let place = Place::new();
+    let home = place.at("home");
+    let mut image = vec![0; HOME_BYTES];
+    image[..8 * PAGE_BYTES].fill(9);
+    std::fs::write(&home, &image).unwrap();
+    place.attach("a", &home, &[]).unwrap();
+    let copy = place.at("copy");
+    std::fs::copy(&home, &copy).unwrap();
+    // Flash and journal are there.
+    let error = refused(&["unclaim", text(&home)]);
+    assert!(error.contains("detach") && error.contains("--force"), "{error}");
+    // Of a copy that means nothing.
+    let told = good(&["unclaim", text(&copy)]);
+    assert!(told.contains("plain image") && std::fs::read(&copy).unwrap() == image, "{told}");
+    assert!(refused(&["unclaim", text(&copy)]).contains("shows no claim"));
+    std::fs::remove_file(place.at("a.flash")).unwrap();
+    std::fs::remove_file(place.at("home.journal")).unwrap();
+    good(&["unclaim", text(&home)]);
+    assert!(std::fs::read(&home).unwrap() == image);
+    assert!(!place.at("home.unclaim").exists() && !place.at("copy.unclaim").exists());
+    place.attach("b", &home, &[]).unwrap();
+}
+
+#[test]
+fn a_home_that_was_written_over_is_not_served() {
+    if !installed(&["mkfs.ext4"]) {
+        return;
+    }
+    let place = Place::new();
+    let (home, _) = place.ext4();
+    place.attach("a", &home, &[]).unwrap();
+    open_client(&place.volume("a")).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
+    assert!(quiet("mkfs.ext4", &["-q", "-F", text(&home)]).0);
+    let made = std::fs::read(&home).unwrap();
+    for command in [&["check"][..], &["detach"], &["rescue", "--force"]] {
+        let volume = place.volume("a");
+        let run = tantalum(&[command, &[text(&volume)]].concat());
+        let told = run.out + &run.err;
+        assert!(run.code != 0 && told.contains("without its cache"), "{command:?}: {told}");
+        assert!(told.contains("attach --force"), "{told}");
+        assert!(std::fs::read(&home).unwrap() == made, "{command:?}: home is left alone");
+    }
+}
+
+#[test]
+fn what_cannot_be_claimed_or_is_a_member_is_refused() {
+    let place = Place::new();
+    let home = place.at("home");
+    std::fs::write(&home, vec![7; HOME_BYTES]).unwrap();
+    let error = place.attach("a", &home, &[]).unwrap_err();
+    assert!(error.contains("home.claim = \"none\""), "{error}");
+    assert!(std::fs::read(&home).unwrap() == vec![7; HOME_BYTES] && !place.volume("a").exists());
+    place.attach("a", &home, &["--claim", "none"]).unwrap();
+    assert!(std::fs::read(&home).unwrap() == vec![7; HOME_BYTES], "a plain image at all times");
+    if installed(&["mkswap"]) {
+        let swap = place.at("swap");
+        std::fs::write(&swap, vec![0; HOME_BYTES]).unwrap();
+        assert!(quiet("mkswap", &[text(&swap)]).0);
+        let error = place.attach("b", &swap, &[]).unwrap_err();
+        assert!(error.contains("swap space"), "{error}");
+    }
+}
+
+/// A loop device with partitions, until it is dropped.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &Path) -> Option<Loop> {
+        let (made, name) = quiet("losetup", &["-P", "-f", "--show", text(file)]);
+        made.then(|| Loop(name.trim().into()))
+    }
+
+    /// Its partitions, as the kernel knows them.
+    fn partitions(&self) -> usize {
+        let name = self.0.trim_start_matches("/dev/");
+        let listed = std::fs::read_dir(format!("/sys/block/{name}")).unwrap();
+        let names = listed.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|entry| entry.starts_with(&format!("{name}p"))).count()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        quiet("losetup", &["-d", &self.0]);
+    }
+}
+
+/// A disk with two partitions of 8 MiB, as a partition table of DOS says it.
+fn partitioned() -> Vec<u8> {
+    let mut disk = vec![0; HOME_BYTES];
+    for (entry, first_sector) in [(446, 2048_u32), (462, 2048 + 16384)] {
+        disk[entry + 4] = 0x83;
+        disk[entry + 8..entry + 12].copy_from_slice(&first_sector.to_le_bytes());
+        disk[entry + 12..entry + 16].copy_from_slice(&16384_u32.to_le_bytes());
+    }
+    disk[510..512].copy_from_slice(&[0x55, 0xaa]);
+    disk
+}
+
+#[test]
+fn partitions_go_and_come_back() {
+    if !installed(&["losetup", "blkid"]) {
+        return;
+    }
+    let place = Place::new();
+    let image = place.at("disk");
+    std::fs::write(&image, partitioned()).unwrap();
+    let Some(device) = Loop::over(&image) else {
+        eprintln!("skipped: no loop device can be made");
+        return;
+    };
+    assert_eq!(device.partitions(), 2);
+    let volume = place.volume("a");
+    let config = format!(
+        "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"a.flash\"\nsize = \"64MiB\"\n[home]\npath = \"{}\"\n\
+         journal = \"a.journal\"\n[device]\ncapacity = \"32MiB\"\n",
+        device.0
+    );
+    std::fs::write(&volume, config).unwrap();
+    good(&["attach", text(&volume)]);
+    assert_eq!(device.partitions(), 0);
+    assert_eq!(blkid(Path::new(&device.0)), "");
+    good(&["check", text(&volume)]);
+    good(&["detach", text(&volume)]);
+    assert_eq!(device.partitions(), 2);
+}

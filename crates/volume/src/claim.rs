@@ -1,0 +1,228 @@
+//! The claim on the home of a volume that is made, and on a home that is all that is left.
+use std::fs::File;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
+use tantalum_cache::claim::{
+    Claim, Evidence, Extent, HomeOwner, SECTOR_BYTES, UNDO_BYTES, claim_in, look, open_home,
+    put_on, take_off, unclaim,
+};
+use tantalum_cache::journal::Journal;
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions};
+use tantalum_runtime::Live;
+
+use crate::config::VolumeConfig;
+use crate::folder::sync_name;
+use crate::home_config::ClaimConfig;
+use crate::members::refuse_member;
+
+/// The claim that the file or block device at `path` shows, also while its cache is in use.
+///
+/// # Errors
+/// `Io` where it cannot be read.
+pub fn claim_of(path: &Path) -> Result<Option<Claim>> {
+    let file = open(path)?;
+    Ok(ends(&file, path)?.1.claim)
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::open(path).context(|| format!("opening {}", path.display()))
+}
+
+/// What the ends of a home hold, and show.
+fn ends(file: &File, path: &Path) -> Result<(Vec<u8>, Evidence)> {
+    let reading = || format!("reading {}", path.display());
+    let held = std::io::Seek::seek(&mut &*file, std::io::SeekFrom::End(0)).context(reading)?;
+    let read = |home_bytes: u64| {
+        let mut bytes = Vec::new();
+        for range in Extent::of(home_bytes).ranges() {
+            let first = bytes.len();
+            bytes.resize(first + (range.end - range.start) as usize, 0);
+            file.read_exact_at(&mut bytes[first..], range.start).context(reading)?;
+        }
+        let evidence = claim_in(&bytes);
+        Ok::<_, Error>((bytes, evidence))
+    };
+    let held = held / BLOCK_BYTES * BLOCK_BYTES;
+    let (bytes, evidence) = read(held)?;
+    match evidence.claim.map(|claim| claim.home_bytes()) {
+        // It was shorter when it was claimed.
+        Some(home_bytes) if home_bytes < held => read(home_bytes / BLOCK_BYTES * BLOCK_BYTES),
+        _ => Ok((bytes, evidence)),
+    }
+}
+
+/// Refuses a home that shows the claim of a volume, whose flash may have what home lacks.
+pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
+    if overwrite || !path.exists() {
+        return Ok(());
+    }
+    let Some(claim) = claim_of(path)? else { return Ok(()) };
+    let context = format!(
+        "{} belongs to volume {:032x} (its journal: {}), whose flash may have what home lacks: `tantalum detach` that \
+         volume, `tantalum rescue` it where its flash is lost, or `tantalum unclaim` the home where its journal is lost, too \
+         (`tantalum attach --force` takes the home as it is)",
+        path.display(),
+        claim.volume_id(),
+        claim.journal()
+    );
+    Err(Error::new(ErrorKind::InvalidInput, context))
+}
+
+/// Looks whether the home of `config`, whose content becomes the volume's, can be claimed, before anything is written;
+/// with `overwrite` it may have a claim, of which a change that was cut short is made again first.
+pub(crate) async fn prepare_home(
+    live: &Live,
+    config: &VolumeConfig,
+    overwrite: bool,
+) -> Result<()> {
+    let Some(home) = &config.home else { return Ok(()) };
+    let path = home.home_path(&config.path);
+    if overwrite {
+        finish_change(live, &path, &home.journal_path(&config.path)).await?;
+    }
+    let file = open(&path)?;
+    let (mut bytes, Evidence { claim, zero_sectors }) = ends(&file, &path)?;
+    match claim {
+        // What somebody wrote over is taken as it is.
+        Some(claim) if zero_sectors == 0 => claim.toggle(&mut bytes),
+        _ => refuse_member(&file, &path)?,
+    }
+    let mut sectors = bytes.chunks(SECTOR_BYTES);
+    let shows = sectors.any(|sector| sector.iter().all(|byte| *byte == 0));
+    if home.claim == ClaimConfig::Xor && !shows {
+        let context = format!(
+            "no sector of 512 bytes in the first and the last MiB of {} is zero, so that a claim could not be seen there, and \
+             not be taken off without flash and journal: set home.claim = \"none\" (--claim none for a new configuration)",
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    refuse_used_partitions(live, &file, &path)
+}
+
+/// Refuses a block device of which a partition is in use.
+fn refuse_used_partitions(live: &Live, file: &File, path: &Path) -> Result<()> {
+    if !file.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device()) {
+        return Ok(());
+    }
+    let store = FileStore::open(live, path, FileStoreOptions::default())?;
+    store.reread_partitions().context(|| "a partition of the home is in use")
+}
+
+/// Makes a change of the claim on the home again that was cut short, as the journal says.
+async fn finish_change(live: &Live, home: &Path, journal: &Path) -> Result<()> {
+    if !journal.exists() {
+        return Ok(());
+    }
+    let store = FileStore::open(live, journal, FileStoreOptions::default())?;
+    let Ok(pair) = Journal::<_, PageBuf>::pair_of(&store).await else { return Ok(()) };
+    let Ok((journal, _)) = Journal::<_, PageBuf>::open(store, pair, 0).await else { return Ok(()) };
+    if !journal.has_unfinished_change() {
+        return Ok(());
+    }
+    let home = FileStore::open(live, home, home_options())?;
+    let owner = HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: true };
+    open_home(home, Some(&journal), owner).await.map(drop)
+}
+
+/// Puts the claim of a new volume on its home; one that was given up is taken off first.
+pub(crate) async fn claim_home(
+    live: &Live,
+    config: &VolumeConfig,
+    journal: &Journal<FileStore, PageBuf>,
+    volume_id: u128,
+) -> Result<()> {
+    let Some(config_of_home) = &config.home else { return Ok(()) };
+    let home = FileStore::open(live, &config_of_home.home_path(&config.path), home_options())?;
+    let Evidence { claim, zero_sectors } = look(&home).await?;
+    let given_up = claim.filter(|_| zero_sectors == 0);
+    let wanted = config_of_home.wanted_claim(&config.path, volume_id, home.bytes());
+    if let Some(claim) = given_up {
+        take_off(journal, &home, claim).await?;
+    }
+    if let Some(claim) = wanted {
+        put_on(journal, &home, claim).await?;
+    }
+    match given_up.or(wanted) {
+        Some(_) => home.reread_partitions(),
+        None => Ok(()),
+    }
+}
+
+fn home_options() -> FileStoreOptions {
+    FileStoreOptions { sparse: true, ..FileStoreOptions::default() }
+}
+
+/// Where [`unclaim_home`] saves what it is about to change: beside a file; in the present folder, where the home is a
+/// device, as what is beside that is gone after a power cut.
+pub fn undo_path(home: &Path) -> PathBuf {
+    let is_file = std::fs::metadata(home).is_ok_and(|metadata| metadata.is_file());
+    let place = if is_file { home.as_os_str() } else { home.file_name().unwrap_or_default() };
+    let mut undo = place.to_owned();
+    undo.push(".unclaim");
+    undo.into()
+}
+
+/// Takes the claim off the file or block device at `home`, which is all that there is, or a copy: what it holds is what its cache
+/// wrote there, and nothing that was newer. What it is about to change it saves in `undo` first, and goes on from there
+/// where it was cut short; in the end that is removed.
+///
+/// # Errors
+/// `InvalidInput` where it shows no claim, and, unless `force` is set, where its journal is there; `Corrupt` where the claim is on a
+/// part of it alone.
+pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) -> Result<Claim> {
+    let is_begun = undo.exists();
+    let shown = claim_of(home)?;
+    if let Some(claim) = shown.filter(|_| !force && !is_begun) {
+        refuse_journal(live, &claim, home).await?;
+    }
+    let within = |error: Error| error.wrap(format!("unclaiming {}", home.display()));
+    let store = FileStore::open(live, home, home_options())?;
+    if shown.is_none() && !is_begun {
+        // Says so.
+        let nothing = tantalum_media::block_store::MemoryStore::new(UNDO_BYTES);
+        return unclaim(&store, &nothing).await.map_err(within);
+    }
+    let undo_store = FileStore::create(live, undo, UNDO_BYTES, FileStoreOptions::default())?;
+    sync_name(undo).context(|| format!("syncing the folder of {}", undo.display()))?;
+    let unclaimed = unclaim(&store, &undo_store).await;
+    if let Err(error) = &unclaimed
+        && !is_begun
+        && matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Corrupt)
+    {
+        // Nothing was changed. The error that is about to be told says more than why this may fail, too.
+        let _ = std::fs::remove_file(undo);
+    }
+    let claim = unclaimed.map_err(within)?;
+    std::fs::remove_file(undo).context(|| format!("removing {}", undo.display()))?;
+    sync_name(undo).context(|| format!("syncing the folder of {}", undo.display()))?;
+    store.reread_partitions()?;
+    Ok(claim)
+}
+
+/// Refuses a home whose journal says that it has a cache.
+async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
+    let path = Path::new(claim.journal());
+    // A copy is another file.
+    if !claim.is_of_home_at(home) || !path.exists() {
+        return Ok(());
+    }
+    let options = FileStoreOptions { read_only: true, ..FileStoreOptions::default() };
+    let owner = match FileStore::open(live, path, options) {
+        Ok(store) => Journal::<_, PageBuf>::owner_of(&store).await.ok().flatten(),
+        Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+        Err(_) => None,
+    };
+    if owner.is_none_or(|owner| owner.volume_id != claim.volume_id()) {
+        return Ok(());
+    }
+    let context = format!(
+        "{}, the journal of volume {:032x}, is there: `tantalum detach` that volume, which loses nothing, or `tantalum rescue` it \
+         where its flash is lost (--force takes the home as it is, and gives up what is newer in flash and journal)",
+        path.display(),
+        claim.volume_id()
+    );
+    Err(Error::new(ErrorKind::InvalidInput, context))
+}
