@@ -10,7 +10,9 @@ use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
 use crate::places::journal_in_memory;
-use crate::tiered::{RescueReport, TieredStores, format_tiered, home_config, is_ordered, release_home, rescue};
+use crate::tiered::{
+    RescueReport, TieredStores, format_tiered, home_config, is_ordered, release_home, rescue,
+};
 use std::path::Path;
 
 /// A file or a block device, or memory.
