@@ -22,6 +22,8 @@ const STRIKES_MAX: u64 = 3;
 const LOST_MAX: u64 = 2;
 const IO_FAULTS_MAX: u64 = 2;
 const PASSING_MAX: u64 = 12;
+/// Share of the lives in which I/O errors pass that have a time with power in which they pass over cleaning.
+const BUSY_CHANCE: f64 = 0.3;
 /// Places that are struck: so many of the newest, or so many of all that the lab's media have.
 const NEW_PLACES: u64 = 24;
 const ALL_PLACES: u64 = 640;
@@ -132,6 +134,7 @@ impl Workload {
             power_ons.insert(0, filling(limits, &mut rng));
         }
         self.harm(seed, &mut power_ons);
+        self.pass_errors(seed, limits.pages, &mut power_ons);
         Ok(Life { seed, pages: limits.pages, power_ons })
     }
 
@@ -161,12 +164,29 @@ impl Workload {
             let operation = rng.below(u64::from(self.commands) * 2);
             power_ons[at].io_faults.push(IoFault { operation, kind });
         }
-        let (mut rng, at) = places("passing errors", self.passing, PASSING_MAX);
-        for at in at {
+    }
+
+    /// Lets errors pass, of a seed apart as well. In some of these lives they pass over a device that is cleaned all the
+    /// time, as every page is written and many are written over.
+    fn pass_errors(&self, seed: u64, pages: u64, power_ons: &mut Vec<PowerOn>) {
+        let mut rng = Rng::split(seed, "passing errors");
+        if !rng.chance(self.passing) {
+            return;
+        }
+        for _ in 0..1 + rng.below(PASSING_MAX) {
+            let at = rng.below(power_ons.len() as u64) as usize;
             let passing = Passing::random(&mut rng);
             let next = power_ons.get_mut(at + 1);
             next.into_iter().for_each(|next| next.passing.extend(passing.continued(&mut rng)));
             power_ons[at].passing.push(passing);
+        }
+        if Size::of_pages(pages) == Size::Small && rng.chance(BUSY_CHANCE) {
+            let all = (0..pages).chain((0..2 * pages).map(|_| rng.below(pages)));
+            let write = |page| Command::Write(PageRange::new(PageNo(page), 1));
+            let clients = vec![all.map(write).collect()];
+            let passing = (0..3).map(|_| Passing::random(&mut rng)).collect();
+            let at = rng.below(power_ons.len() as u64 + 1) as usize;
+            power_ons.insert(at, PowerOn { clients, passing, ..PowerOn::default() });
         }
     }
 

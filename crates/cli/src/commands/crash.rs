@@ -316,6 +316,7 @@ fn replay(text: &str) -> anyhow::Result<Report> {
         undecided: *undecided,
         decayed: *decayed,
         refused: *refused,
+        io_errors: outcome.io_errors,
         rescued: outcome.rescued,
         rescued_newer: outcome.rescued_newer,
         found: found.collect(),
