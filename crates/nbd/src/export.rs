@@ -119,7 +119,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             }
             Command::BlockStatus => {
                 counters.block_statuses.add(1);
-                return Ok(Done::Status(self.block_status(span, request.has(CMD_FLAG_REQ_ONE))));
+                let one = request.has(CMD_FLAG_REQ_ONE);
+                return Ok(Done::Status(self.block_status(span, one, pages).await));
             }
             Command::Write => {
                 counters.writes.add(1);
@@ -204,7 +205,12 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         for (page, inside) in span.edges() {
             let mut content = self.read_page(page).await?;
             content.make_mut()[inside].fill(0);
-            self.device.write(page, &[content], None).await?;
+            // Of a long range that a client cuts within a page, the second part finds what the first one left of it.
+            if content == PageBuf::zero() && !no_hole {
+                self.device.trim(PageRange::new(page, 1)).await?;
+            } else {
+                self.device.write(page, &[content], None).await?;
+            }
         }
         if whole.pages == 0 {
             return Ok(());
