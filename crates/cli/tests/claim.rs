@@ -3,7 +3,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::server::installed;
+use tantalum_testing::installed;
 use support::{good, refused, tantalum, text};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_volume::open_client;

@@ -13,7 +13,8 @@ use tantalum_volume::{VolumeConfig, create_volume};
 fn new_volume(folder: &Path, flash_size: &str, default: &str, said: &str) -> PathBuf {
     let path = folder.join("VOLUME.toml");
     let settings = NewSettings::default();
-    let new = NewTiered { capacity: "256MiB", flash: "flash", flash_size, home: "home", settings };
+    let (capacity, journal) = ("256MiB", None);
+    let new = NewTiered { capacity, flash: "flash", flash_size, home: "home", journal, settings };
     write_new_tiered(&path, new).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains(default), "{default}");

@@ -135,7 +135,7 @@ impl Media {
     pub fn failed(&mut self) -> [u64; 2] {
         let faults = std::mem::take(&mut self.faults);
         let failed = faults.iter().filter(|(store, nth)| store.operations() > *nth).count();
-        [failed as u64, self.episodes.take().map_or(0, |episodes| episodes.failed())]
+        [failed as u64, self.episodes.take().map_or(0, |episodes| episodes.failed(IoClass::Read))]
     }
 
     /// Completes when the power is gone at home or at the journal.

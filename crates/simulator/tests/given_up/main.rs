@@ -19,7 +19,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_simulator::{Powered, Subject, Tested, subjects};
 use tantalum_ssd::CacheKind;
 
-type Media = Powered<NandZones<Virtual, Stamp>>;
+type Media = Powered<Flaky<NandZones<Virtual, Stamp>, Virtual>>;
 
 /// Polls after which no operation is still waiting.
 const POLLS_MAX: u32 = 400;

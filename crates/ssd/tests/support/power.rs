@@ -164,7 +164,7 @@ pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
     let runtime = settled();
     let media = rig.open(&runtime);
     let slot = media.geometry().slot(zone, nth * media.geometry().append_unit_slots);
-    media.nand().fail_read(0);
+    media.inner().nand().fail_read(0);
     let read = runtime.run(async move { media.read_meta(slot).await.map(|_| ()) }).unwrap();
     assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
     rig.power_off(&runtime).unwrap();
