@@ -3,9 +3,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tantalum_testing::installed;
 use support::{good, refused, tantalum, text};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
+use tantalum_testing::installed;
 use tantalum_volume::open_client;
 
 const HOME_BYTES: usize = 32 << 20;

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::Stamp;
 use tantalum_base::fault_points::plant;
 use tantalum_ftl::fault_points::Fault;
+use tantalum_media::wrappers::Flaky;
 use tantalum_models::NandZones;
 use tantalum_models::baselines::{Clustering, WalCommit};
 use tantalum_models::personality::PersonalitySpec;

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, ZoneNo};
 use tantalum_ftl::{DumpOptions, DumpReport, Ftl, FtlOptions};
-use tantalum_media::wrappers::UntilCut;
+use tantalum_media::wrappers::{UntilCut, ZoneLayer};
 use tantalum_media::{CutPlan, Fate, PowerCut, ZoneMedia};
 use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
