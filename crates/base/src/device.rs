@@ -106,7 +106,7 @@ pub trait PageDevice: 'static {
     async fn trim(&self, range: PageRange) -> Result<()>;
 
     /// How the first pages of `range`, which is not empty and lies on the device, are stored: at least one page, at most the
-    /// range. A read that is issued in the same step finds zeros in a hole; but a page of zeros need not be one. It costs at most a
+    /// range. A read that is issued in the same step finds zeros in a hole; but a page of zeros need not be one, nor seem zero. It costs at most a
     /// look at each page, and no I/O. A device that cannot tell says that all may have content.
     fn extent(&self, range: PageRange) -> Extent {
         Extent::data(range.pages)

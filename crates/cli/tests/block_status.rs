@@ -12,8 +12,16 @@ use tantalum_testing::installed;
 
 const PAGES: u64 = 16384;
 
-/// An extent: first byte, bytes, whether it is a hole.
-type Extent = (u64, u64, bool);
+/// An extent: first byte, bytes, how it is stored.
+type Extent = (u64, u64, Stored);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stored {
+    Data,
+    /// Zeros that were written.
+    Zeros,
+    Hole,
+}
 
 /// What was written to a volume of 64 MiB.
 struct Sparse {
@@ -56,8 +64,9 @@ impl Sparse {
             if change % 3 < 2 {
                 rng.fill(&mut self.bytes[at.clone()]);
                 if change % 10 == 0 {
-                    // Zeros that were written are not a hole.
-                    self.bytes[at.clone()].fill(0);
+                    // Zeros that were written are not a hole; here and there amid other content.
+                    let half = if change % 20 == 0 { at.start } else { at.start.midpoint(at.end) };
+                    self.bytes[half / PAGE_BYTES * PAGE_BYTES..at.end].fill(0);
                 }
                 client.write(first, &self.bytes[at]);
                 self.mapped.extend(first..first + pages);
@@ -73,13 +82,22 @@ impl Sparse {
         }
     }
 
+    fn is_zero(&self, page: u64) -> bool {
+        self.bytes[page as usize * PAGE_BYTES..][..PAGE_BYTES].iter().all(|byte| *byte == 0)
+    }
+
     fn extents(&self) -> Vec<Extent> {
         let mut extents: Vec<Extent> = Vec::new();
         for page in 0..PAGES {
-            let (at, is_hole) = (page * PAGE_BYTES as u64, !self.mapped.contains(&page));
+            let at = page * PAGE_BYTES as u64;
+            let stored = match self.is_zero(page) {
+                _ if !self.mapped.contains(&page) => Stored::Hole,
+                true => Stored::Zeros,
+                false => Stored::Data,
+            };
             match extents.last_mut() {
-                Some(last) if last.2 == is_hole => last.1 += PAGE_BYTES as u64,
-                _ => extents.push((at, PAGE_BYTES as u64, is_hole)),
+                Some(last) if last.2 == stored => last.1 += PAGE_BYTES as u64,
+                _ => extents.push((at, PAGE_BYTES as u64, stored)),
             }
         }
         extents
@@ -99,8 +117,13 @@ fn nbdinfo_map(uri: &str) -> Vec<Extent> {
     let extent = |extent: &serde_json::Value| {
         let of = |name: &str| extent[name].as_u64().unwrap();
         // Hole and zero are the two flags of `base:allocation`.
-        assert!([0, 3].contains(&of("type")), "{extent}");
-        (of("offset"), of("length"), of("type") == 3)
+        let stored = match of("type") {
+            0 => Stored::Data,
+            2 => Stored::Zeros,
+            3 => Stored::Hole,
+            other => panic!("{other}"),
+        };
+        (of("offset"), of("length"), stored)
     };
     told.as_array().unwrap().iter().map(extent).collect()
 }
@@ -112,10 +135,12 @@ fn nbdinfo_shows_what_was_written_and_not_trimmed() {
     }
     let mut sparse = Sparse::new();
     let server = sparse.serve();
-    assert_eq!(nbdinfo_map(&server.uri()), [(0, PAGES * PAGE_BYTES as u64, true)]);
+    assert_eq!(nbdinfo_map(&server.uri()), [(0, PAGES * PAGE_BYTES as u64, Stored::Hole)]);
     sparse.change(&server, 1);
     let expected = sparse.extents();
     assert!(expected.len() > 20);
+    let zeros = expected.iter().filter(|(_, _, stored)| *stored == Stored::Zeros);
+    assert!(zeros.count() > 3, "{expected:?}");
     assert_eq!(nbdinfo_map(&server.uri()), expected);
     server.kill();
     std::fs::remove_file(sparse.file("nbd.sock")).unwrap();
@@ -142,8 +167,9 @@ fn nbdcopy_reads_where_something_is_allocated() {
     let read = sparse.bytes_read() - before;
     assert!(std::fs::read(&copy).unwrap() == sparse.bytes);
     // It asks for blocks of 256 KiB wherever there is data in one.
-    let blocks: BTreeSet<u64> = sparse.mapped.iter().map(|page| page / 64).collect();
-    let (least, most) = (sparse.mapped.len() * PAGE_BYTES, blocks.len() * 64 * PAGE_BYTES);
+    let data: Vec<u64> = (0..PAGES).filter(|page| !sparse.is_zero(*page)).collect();
+    let blocks: BTreeSet<u64> = data.iter().map(|page| page / 64).collect();
+    let (least, most) = (data.len() * PAGE_BYTES, blocks.len() * 64 * PAGE_BYTES);
     assert!(most < sparse.bytes.len() / 4 && least < most, "{least} to {most}");
     assert!((least as f64..=most as f64).contains(&read), "{read}, not {least} to {most}");
     server.terminate();
@@ -162,7 +188,13 @@ fn qemu_map(uri: &str) -> Vec<Extent> {
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     let extent = |extent: &serde_json::Value| {
         let of = |name: &str| extent[name].as_u64().unwrap();
-        (of("start"), of("length"), extent["zero"].as_bool().unwrap())
+        let flag = |name: &str| extent[name].as_bool().unwrap();
+        let stored = match (flag("zero"), flag("data")) {
+            (false, _) => Stored::Data,
+            (true, true) => Stored::Zeros,
+            (true, false) => Stored::Hole,
+        };
+        (of("start"), of("length"), stored)
     };
     told.as_array().unwrap().iter().map(extent).collect()
 }
@@ -189,6 +221,43 @@ fn qemu_img_maps_and_converts() {
     server.terminate();
 }
 
+/// Clients cut ranges of zeros that long, within pages too.
+#[test]
+fn a_large_sparse_image_that_is_copied_in_leaves_holes() {
+    if !installed(&["nbdinfo", "nbdcopy", "qemu-img", "qemu-io"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (config, image) = (file("v.toml"), file("image"));
+    good(&["create", text(&config), "--capacity", "9GiB", "--sparse", "--durability", "on_flush"]);
+    const DATA_BYTES: u64 = 8 << 20;
+    const BYTES: u64 = 9 << 30;
+    std::fs::write(&image, vec![7; DATA_BYTES as usize]).unwrap();
+    std::fs::File::options().write(true).open(&image).unwrap().set_len(BYTES).unwrap();
+    let server = Server::start(&config);
+    let expected = [(0, DATA_BYTES, Stored::Data), (DATA_BYTES, BYTES - DATA_BYTES, Stored::Hole)];
+    let convert = ["convert", "-n", "-f", "raw", "-O", "raw", text(&image)];
+    run("qemu-img", &[&convert[..], &[&server.uri()]].concat());
+    assert_eq!(nbdinfo_map(&server.uri()), expected, "qemu-img convert");
+    // Cut as QEMU cuts them, with something on both sides in each page that is cut.
+    let step = (2 << 30) - 512;
+    let cuts: Vec<u64> = (DATA_BYTES..BYTES).step_by(step).collect();
+    for cut in &cuts[1..] {
+        let write = format!("write -P 3 {} 1024", cut - 512);
+        run("qemu-io", &["-f", "raw", "-c", &write, &server.uri()]);
+    }
+    assert_ne!(nbdinfo_map(&server.uri()), expected);
+    for cut in cuts {
+        let write = format!("write -z -u {cut} {}", (BYTES - cut).min(step as u64));
+        run("qemu-io", &["-f", "raw", "-c", &write, &server.uri()]);
+    }
+    assert_eq!(nbdinfo_map(&server.uri()), expected, "qemu-io write -z");
+    run("nbdcopy", &["--flush", text(&image), &server.uri()]);
+    assert_eq!(nbdinfo_map(&server.uri()), expected, "nbdcopy");
+    server.terminate();
+}
+
 /// What of a tiered volume is at home is not known without a look: all of it is data, and copies are whole.
 #[test]
 fn a_tiered_volume_is_data() {
@@ -200,7 +269,7 @@ fn a_tiered_volume_is_data() {
     let mut client = Client::connect(&server.socket).unwrap();
     client.write(3, &[7; PAGE_BYTES]);
     let map = nbdinfo_map(&server.uri());
-    assert_eq!(map, [(0, map[0].1, false)]);
+    assert_eq!(map, [(0, map[0].1, Stored::Data)]);
     let copy = folder.path().join("copy");
     run("nbdcopy", &[&server.uri(), text(&copy)]);
     let bytes = std::fs::read(&copy).unwrap();

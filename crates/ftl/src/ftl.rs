@@ -190,6 +190,13 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().visible(page).place != Place::Unmapped
     }
 
+    /// Whether `page` has content of this checksum, as far as the mapping knows checksums.
+    pub fn has_checksum(&self, page: PageNo, checksum: u32) -> bool {
+        let parts = self.parts.borrow();
+        let entry = parts.visible(page);
+        parts.map.has_checksums() && entry.place.slot().is_some() && entry.checksum == checksum
+    }
+
     /// The first page from `page` on that was ever written or trimmed, at most `end`. In a cache, where others are at home, it
     /// is of no use.
     pub fn next_known(&self, page: PageNo, end: PageNo) -> PageNo {

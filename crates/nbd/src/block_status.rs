@@ -1,40 +1,114 @@
-//! Which bytes of the export are allocated.
+//! Which bytes of the export are allocated, and which are zeros.
 use crate::export::Export;
+use crate::pieces::split;
 use crate::protocol::structured::{
     CHUNK_BYTES, DESCRIPTOR_BYTES, Descriptor, STATE_HOLE, STATE_ZERO,
 };
 use crate::span::Span;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageRange};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
 
 /// Most pages of which one reply tells (256 MiB): a look at each takes its time, in which nothing else happens.
 const PAGES_MAX: u64 = 1 << 16;
+/// Most pages that are read for one reply, as they seem to be zeros (8 MiB).
+const READ_PAGES_MAX: u64 = 2048;
+/// So many of them at a time.
+const READ_PAGES: u64 = 32;
+/// Pages in the budget for the descriptors of a reply.
+const DESCRIPTOR_PAGES: u64 = 4;
 /// Pages in the budget for one reply.
-pub(crate) const REPLY_PAGES: u64 = 4;
+pub(crate) const REPLY_PAGES: u64 = DESCRIPTOR_PAGES + READ_PAGES;
 /// Most descriptors in one reply: those that fit the budget.
 const DESCRIPTORS_MAX: usize =
-    (REPLY_PAGES as usize * PAGE_BYTES - CHUNK_BYTES - 4) / DESCRIPTOR_BYTES;
+    (DESCRIPTOR_PAGES as usize * PAGE_BYTES - CHUNK_BYTES - 4) / DESCRIPTOR_BYTES;
+
+/// The status of pages, one after the other.
+#[derive(Default)]
+struct Told {
+    descriptors: Vec<Descriptor>,
+    /// Pages that count as zeros, and seem to be.
+    seem_zero: Vec<PageRange>,
+    end: PageNo,
+}
 
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
-    /// The status of the first bytes of `span`, which is not empty: one descriptor, or as many as are alike. All of it is as of
-    /// this moment, as there is no await, so it needs no lock: a write in flight is there or not, as for a read.
-    pub(crate) fn block_status(&self, span: Span, one: bool) -> Vec<Descriptor> {
+    /// The status of the first bytes of `span`, which is not empty: one descriptor, or as many as are alike. What seems to be zeros is
+    /// read first. All that is told is as of the moment in which this returns: a write in flight is there or not, as for a
+    /// read.
+    pub(crate) async fn block_status(
+        &self,
+        span: Span,
+        one: bool,
+        pages: &mut Vec<PageBuf>,
+    ) -> Vec<Descriptor> {
         let covering = span.covering();
         let range = PageRange::new(covering.first, covering.pages.min(PAGES_MAX));
-        let most = if one { 1 } else { DESCRIPTORS_MAX };
-        let mut told: Vec<Descriptor> = Vec::new();
-        let mut at = range.first;
-        while at < range.end() {
+        let first = self.told(span, range, one, READ_PAGES_MAX, |_| true);
+        if first.seem_zero.is_empty() {
+            return first.descriptors;
+        }
+        let zeros = self.zeros_of(&first.seem_zero, pages).await;
+        let range = PageRange::new(range.first, first.end.0 - range.first.0);
+        // There is no await behind this, so it needs no lock.
+        let is_zero = |page| zeros.binary_search(&page).is_ok();
+        self.told(span, range, one, u64::MAX, is_zero).descriptors
+    }
+
+    /// The status of the first pages of `range`, without reading any: of those that seem to be zeros as `is_zero` says, and of
+    /// at most `most` of these.
+    fn told(
+        &self,
+        span: Span,
+        range: PageRange,
+        one: bool,
+        most: u64,
+        is_zero: impl Fn(PageNo) -> bool,
+    ) -> Told {
+        let descriptors_max = if one { 1 } else { DESCRIPTORS_MAX };
+        let mut told = Told { end: range.first, ..Told::default() };
+        let mut left = most;
+        while told.end < range.end() && left > 0 {
+            let at = told.end;
             let extent = self.device.extent(PageRange::new(at, range.end().0 - at.0));
-            let bytes = span.inside(PageRange::new(at, extent.pages)).length as u32;
-            let flags = if extent.is_hole { STATE_HOLE | STATE_ZERO } else { 0 };
-            let is_full = told.len() == most;
-            match told.last_mut() {
+            let (flags, pages) = match (extent.is_hole, extent.seems_zero) {
+                (true, _) => (STATE_HOLE | STATE_ZERO, extent.pages),
+                (false, false) => (0, extent.pages),
+                (false, true) => {
+                    let end = at.0 + extent.pages.min(left);
+                    let zero = is_zero(at);
+                    let alike = (at.0..end).take_while(|page| is_zero(PageNo(*page)) == zero);
+                    (if zero { STATE_ZERO } else { 0 }, alike.count() as u64)
+                }
+            };
+            let pages = PageRange::new(at, pages);
+            let bytes = span.inside(pages).length as u32;
+            let is_full = told.descriptors.len() == descriptors_max;
+            match told.descriptors.last_mut() {
                 Some(last) if last.flags == flags => last.bytes += bytes,
                 _ if is_full => break,
-                _ => told.push(Descriptor { bytes, flags }),
+                _ => told.descriptors.push(Descriptor { bytes, flags }),
             }
-            at.0 += extent.pages;
+            if flags == STATE_ZERO {
+                told.seem_zero.push(pages);
+                left -= pages.pages;
+            }
+            told.end = pages.end();
         }
         told
+    }
+
+    /// Those of the pages that are zeros, ascending. What cannot be read is not.
+    async fn zeros_of(&self, ranges: &[PageRange], pages: &mut Vec<PageBuf>) -> Vec<PageNo> {
+        let zero = PageBuf::zero();
+        let mut zeros = Vec::new();
+        for range in ranges.iter().flat_map(|range| split(*range, READ_PAGES)) {
+            pages.clear();
+            pages.resize(range.pages as usize, zero.clone());
+            if self.device.read(range.first, pages, None).await.is_ok() {
+                let read = range.iter().zip(pages.iter()).filter(|(_, content)| **content == zero);
+                zeros.extend(read.map(|(page, _)| page));
+            }
+        }
+        pages.clear();
+        zeros
     }
 }

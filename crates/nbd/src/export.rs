@@ -122,7 +122,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             }
             Command::BlockStatus => {
                 counters.block_statuses.add(1);
-                return Ok(Done::Status(self.block_status(span, request.has(CMD_FLAG_REQ_ONE))));
+                let one = request.has(CMD_FLAG_REQ_ONE);
+                return Ok(Done::Status(self.block_status(span, one, pages).await));
             }
             Command::Write => {
                 counters.writes.add(1);
@@ -214,12 +215,16 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             self.counters.read_modify_writes.add(1);
         }
         for (page, inside) in span.edges() {
+            let edge = PageRange::new(page, 1);
             let write = async || {
                 let mut content = self.read_page(page).await?;
                 content.make_mut()[inside.clone()].fill(0);
-                self.device.write(page, &[content], None).await
+                // Of a long range that a client cuts within a page, the second part finds what the first one left of it.
+                match content == PageBuf::zero() && !no_hole {
+                    true => self.device.trim(edge).await,
+                    false => self.device.write(page, &[content], None).await,
+                }
             };
-            let edge = PageRange::new(page, 1);
             self.holds.when_released(&*self.device, edge, write).await?;
         }
         if whole.pages == 0 {

@@ -9,7 +9,7 @@
 //!   part                     parts of an export by their names
 //!   export                   the commands, in pages; shared by all connections
 //!     pieces                 long requests as several commands of the device
-//!     block_status           which bytes are allocated
+//!     block_status           which bytes are allocated, and which are zeros
 //!     refusal                what is wrong with a request before the device sees it
 //!     holds                  waits for pages that a transaction holds
 //!     range_lock             orders read-modify-writes with what overlaps them

@@ -1,5 +1,5 @@
 //! Which pages have content, as readers see it: in the write cache, or in the log.
-use tantalum_base::{Extent, PageNo, PageRange};
+use tantalum_base::{Extent, PageNo, PageRange, Payload};
 use tantalum_media::ZoneMedia;
 
 use crate::ssd::Drive;
@@ -9,20 +9,28 @@ impl<M: ZoneMedia> Drive<M> {
     /// nothing of it yet.
     pub(crate) fn extent_as_read(&self, range: PageRange) -> Extent {
         let cache = self.cache.borrow();
-        let is_hole = |page| !self.ftl.has_content(page) && cache.get(page).is_none();
-        let (end, starts_as_hole) = (range.end(), is_hole(range.first));
-        let skips = starts_as_hole && cache.is_empty();
+        let zeros = M::Page::zero();
+        let zeros_checksum = zeros.checksum();
+        let stored = |page| match cache.get(page) {
+            Some(content) if *content == zeros => Extent::seeming_zero(1),
+            Some(_) => Extent::data(1),
+            None if !self.ftl.has_content(page) => Extent::hole(1),
+            None if self.ftl.has_checksum(page, zeros_checksum) => Extent::seeming_zero(1),
+            None => Extent::data(1),
+        };
+        let (end, first) = (range.end(), stored(range.first));
+        let skips = first.is_hole && cache.is_empty();
         let mut at = PageNo(range.first.0 + 1);
         loop {
             // Of a volume that was hardly written most of the map need not be looked at.
             if skips {
                 at = self.ftl.next_known(at, end);
             }
-            if at >= end || is_hole(at) != starts_as_hole {
+            if at >= end || stored(at) != first {
                 break;
             }
             at.0 += 1;
         }
-        Extent { pages: at.0 - range.first.0, is_hole: starts_as_hole }
+        Extent { pages: at.0 - range.first.0, ..first }
     }
 }

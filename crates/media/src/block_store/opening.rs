@@ -36,7 +36,7 @@ pub(super) fn open_alone(
         open.read(true).write(!options.read_only).create(create && !exclusive);
         open.custom_flags(flags.bits() as i32).open(path)
     };
-    let opened = wait_for(path, || match open_direct(&open, options) {
+    let opened = wait_for(path, || match open_direct(open, options) {
         Ok(opened) => Ok(Some(opened)),
         Err(error) if exclusive && is_busy(&error) => refuse_used(path).map(|()| None),
         Err(error) => Err(io(path, "opening", error)),

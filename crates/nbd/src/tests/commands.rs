@@ -4,7 +4,7 @@ use crate::ServerOptions;
 use crate::export::Export;
 use crate::protocol::transmission::{Command, Request};
 use std::rc::Rc;
-use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Rng};
+use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -100,6 +100,47 @@ fn a_long_trim_is_cut_into_steps() {
         }
     };
     runtime.run(main).unwrap();
+}
+
+/// As QEMU cuts them, at 2 GiB less a sector, and as long as a request can be.
+#[test]
+fn long_zeroings_that_are_cut_within_pages_leave_holes_alone() {
+    const PAGES: u64 = (9 << 30) / 4096;
+    let page = PageBuf::copy_from(&[1; 4096]);
+    for (start, length) in [(8 << 20, (2 << 30) - 512), (512, (4 << 30) - 512), (0, 3 << 30)] {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let device = Rc::new(MemoryDevice::new(PAGES, 4, Durability::OnAck));
+        let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
+        let page = page.clone();
+        let main = async move {
+            // Something everywhere around the cuts.
+            for at in (start..PAGES * 4096).step_by(length as usize) {
+                for page_no in (at / 4096).saturating_sub(1)..(at / 4096 + 2).min(PAGES) {
+                    let page = std::slice::from_ref(&page);
+                    device.write(PageNo(page_no), page, None).await.unwrap();
+                }
+            }
+            let mut at = start;
+            while at < PAGES * 4096 {
+                let length = length.min(PAGES * 4096 - at) as u32;
+                let command = Command::WriteZeroes;
+                let request = Request { flags: 0, command, cookie: 1, offset: at, length };
+                export.perform(&request, &mut Vec::new()).await.unwrap();
+                at += u64::from(length);
+            }
+            let (mut at, mut data) = (0, Vec::new());
+            while at < PAGES {
+                let extent = device.extent(PageRange::new(PageNo(at), PAGES - at));
+                data.extend((!extent.is_hole).then_some((at, extent.pages)));
+                at += extent.pages;
+            }
+            // All that is left is before the first of them.
+            let before = start.div_ceil(4096);
+            let left = data.iter().all(|(first, pages)| first + pages <= before);
+            assert!(left, "{length} bytes from {start} on: {data:?}");
+        };
+        runtime.run(main).unwrap();
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_testing::{can_loop, installed};
 
 /// A loop device with an empty ext4 on it, and a place to mount it at.
 struct Loop {
@@ -20,16 +21,16 @@ fn run(program: &str, args: &[&Path]) -> std::io::Result<Output> {
 impl Loop {
     /// `None` where none can be made.
     fn new() -> Option<Self> {
+        if !can_loop() || !installed(&["mkfs.ext4"]) {
+            return None;
+        }
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         File::create(&file).unwrap().set_len(16 << 20).unwrap();
         std::fs::create_dir(folder.path().join("mounted")).unwrap();
         let options = ["-f", "--show"].map(Path::new);
-        let made = run("losetup", &[options[0], options[1], &file]).ok();
-        let Some(made) = made.filter(|made| made.status.success()) else {
-            eprintln!("skipped: loop devices are for root, where the kernel has them");
-            return None;
-        };
+        let made = run("losetup", &[options[0], options[1], &file]).unwrap();
+        assert!(made.status.success(), "{made:?}");
         let device = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim_end());
         let made = Loop { folder, device };
         assert!(run("mkfs.ext4", &[Path::new("-q"), &made.device]).unwrap().status.success());
