@@ -220,10 +220,9 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
                 let mut content = self.read_page(page).await?;
                 content.make_mut()[inside.clone()].fill(0);
                 // Of a long range that a client cuts within a page, the second part finds what the first one left of it.
-                if content == PageBuf::zero() && !no_hole {
-                    self.device.trim(edge).await
-                } else {
-                    self.device.write(page, &[content], None).await
+                match content == PageBuf::zero() && !no_hole {
+                    true => self.device.trim(edge).await,
+                    false => self.device.write(page, &[content], None).await,
                 }
             };
             self.holds.when_released(&*self.device, edge, write).await?;
