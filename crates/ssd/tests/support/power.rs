@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, ZoneNo};
 use tantalum_ftl::{DumpOptions, DumpReport, Ftl, FtlOptions};
-use tantalum_media::wrappers::{UntilCut, ZoneLayer};
+use tantalum_media::wrappers::UntilCut;
 use tantalum_media::{CutPlan, Fate, PowerCut, ZoneMedia};
 use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
@@ -161,10 +161,11 @@ impl<R: Rig> Device<R> {
 
 /// Makes the `nth` flash page of `zone` decay.
 pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
+    use tantalum_media::ZoneLayer;
     let runtime = settled();
     let media = rig.open(&runtime);
     let slot = media.geometry().slot(zone, nth * media.geometry().append_unit_slots);
-    media.inner().nand().fail_read(0);
+    ZoneLayer::inner(&media).nand().fail_read(0);
     let read = runtime.run(async move { media.read_meta(slot).await.map(|_| ()) }).unwrap();
     assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
     rig.power_off(&runtime).unwrap();
