@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{good, refused, tantalum, text};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
-use tantalum_testing::installed;
+use tantalum_testing::{can_loop, installed};
 use tantalum_volume::open_client;
 
 const HOME_BYTES: usize = 32 << 20;
@@ -60,7 +60,7 @@ fn page(fill: u8) -> PageBuf {
 
 #[test]
 fn nothing_is_found_on_a_home_that_has_a_cache_and_all_when_it_is_given_back() {
-    if !installed(&["mkfs.ext4", "blkid", "mount", "umount", "losetup"]) {
+    if !installed(&["mkfs.ext4", "blkid"]) || !can_loop() {
         return;
     }
     let place = Place::new();
@@ -71,8 +71,8 @@ fn nothing_is_found_on_a_home_that_has_a_cache_and_all_when_it_is_given_back() {
     let (mounted, _) = quiet("mount", &["-o", "loop", text(&home), text(place.0.path())]);
     assert!(!mounted, "a home that has a cache was mounted");
     // Who looks finds whose it is.
-    let seen = quiet("strings", &["-n", "20", text(&home)]).1;
-    assert!(seen.is_empty() || seen.contains("do not mount"), "{seen}");
+    let seen = std::fs::read(&home).unwrap();
+    assert!(seen[..512].starts_with(b"Tantalum claim 1\nvolume "), "zeros show it in clear");
     let told = good(&["stat", text(&home)]);
     assert!(told.contains("home.journal") && told.contains("do not mount"), "{told}");
     // Through the cache it is as before.
@@ -110,8 +110,10 @@ fn a_home_has_one_cache_wherever_the_journals_are() {
     open_client(&a).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
     // By force the first is given up, and finds that.
     good(&["attach", text(&b), "--force"]);
-    let error = refused(&["check", text(&a)]);
-    assert!(error.contains("belongs to volume") && error.contains("b.journal"), "{error}");
+    let run = tantalum(&["check", text(&a)]);
+    let told = run.out + &run.err;
+    assert!(run.code != 0 && told.contains("belongs to volume"), "{told}");
+    assert!(told.contains("b.journal"), "{told}");
     open_client(&b).unwrap().write(PageNo(4), vec![page(2)]).unwrap();
     good(&["detach", text(&b)]);
     let image = std::fs::read(&home).unwrap();
@@ -188,9 +190,10 @@ fn what_cannot_be_claimed_or_is_a_member_is_refused() {
 struct Loop(String);
 
 impl Loop {
-    fn over(file: &Path) -> Option<Loop> {
+    fn over(file: &Path) -> Loop {
         let (made, name) = quiet("losetup", &["-P", "-f", "--show", text(file)]);
-        made.then(|| Loop(name.trim().into()))
+        assert!(made, "no loop device over {}", file.display());
+        Loop(name.trim().into())
     }
 
     /// Its partitions, as the kernel knows them.
@@ -222,17 +225,18 @@ fn partitioned() -> Vec<u8> {
 
 #[test]
 fn partitions_go_and_come_back() {
-    if !installed(&["losetup", "blkid"]) {
+    if !installed(&["blkid", "addpart"]) || !can_loop() {
         return;
     }
     let place = Place::new();
     let image = place.at("disk");
     std::fs::write(&image, partitioned()).unwrap();
-    let Some(device) = Loop::over(&image) else {
-        eprintln!("skipped: no loop device can be made");
-        return;
-    };
-    assert_eq!(device.partitions(), 2);
+    let device = Loop::over(&image);
+    // Not every kernel knows partition tables; nodes can be made all the same.
+    let found = device.partitions();
+    if found == 0 {
+        assert!(quiet("addpart", &[&device.0, "1", "2048", "16384"]).0);
+    }
     let volume = place.volume("a");
     let config = format!(
         "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"a.flash\"\nsize = \"64MiB\"\n[home]\npath = \"{}\"\n\
@@ -240,10 +244,14 @@ fn partitions_go_and_come_back() {
         device.0
     );
     std::fs::write(&volume, config).unwrap();
+    let used = std::fs::File::open(format!("{}p1", device.0)).unwrap();
+    assert!(refused(&["attach", text(&volume)]).contains("in use"));
+    drop(used);
     good(&["attach", text(&volume)]);
     assert_eq!(device.partitions(), 0);
     assert_eq!(blkid(Path::new(&device.0)), "");
     good(&["check", text(&volume)]);
     good(&["detach", text(&volume)]);
-    assert_eq!(device.partitions(), 2);
+    assert_eq!(device.partitions(), found);
+    assert!(std::fs::read(&image).unwrap() == partitioned());
 }

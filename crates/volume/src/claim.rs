@@ -117,8 +117,17 @@ async fn finish_change(live: &Live, home: &Path, journal: &Path) -> Result<()> {
         return Ok(());
     }
     let store = FileStore::open(live, journal, FileStoreOptions::default())?;
-    let Ok(pair) = Journal::<_, PageBuf>::pair_of(&store).await else { return Ok(()) };
-    let Ok((journal, _)) = Journal::<_, PageBuf>::open(store, pair, 0).await else { return Ok(()) };
+    let opened = async {
+        let pair = Journal::<_, PageBuf>::pair_of(&store).await?;
+        let (journal, _) = Journal::<_, PageBuf>::open(store, pair, 0).await?;
+        Ok::<_, Error>((pair, journal))
+    };
+    let (pair, journal) = match opened.await {
+        Ok(opened) => opened,
+        // It may pass.
+        Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+        Err(_) => return Ok(()),
+    };
     if !journal.has_unfinished_change() {
         return Ok(());
     }
@@ -211,7 +220,12 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     }
     let options = FileStoreOptions { read_only: true, ..FileStoreOptions::default() };
     let owner = match FileStore::open(live, path, options) {
-        Ok(store) => Journal::<_, PageBuf>::owner_of(&store).await.ok().flatten(),
+        Ok(store) => match Journal::<_, PageBuf>::owner_of(&store).await {
+            Ok(owner) => owner,
+            // It may pass.
+            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+            Err(_) => None,
+        },
         Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
         Err(_) => None,
     };
