@@ -161,11 +161,10 @@ impl<R: Rig> Device<R> {
 
 /// Makes the `nth` flash page of `zone` decay.
 pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
-    use tantalum_media::ZoneLayer;
     let runtime = settled();
     let media = rig.open(&runtime);
     let slot = media.geometry().slot(zone, nth * media.geometry().append_unit_slots);
-    ZoneLayer::inner(&media).nand().fail_read(0);
+    tantalum_media::ZoneLayer::inner(&media).nand().fail_read(0);
     let read = runtime.run(async move { media.read_meta(slot).await.map(|_| ()) }).unwrap();
     assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
     rig.power_off(&runtime).unwrap();
