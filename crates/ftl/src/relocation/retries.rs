@@ -13,14 +13,16 @@ use crate::parts::Parts;
 use crate::read::{is_damage, wrong_content};
 use crate::timer::{Started, Timer};
 
-/// The pause before what cannot be read is read again for the first time; each later one is twice as long.
+/// The pause before what cannot be read is read again for the first time; each later one is half as long again, so that it is
+/// read again soon after it can be, however long that took.
 const RETRY_PAUSE_MIN_NS: u64 = 100_000_000;
 
 /// The longest of these pauses.
 const RETRY_PAUSE_MAX_NS: u64 = 30_000_000_000;
 
-/// How long writers wait where there would be room if all could be read.
-const ROOM_WAIT_MAX_NS: u64 = 30_000_000_000;
+/// How long writers wait where there would be room if all could be read: about as long as a path takes to fail over or a
+/// controller to reset. Programs should hear of what takes longer.
+const ROOM_WAIT_MAX_NS: u64 = 4_000_000_000;
 
 /// What cleaning did in a zone before it found that not all of it can be read.
 pub(crate) struct Interrupted {
@@ -56,11 +58,14 @@ impl<M: ZoneMedia> Ftl<M> {
             parts.take_pages_back(gone);
             parts.log.uncovered.moved(zone, &mut copied);
             parts.space.stop_emptying(zone);
+            let needed = |(slot, _): &(SlotNo, Error)| parts.map.pages_of(*slot).next().is_some();
+            let unreadable: Vec<_> = unreadable.into_iter().filter(needed).collect();
+            if let Some((slot, error)) = unreadable.first() {
+                let pages = unreadable.len();
+                tracing::warn!(%zone, pages, first_slot = %slot, %error, "pages cannot be read: they stay where they are, and are tried again");
+            }
             for (slot, error) in unreadable {
-                if let Some(page) = parts.map.pages_of(slot).next() {
-                    tracing::warn!(%page, %slot, %zone, %error, "a page cannot be read: it stays where it is, and is tried again");
-                    parts.unreadable.failed(slot, error, now_ns);
-                }
+                parts.unreadable.failed(slot, error, now_ns);
             }
         }
         self.try_later(zone);
@@ -100,7 +105,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 if !ftl.try_again(zone, task_timer.now_ns()).await {
                     return;
                 }
-                pause_ns = (2 * pause_ns).min(RETRY_PAUSE_MAX_NS);
+                pause_ns = (pause_ns + pause_ns / 2).min(RETRY_PAUSE_MAX_NS);
             }
         };
         timer.detach("reads of unreadable pages", Box::pin(task));
