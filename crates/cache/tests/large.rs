@@ -148,7 +148,7 @@ fn fill_with_transactions() -> Option<String> {
         assert!(device.drive().ftl().staged_pages().count() as u64 > most - 30);
         // Others find room, as theirs goes home.
         for round in 3..6 {
-            write(&device, 460..560, round, None).await.unwrap();
+            write(&device, 800..900, round, None).await.unwrap();
         }
         let last = open.pop().unwrap();
         device.abort(last).await.unwrap();

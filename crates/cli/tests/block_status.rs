@@ -140,7 +140,7 @@ fn nbdinfo_shows_what_was_written_and_not_trimmed() {
     let expected = sparse.extents();
     assert!(expected.len() > 20);
     let zeros = expected.iter().filter(|(_, _, stored)| *stored == Stored::Zeros);
-    assert!(zeros.count() > 3, "{expected:?}");
+    assert!(zeros.count() > 1, "{expected:?}");
     assert_eq!(nbdinfo_map(&server.uri()), expected);
     server.kill();
     std::fs::remove_file(sparse.file("nbd.sock")).unwrap();

@@ -132,7 +132,7 @@ fn create_writes_what_it_is_told_and_says_what_it_allocates() {
     let told = good(&tiered);
     assert_tells(
         &told,
-        &["/flash: ", "MiB allocated\n", "/home: sparse, 0 B of 64.0 MiB", "/home.journal: "],
+        &["/flash: ", "MiB allocated\n", "/home: sparse, 2.0 MiB of 64.0 MiB", "/home.journal: "],
     );
 }
 

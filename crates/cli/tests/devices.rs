@@ -210,7 +210,7 @@ fn a_journal_on_a_file_system_in_memory_is_told() {
     on_small_disk("160m", |small| {
         let files = [at("v.toml"), at("home"), at("flash"), small.join("journal")];
         let [volume, home, flash, journal] = files.each_ref().map(|path| text(path));
-        std::fs::write(home, vec![7; HOME_BYTES as usize]).unwrap();
+        std::fs::write(home, vec![0; HOME_BYTES as usize]).unwrap();
         let cache = ["--home", home, "--flash", flash, "--flash-size", "100MiB"];
         let run = tantalum(&[&["attach", volume], &cache[..], &["--journal", journal]].concat());
         assert_eq!(run.code, 0, "{}", run.err);

@@ -36,7 +36,7 @@ fn a_cache_is_switched_off_and_on_while_it_is_written() {
     }
     let told = good(&["mode", text(&config)]);
     assert!(told.contains("write-back, home lacks 1000 pages (3.9 MiB)"), "{told}");
-    assert_eq!(byte_at_home(folder.path(), 7), 0, "nothing went home");
+    assert_eq!(byte_at_home(folder.path(), 507), 0, "nothing went home");
 
     let told = good(&["mode", text(&config), "off"]);
     assert!(told.contains("off, home has everything"), "{told}");
@@ -75,10 +75,10 @@ fn the_configuration_says_the_mode_of_the_next_opening() {
     {
         let server = Server::start(&config);
         let mut client = Client::connect(&server.socket).unwrap();
-        client.write(5, &[9; PAGE_BYTES]);
+        client.write(505, &[9; PAGE_BYTES]);
         assert!(good(&["mode", text(&config)]).contains("write-through"));
         server.terminate();
-        assert_eq!(byte_at_home(folder.path(), 5), 9);
+        assert_eq!(byte_at_home(folder.path(), 505), 9);
     }
     std::fs::write(&config, through.replace("write-through\"\n", "write-around\"\n")).unwrap();
     let error = refused(&["check", text(&config)]);

@@ -69,13 +69,15 @@ impl<S: BlockStore> Watched<S> {
         Ok(())
     }
 
-    /// Marks the home as it is now, where no mark says anything of it.
+    /// Marks the home as it is now, unless its mark says all of it: after a kill, some was being written.
     ///
     /// # Errors
     /// The stores'.
     pub async fn mark(&self) -> Result<()> {
         match self.watched() {
-            Some(watch) if watch.mark.get().state == State::Unknown => StoreLayer::sync(self).await,
+            Some(watch) if !matches!(watch.mark.get().state, State::Settled { .. }) => {
+                StoreLayer::sync(self).await
+            }
             _ => Ok(()),
         }
     }
