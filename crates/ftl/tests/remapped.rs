@@ -246,7 +246,7 @@ fn cleaning_copies_no_stray_slot() {
         }
         assert!(ftl.statistics().zones_cleaned > 0);
         let lost = read(&ftl, 102).await.unwrap_err();
-        assert_eq!(lost.kind(), ErrorKind::Uncorrectable, "{lost}");
+        assert_eq!(lost.kind(), ErrorKind::Checksum, "{lost}");
         Ok::<_, tantalum_base::Error>(())
     };
     runtime.run(life).unwrap().unwrap();

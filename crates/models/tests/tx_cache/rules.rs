@@ -271,6 +271,7 @@ fn nvram_costs_time_once_a_command() {
             device.write(PageNo(10), &contents, None).await.unwrap();
             check(before, 4 * pages + 4);
         }
+        write(&device, 4, 1, None).await;
         before = at();
         let tx = device.begin().await.unwrap();
         check(before, 1);
@@ -282,10 +283,9 @@ fn nvram_costs_time_once_a_command() {
         before = at();
         write(&device, 3, 3, Some(tx)).await;
         check(before, 1);
-        write(&device, 4, 1, None).await;
         before = at();
         device.commit(tx).await.unwrap();
-        // Page 4 was committed by somebody else meanwhile.
+        // Pages 0 and 4 had older contents.
         check(before, 5 + 2 + 1);
         let tx = device.begin().await.unwrap();
         before = at();
