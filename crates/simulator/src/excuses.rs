@@ -19,6 +19,10 @@ pub(super) struct Latching {
     pub(super) io: bool,
     /// I/O errors pass.
     pub(super) passing: bool,
+    /// Changes are acknowledged when home has them.
+    pub(super) awaits_home: bool,
+    /// Contents are damaged: nothing goes home, and whoever waits for that gets an error, until it is known that they are lost.
+    pub(super) is_damaged: bool,
 }
 
 impl Latching {
@@ -29,7 +33,7 @@ impl Latching {
             ErrorKind::Latched => self.programs || self.io || self.passing,
             ErrorKind::ProgramFailed | ErrorKind::ZoneRetired => self.programs,
             ErrorKind::Io | ErrorKind::OutOfSpace => self.io || self.passing,
-            _ => false,
+            _ => self.awaits_home && self.is_damaged && tells_of_damage(error),
         }
     }
 }
@@ -50,6 +54,7 @@ impl<P: Payload> Damage<P> {
 
     /// Why the device may latch, beyond what fails.
     pub(super) fn latching(&self, failing: Latching) -> Latching {
-        Latching { programs: failing.programs || self.may_refuse(), ..failing }
+        let is_damaged = !self.excuses().lost.is_empty();
+        Latching { programs: failing.programs || self.may_refuse(), is_damaged, ..failing }
     }
 }

@@ -242,6 +242,8 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             programs: fails && promises.failed_program == FailedProgram::Latches,
             io: R::FAILS_IO && !power_on.io_faults.is_empty(),
             passing: !power_on.passing.is_empty(),
+            awaits_home: promises.without_medium == WithoutMedium::Everything,
+            is_damaged: false,
         };
         let refuses_end = promises.damaged == Damaged::IsErrorOrEndRefused;
         let (rt, session) = (runtime.clone(), Rc::clone(session));

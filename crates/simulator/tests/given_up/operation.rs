@@ -130,6 +130,8 @@ impl Operation {
                         Ok(()) | Err(ErrorKind::UnknownTransaction) => {}
                         Err(kind) => return Err(Error::new(kind, "aborting what was given up")),
                     }
+                    // A commit that is on its way holds its pages until its end, which must come.
+                    device.until_released(range).await;
                 }
                 ended
             }
