@@ -84,7 +84,7 @@ fn no_epoch_is_committed_without_a_page_that_cannot_be_read() {
 #[test]
 fn without_epochs_all_others_go_home() {
     let [home, _] = while_unreadable("dense");
-    assert_eq!(counts(&home.image()), expected(2, 1));
+    assert_eq!(counts(&Rig::under_the_claim(&home)), expected(2, 1));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn it_goes_home_when_it_can_be_read_and_clients_go_on_meanwhile() {
         });
         let mut expected = expected(2, 2);
         expected[60] = 2;
-        assert_eq!(counts(&rig.home.image()), expected, "{destage}");
+        assert_eq!(counts(&Rig::under_the_claim(&rig.home)), expected, "{destage}");
     }
 }
 
@@ -144,7 +144,11 @@ fn a_page_that_cannot_be_read_may_be_written_and_trimmed() {
             assert_eq!((told.unreadable_pages, told.dirty_or_trimmed_pages), (0, 0), "{told:?}");
             assert_eq!(life.read(PAGE).await.unwrap(), page(PAGE, count));
         });
-        assert_eq!(counts(&rig.home.image()), expected(2, count), "{destage}, {count}");
+        assert_eq!(
+            counts(&Rig::under_the_claim(&rig.home)),
+            expected(2, count),
+            "{destage}, {count}"
+        );
     }
 }
 
@@ -166,7 +170,11 @@ fn what_cannot_be_read_goes_home_after_closing_and_after_a_kill() {
             assert_eq!(life.read(PAGE).await.unwrap(), page(PAGE, 2));
             life.write_home().await.unwrap();
         });
-        assert_eq!(counts(&rig.home.image()), expected(2, 2), "{destage}, closed: {closes}");
+        assert_eq!(
+            counts(&Rig::under_the_claim(&rig.home)),
+            expected(2, 2),
+            "{destage}, closed: {closes}"
+        );
     }
 }
 
@@ -201,7 +209,7 @@ fn writers_wait_where_no_page_goes_home_and_who_mends_the_page_does_not() {
         life.write_home().await.unwrap();
         life.volume.close().await.unwrap();
     });
-    assert_eq!(counts(&rig.home.image()), expected(2, 3));
+    assert_eq!(counts(&Rig::under_the_claim(&rig.home)), expected(2, 3));
 }
 
 /// What waits for home is an error meanwhile, though the flash has it.
@@ -225,7 +233,7 @@ fn modes_that_wait_for_home_say_that_it_has_not_all() {
         });
         let mut expected = expected(2, 2);
         expected[90..92].fill(2);
-        assert_eq!(counts(&rig.home.image()), expected, "{destage}");
+        assert_eq!(counts(&Rig::under_the_claim(&rig.home)), expected, "{destage}");
     }
 }
 

@@ -31,7 +31,7 @@ fn a_home_in_use_leaves_the_flash_as_it_was() {
         let handle = live.clone();
         live.run(async move { attach_volume(&handle, &config, true).await })
     };
-    std::fs::write(at("home"), vec![7; 16 << 20]).unwrap();
+    std::fs::write(at("home"), vec![0; 16 << 20]).unwrap();
     assert_noticed(Fault::StoresNotAskedFirst, || {
         std::fs::write(at("flash"), vec![9; 7 << 20]).unwrap();
         let live = Live::new(options()).unwrap();
