@@ -192,7 +192,9 @@ impl<D: PageDevice> Client<D> {
         }
         let entry = self.issue(Effect::Set(contents.clone()), command);
         let committed = self.end(tx, device.commit(tx)).await;
+        // Where home is awaited it may be in force, and its pages damaged on their way there.
         if let Err(error) = &committed
+            && !self.may_latch.awaits_home
             && self.is_lost(error, &contents)
         {
             self.history.borrow_mut().refuse(entry);
