@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
 use tantalum_cache::TieredStatistics;
-use tantalum_cache::claim::{Extent, claim_in};
+use tantalum_cache::claim::{Claim, Extent, claim_in};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
@@ -38,6 +38,14 @@ cache = "128KiB"
 transaction_max = "64KiB"
 checkpoint_interval = "16MiB"
 "#;
+
+/// The claim under these bytes of a home: the sectors that show it hold zeros, or what [`page`] fills pages with.
+fn claim_under(bytes: &[u8]) -> Option<Claim> {
+    (0..=u8::MAX).find_map(|fill| {
+        let filled: Vec<u8> = bytes.iter().map(|byte| byte ^ fill).collect();
+        claim_in(&filled).claim
+    })
+}
 
 /// What a page holds after write `count`; zeros for 0.
 pub fn page(number: u64, count: u64) -> PageBuf {
@@ -199,7 +207,7 @@ impl Rig {
         let mut image = home.image();
         let extent = Extent::of(image.len() as u64);
         for range in extent.ranges().map(|range| range.start as usize..range.end as usize) {
-            if let Some(claim) = claim_in(&image[range.clone()]).claim {
+            if let Some(claim) = claim_under(&image[range.clone()]) {
                 claim.toggle(&mut image[range]);
             }
         }
