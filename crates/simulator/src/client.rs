@@ -160,8 +160,10 @@ impl<D: PageDevice> Client<D> {
         match result {
             Ok(()) => history.acknowledge(entry),
             Err(error) if is_refusal(&error) => history.refuse(entry),
-            // What it left behind is unknown: it stays in flight.
-            Err(error) => return Err(error),
+            Err(error) => {
+                history.failed(entry);
+                return Err(error);
+            }
         }
         Ok(())
     }

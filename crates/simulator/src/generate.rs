@@ -60,7 +60,7 @@ pub struct Workload {
 impl Workload {
     /// What `--workload` takes.
     pub const SYNTAX: &'static str = "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1,\
-         damage=0.05,lost=0.05,io-faults=0.1,passing=0";
+         damage=0.05,lost=0.05,io-faults=0.1,passing=0.1";
 
     /// Reads [`SYNTAX`](Self::SYNTAX); `serial` is `mixed` with one client.
     ///
@@ -86,7 +86,7 @@ impl Workload {
             damage: spec.number("damage", 0.0..=1.0, 0.05)?,
             lost: spec.number("lost", 0.0..=1.0, 0.05)?,
             io_faults: spec.number("io-faults", 0.0..=1.0, 0.1)?,
-            passing: spec.number("passing", 0.0..=1.0, 0.0)?,
+            passing: spec.number("passing", 0.0..=1.0, 0.1)?,
         };
         spec.finish()?;
         Ok(workload)

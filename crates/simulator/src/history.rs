@@ -197,6 +197,12 @@ impl<P: Payload> History<P> {
         self.entries[entry].acked = Some(self.tick());
     }
 
+    /// A command failed, and it is unknown what it left behind: it stays in flight. Its client goes on, and what comes next
+    /// does not wait for it.
+    pub(super) fn failed(&mut self, entry: usize) {
+        self.entries[entry].client = APART + entry as u32;
+    }
+
     /// The time now, for a read or a flush that starts.
     pub(super) fn now(&mut self) -> u64 {
         self.tick()

@@ -22,6 +22,7 @@ fn caught(fault: impl Into<FaultPoint>, places: &[(&str, &str)]) {
     let workload = match fault.name {
         "NoVersionSkip" => "mixed:commands=60",
         "NoChecksum" => "mixed:decay=1",
+        "UnreadableTakenForLost" | "EpochWithoutUnreadable" => "mixed:passing=1",
         _ => "mixed",
     };
     for (device, media) in places {
@@ -94,6 +95,8 @@ caught! {
     the_dump_area_is_cleared_late: Log::DumpClearedEarly => DURABLE;
     a_replayed_dump_is_void: Log::DumpNotMadeVoid => DURABLE;
     contents_are_checked: Log::NoChecksum => WRITTEN_THROUGH;
+    an_error_that_passes_is_no_loss: Log::UnreadableTakenForLost => FILES;
+    an_epoch_lacks_no_unreadable_page: Cache::EpochWithoutUnreadable => OVER_HOME;
     an_epoch_is_durable_before_it_is_committed: Cache::NoSyncBeforeCommit => OVER_HOME;
     a_committed_epoch_is_given_up_first: Cache::CommittedWrittenOver => OVER_HOME;
     heads_are_written_in_turn: Cache::HeadsWrittenTogether => OVER_HOME;
