@@ -2,23 +2,28 @@
 use super::{ZoneLayer, ZoneOperation};
 use crate::episodes::{Episodes, IoClass};
 use crate::zone::ZoneMedia;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
 use std::rc::Rc;
-use tantalum_base::{Result, SlotNo, ZoneNo};
+use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
 use tantalum_runtime::Runtime;
 
-/// Fails operations while an episode lasts that concerns them. They reach the medium underneath in no way: a failing
-/// append takes no slot. An append, a scan and a reset are of all slots of their zone.
+/// Fails operations while an episode lasts that concerns them. They reach the medium underneath in no way. A failing
+/// append takes no slot; as those behind it would take it instead, they fail too until the zone is reset. An append, a scan
+/// and a reset are of all slots of their zone.
 pub struct Flaky<M, R> {
     inner: Rc<M>,
     episodes: Episodes<R>,
+    /// Zones in which an append has failed.
+    failing: RefCell<BTreeSet<ZoneNo>>,
 }
 
 impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
     /// Fails operations of `inner` by `episodes`.
     pub fn new(inner: Rc<M>, episodes: Episodes<R>) -> Self {
-        Flaky { inner, episodes }
+        Flaky { inner, episodes, failing: RefCell::default() }
     }
 
     fn slots_of(&self, zone: ZoneNo) -> Range<u64> {
@@ -31,7 +36,17 @@ impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
             async |class, zone| self.episodes.pass(class, iter::once(self.slots_of(zone))).await;
         let of_none = async |class| self.episodes.pass(class, iter::empty()).await;
         match operation {
-            ZoneOperation::Append { zone, .. } => of_zone(IoClass::Write, zone).await,
+            ZoneOperation::Append { zone, .. } => {
+                if self.failing.borrow().contains(&zone) {
+                    let context = format!("an append before this one failed in {zone:?}");
+                    return Err(Error::new(ErrorKind::Io, context));
+                }
+                let passed = of_zone(IoClass::Write, zone).await;
+                if passed.is_err() {
+                    self.failing.borrow_mut().insert(zone);
+                }
+                passed
+            }
             ZoneOperation::Read(slots) => {
                 let slot = |slot: &SlotNo| u64::from(slot.0)..u64::from(slot.0) + 1;
                 self.episodes.pass(IoClass::Read, slots.iter().map(slot)).await
@@ -43,7 +58,11 @@ impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
             ZoneOperation::Scan(zone, ..)
             | ZoneOperation::ScanSpares(zone)
             | ZoneOperation::Peek(zone) => of_zone(IoClass::Scan, zone).await,
-            ZoneOperation::Reset(zone) => of_zone(IoClass::Reset, zone).await,
+            ZoneOperation::Reset(zone) => {
+                of_zone(IoClass::Reset, zone).await?;
+                self.failing.borrow_mut().remove(&zone);
+                Ok(())
+            }
             ZoneOperation::Sync => of_none(IoClass::Sync).await,
             ZoneOperation::WriteAnchor(_) => of_none(IoClass::Write).await,
             ZoneOperation::ReadAnchors => of_none(IoClass::Scan).await,
