@@ -23,6 +23,7 @@
 //! cache/        pages that have a home elsewhere: which of them cleaning may let go
 //! recovery/     from media alone to an FTL: survey: where to begin; find_checkpoint, find_dump
 //!               log_scan: the changes since, and whether all are there; merge: a dump's mapping
+//!               limits: which numbers a medium may say
 //! command_tasks           commands run to their end even if their caller drops the future
 //! ```
 //!

@@ -6,6 +6,7 @@ mod checked;
 mod closing;
 mod damage;
 mod damage_everywhere;
+mod forged;
 mod home_ahead;
 mod large_shares;
 mod late_answers;

@@ -16,13 +16,13 @@ use tantalum_media::{FileZones, FileZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
-const PAGES: u64 = 150;
+pub const PAGES: u64 = 150;
 /// So many zones that replaced content stays for long, and so few that zones are soon reused.
-const MANY_ZONES: u32 = 48;
-const FEW_ZONES: u32 = 24;
-const SLOTS_PER_ZONE: u32 = 16;
+pub const MANY_ZONES: u32 = 48;
+pub const FEW_ZONES: u32 = 24;
+pub const SLOTS_PER_ZONE: u32 = 16;
 const ANCHORS: u32 = 8;
-const ZONES_BYTE: u64 = anchor_area_bytes(ANCHORS);
+pub const ZONES_BYTE: u64 = anchor_area_bytes(ANCHORS);
 
 type Media = FileZones<Salvage<MemoryStore>>;
 
@@ -30,7 +30,7 @@ fn store_bytes(zones: u32) -> u64 {
     ZONES_BYTE + u64::from(zones * SLOTS_PER_ZONE) * PAGE_BYTES as u64
 }
 
-fn media(disk: &MemoryStore, salvage: bool) -> Media {
+pub fn media(disk: &MemoryStore, salvage: bool) -> Media {
     let slots = (disk.bytes() - ZONES_BYTE) / PAGE_BYTES as u64;
     let options = FileZonesOptions {
         volume_id: 7,
@@ -43,7 +43,7 @@ fn media(disk: &MemoryStore, salvage: bool) -> Media {
 }
 
 /// Few checkpoints, so that much is only in the log.
-fn options() -> FtlOptions {
+pub fn options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 2500, wear_spread_max: 3, ..FtlOptions::new(PAGES) }
 }
 
@@ -59,14 +59,14 @@ fn content(page: u64, number: u64) -> PageBuf {
 type Held = Vec<Option<(u64, u64)>>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
+pub enum End {
     Killed,
     Closed,
 }
 
 /// A device after so many changes, and what it holds.
-struct Used {
-    disk: MemoryStore,
+pub struct Used {
+    pub disk: MemoryStore,
     held: Held,
 }
 
@@ -133,7 +133,7 @@ fn used(seed: u64, end: End) -> Used {
     used_for(seed, 400, end, MANY_ZONES)
 }
 
-fn used_for(seed: u64, changes: u64, end: End, zones: u32) -> Used {
+pub fn used_for(seed: u64, changes: u64, end: End, zones: u32) -> Used {
     let disk = MemoryStore::new(store_bytes(zones));
     let runtime = Virtual::new(Schedule::Fifo);
     let held =

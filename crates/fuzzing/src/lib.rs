@@ -3,7 +3,9 @@
 //! ```text
 //! traces    traces of every format
 //! network   servers over a network in memory: NBD's options and requests, the local protocol
-//! volumes   VOLUME.toml, superblocks, and the headers and anchors of a volume's log
+//! volumes   VOLUME.toml, superblocks, and the anchors, headers, records and checkpoints of a volume's log
+//! tiered    the flash and the journal of a volume with a home
+//! pages     the pages of a store that have a checksum, changed and made right again
 //! mutation  inputs made of seeds, by chance
 //! ```
 //!
@@ -11,6 +13,8 @@
 //! `fuzz/` has the same targets for `cargo fuzz`, which finds inputs by the branches that they take.
 mod mutation;
 mod network;
+mod pages;
+mod tiered;
 mod traces;
 mod volumes;
 
@@ -28,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target { name: "traces", run: traces::run, seeds: traces::seeds },
     Target { name: "nbd_options", run: network::nbd_options, seeds: network::option_seeds },
     Target { name: "nbd_requests", run: network::nbd_requests, seeds: network::request_seeds },
@@ -36,6 +40,7 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "volume_toml", run: volumes::configuration, seeds: volumes::texts },
     Target { name: "superblock", run: volumes::superblock, seeds: volumes::superblocks },
     Target { name: "log_headers", run: volumes::log_headers, seeds: volumes::changes },
+    Target { name: "tiered_volume", run: tiered::run, seeds: tiered::seeds },
 ];
 
 /// Gives `input` to the target called `name`.

@@ -1,20 +1,22 @@
-//! What a volume is read from: its configuration, its superblock, and the anchors and headers of its log.
+//! What a volume is read from: its configuration, its superblock, its anchors, and the headers, records and checkpoints of its log.
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::OnceLock;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
-use tantalum_volume::superblock::{FIRST_ZONE_BYTE, Superblock};
+use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{OpenOptions, VolumeConfig, create_flash, open_flash};
 
-const CHECKSUM_AT: usize = PAGE_BYTES - 4;
-/// Bytes of one change of an image: which page with a checksum, which byte of it, and the new byte.
-const CHANGE_BYTES: usize = 5;
+use crate::pages::Image;
 
-const FLASH: &str = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"volume.data\"\n[device]\ncapacity = \"1MiB\"\n";
+const CHECKSUM_AT: usize = PAGE_BYTES - 4;
+/// Pages of an image of which the fields are seeds.
+const SEED_PAGES: usize = 40;
+
+const FLASH: &str = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"volume.data\"\nzone = \"64KiB\"\n[device]\n\
+                     capacity = \"1MiB\"\ncheckpoint_interval = \"4MiB\"\n";
 
 /// Text of VOLUME.toml.
 pub(crate) fn configuration(input: &[u8]) {
@@ -47,62 +49,50 @@ pub(crate) fn superblock(input: &[u8]) {
 }
 
 pub(crate) fn superblocks() -> Vec<Vec<u8>> {
-    vec![image()[..80].to_vec()]
+    vec![image().bytes[..80].to_vec()]
 }
 
-/// Changes of the volume of [`image`] in pages that have a checksum. Where the first byte is odd those of superblocks and anchors are
-/// made right. Those of headers are not: one whose checksum is right is believed, as only who writes the volume's file makes such.
+/// Changes of the volume of [`image`] in pages that have a checksum, which are made right where the first byte is odd: what opening
+/// reads then is what was written, and no sound program wrote it. With the next bit loss is accepted.
 pub(crate) fn log_headers(input: &[u8]) {
     let Some((first, changes)) = input.split_first() else { return };
-    let mut image = image().to_vec();
-    let pages = checked_pages(&image);
-    let mut touched = Vec::new();
-    for change in changes.chunks_exact(CHANGE_BYTES) {
-        let number = |at: usize| usize::from(u16::from_le_bytes([change[at], change[at + 1]]));
-        let page = pages[number(0) % pages.len()];
-        image[page + number(2) % CHECKSUM_AT] = change[4];
-        touched.push(page);
-    }
-    if first & 1 == 1 {
-        let of_zones = FIRST_ZONE_BYTE as usize;
-        for page in touched.into_iter().filter(|page| *page < of_zones) {
-            repair(&mut image[page..page + PAGE_BYTES]);
-        }
-    }
-    open_and_read(MemoryStore::with_image(&image));
+    let image = image().changed(changes, first & 1 == 1);
+    let options = OpenOptions { accept_loss: first & 2 == 2, ..OpenOptions::default() };
+    open_and_read(MemoryStore::with_image(&image), options);
 }
 
 /// The fields of each page, which are at its beginning, changed one by one.
 pub(crate) fn changes() -> Vec<Vec<u8>> {
-    let pages = checked_pages(image()).len() as u16;
-    let fields = [8_u16, 10, 12, 24, 32, 36, 40, 48, 56, 64, 128, 136, 144, 148];
-    let change =
-        |page: u16, at: u16| [&[1][..], &page.to_le_bytes(), &at.to_le_bytes(), &[1]].concat();
-    (0..pages).flat_map(|page| fields.map(|at| change(page, at))).collect()
+    changes_of(image().len(), SEED_PAGES)
 }
 
-/// Makes the checksum of a page right.
+/// Changes of the fields of `seed_pages` of so many `pages`.
+pub(crate) fn changes_of(pages: usize, seed_pages: usize) -> Vec<Vec<u8>> {
+    let fields = [8_u16, 10, 12, 16, 20, 24, 32, 36, 40, 48, 56, 64, 72, 128, 136, 144, 148];
+    let mut seeds = Vec::new();
+    for (number, page) in (0..pages).step_by(pages.div_ceil(seed_pages)).enumerate() {
+        for at in fields {
+            let width = (number + usize::from(at)) % 4;
+            let change = |value| Image::change(page, at, value, width as u8);
+            seeds.extend([1, -1].map(|value| [&[1][..], &change(value)].concat()));
+        }
+    }
+    seeds
+}
+
+/// Makes the checksum of a superblock right.
 fn repair(page: &mut [u8]) {
     let checksum = crc32c(&page[..CHECKSUM_AT]);
     page[CHECKSUM_AT..PAGE_BYTES].copy_from_slice(&checksum.to_le_bytes());
-}
-
-/// First bytes of the pages in which the last four bytes are a checksum of the others: superblocks, anchors, headers.
-fn checked_pages(image: &[u8]) -> Vec<usize> {
-    let is_checked = |page: &[u8]| {
-        page[..8] != [0; 8] && page[CHECKSUM_AT..] == crc32c(&page[..CHECKSUM_AT]).to_le_bytes()
-    };
-    let pages = image.chunks_exact(PAGE_BYTES).enumerate();
-    pages.filter(|(_, page)| is_checked(page)).map(|(at, _)| at * PAGE_BYTES).collect()
 }
 
 fn config() -> VolumeConfig {
     VolumeConfig::parse(FLASH, Path::new("/v/VOLUME.toml")).expect("a sound configuration")
 }
 
-/// A volume that was written, trimmed, shared, and closed by nobody.
-fn image() -> &'static [u8] {
-    static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
+/// A volume that was written, trimmed, shared and cleaned, and closed by nobody.
+fn image() -> &'static Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
         let runtime = Virtual::new(Schedule::Fifo);
         let live = runtime.clone();
@@ -111,17 +101,32 @@ fn image() -> &'static [u8] {
             let created = create_flash(store.clone(), &config(), 7).await.expect("a new volume");
             let opened = open_flash(&live, store.clone(), &config(), OpenOptions::default()).await;
             let (volume, _) = opened.expect("it opens");
-            for round in 0..40_u64 {
-                let pages: Vec<PageBuf> = (0..4).map(|page| content(round * 4 + page)).collect();
-                volume.write(PageNo(round * 5 % 200), &pages, None).await.expect("written");
-            }
-            volume.trim(PageRange::new(PageNo(20), 3)).await.expect("trimmed");
-            volume.share(&[(PageNo(1), PageNo(40))]).await.expect("shared");
-            volume.flush().await.expect("durable");
+            use_volume(&*volume, 250).await;
             store.image()[..created.store_bytes() as usize].to_vec()
         });
-        made.expect("it comes to an end")
+        Image::new(made.expect("it comes to an end"))
     })
+}
+
+/// Changes `device`, of which `pages` are in use, until it has been cleaned.
+pub(crate) async fn use_volume(device: &impl PageDevice<Page = PageBuf>, pages: u64) {
+    let mut rng = Rng::split(3, "a volume in use");
+    for round in 0..400_u64 {
+        let first = rng.below(pages - 8);
+        match round % 9 {
+            7 => device.trim(PageRange::new(PageNo(first), 3)).await.expect("trimmed"),
+            8 => {
+                let _ = device.share(&[(PageNo(first), PageNo(first + 5))]).await;
+            }
+            _ => {
+                let contents: Vec<PageBuf> = (0..4).map(|page| content(round * 4 + page)).collect();
+                device.write(PageNo(first), &contents, None).await.expect("written");
+            }
+        }
+        if round % 3 == 0 {
+            device.flush().await.expect("durable");
+        }
+    }
 }
 
 fn content(number: u64) -> PageBuf {
@@ -130,18 +135,30 @@ fn content(number: u64) -> PageBuf {
     PageBuf::from_bytes(&bytes)
 }
 
-fn open_and_read(store: MemoryStore) {
+fn open_and_read(store: MemoryStore, options: OpenOptions) {
     let runtime = Virtual::new(Schedule::Fifo);
     let live = runtime.clone();
     let finished = runtime.run(async move {
-        let opened = open_flash(&live, store, &config(), OpenOptions::default()).await;
+        let opened = open_flash(&live, store, &config(), options).await;
         let Ok((volume, _)) = opened else { return };
-        let mut page = [PageBuf::zero()];
-        for at in 0..volume.limits().pages {
-            let _ = volume.read(PageNo(at), &mut page, None).await;
-        }
-        let _ = volume.write(PageNo(0), &page, None).await;
-        let _ = Rc::clone(&volume).close().await;
+        read_and_change(&*volume, 1).await;
+        let _ = volume.close().await;
     });
+    // They hold the volume, and with it the stores.
+    runtime.drop_tasks();
     finished.unwrap_or_else(|deadlock| panic!("{deadlock}"));
+}
+
+/// Reads one in `step` pages of `device`, and changes some.
+pub(crate) async fn read_and_change(device: &impl PageDevice<Page = PageBuf>, step: usize) {
+    let mut page = [PageBuf::zero()];
+    for at in (0..device.limits().pages).step_by(step) {
+        let _ = device.read(PageNo(at), &mut page, None).await;
+    }
+    for at in [0, 7, 33, 90] {
+        let _ = device.write(PageNo(at), &page, None).await;
+        let _ = device.share(&[(PageNo(at + 1), PageNo(at))]).await;
+    }
+    let _ = device.trim(PageRange::new(PageNo(40), 50)).await;
+    let _ = device.flush().await;
 }

@@ -69,4 +69,4 @@ macro_rules! fuzzed {
     };
 }
 
-fuzzed!(traces nbd_options nbd_requests local volume_toml superblock log_headers);
+fuzzed!(traces nbd_options nbd_requests local volume_toml superblock log_headers tiered_volume);

@@ -74,6 +74,13 @@ pub struct AppendHeader {
     pub batch_len: u32,
 }
 
+impl AppendHeader {
+    /// Last version of the batch; what the medium says may be anything.
+    pub fn batch_last(&self) -> Version {
+        Version(self.batch_first.0.saturating_add(u64::from(self.batch_len)).saturating_sub(1))
+    }
+}
+
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -35,6 +35,8 @@ pub const ANCHORS: u32 = 120;
 /// Where zones start: behind the anchors, aligned for any device.
 pub const FIRST_ZONE_BYTE: u64 = 1 << 20;
 const CRC_AT: usize = SUPERBLOCK_BYTES - 4;
+/// Page numbers have 32 bits.
+const PAGES_MAX: u64 = u32::MAX as u64;
 const KIND_FLASH: u32 = 1;
 const KIND_TIERED: u32 = 2;
 
@@ -85,7 +87,7 @@ impl Superblock {
     /// Reads one copy.
     ///
     /// # Errors
-    /// `Format` for what is no volume or one of another version; `Checksum` where it is damaged.
+    /// `Format` for what is no volume or one of another version; `Checksum` where it is damaged; `Corrupt` where it makes no sense.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let field = |at: usize, len: usize| bytes.get(at..at + len).unwrap_or(&[]);
         let word = |at: usize| field(at, 4).try_into().map(u32::from_le_bytes).unwrap_or(0);
@@ -119,13 +121,24 @@ impl Superblock {
                 word(44)
             ));
         }
+        let (zones, slots_per_zone, pages) = (word(36), word(40), long(48));
+        let has_slots = zones.checked_mul(slots_per_zone).is_some_and(|slots| slots > 0);
+        if !has_slots || !(1..=PAGES_MAX).contains(&pages) || long(72) > pages {
+            let context = format!(
+                "the superblock says {pages} pages, {} before the volume grew, and {zones} zones of {slots_per_zone} slots, which \
+                 no volume has. Its checksum is right: it was written like this, by a faulty program or by hand. Nothing was \
+                 changed; put a copy of it back (the volume's other one, at byte 0 or 4096, may be whole)",
+                long(72)
+            );
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
         let mut volume_id = [0; 16];
         volume_id.copy_from_slice(field(16, 16));
         Ok(Superblock {
             volume_id: u128::from_le_bytes(volume_id),
-            zones: word(36),
-            slots_per_zone: word(40),
-            pages: long(48),
+            zones,
+            slots_per_zone,
+            pages,
             is_cache: word(12) == KIND_TIERED,
             is_staged: word(44) == 1,
             growths: word(64),

@@ -24,6 +24,8 @@ const MARKS_AT: [u64; 2] = [12288, 16384];
 const MAGIC: &[u8; 8] = b"TantMark";
 const CHECKSUMS_AT: usize = 64;
 const CRC_AT: usize = PAGE_BYTES - 4;
+/// Sequence numbers are below this: what says more is no mark.
+const SEQUENCE_END: u64 = 1 << 62;
 
 /// What is known of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,8 @@ impl Mark {
     fn decode(page: &[u8]) -> Option<(u64, Self)> {
         let word = |at: usize| page[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        if page[..8] != *MAGIC || crc32c(&page[..CRC_AT]) != word(CRC_AT) {
+        let is_mark = page[..8] == *MAGIC && crc32c(&page[..CRC_AT]) == word(CRC_AT);
+        if !is_mark || long(8) >= SEQUENCE_END {
             return None;
         }
         let state = match word(16) {

@@ -45,6 +45,9 @@ pub(super) const LACKED_PAGES_MAX: usize = (CRC_AT - LACKED_AT) / 8;
 
 const SEQUENCE_AT: usize = 40;
 
+/// Sequence numbers and numbers of epochs are below this.
+const COUNTS_END: u64 = 1 << 62;
+
 /// What a medium writes whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
@@ -166,7 +169,14 @@ impl Head {
             RELEASED => State::Released(closed),
             other => return Err(Error::new(ErrorKind::Format, format!("unknown state {other}"))),
         };
-        Ok(Head { pair, sequence: long(page, 40), state, lacks, claim })
+        let sequence = long(page, SEQUENCE_AT);
+        if sequence >= COUNTS_END || epoch >= COUNTS_END {
+            let context = format!(
+                "it says that it was written {sequence} times, and names epoch {epoch}, which no journal reaches"
+            );
+            return Err(Error::new(ErrorKind::Format, context));
+        }
+        Ok(Head { pair, sequence, state, lacks, claim })
     }
 }
 

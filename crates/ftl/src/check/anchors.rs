@@ -69,7 +69,7 @@ fn was_written(anchor: Option<&Head>, next: &Head) -> bool {
     let Some(anchor) = anchor else { return next.index > 0 };
     let since = next.checkpoint.wrapping_sub(anchor.checkpoint);
     match anchor.era == next.era {
-        true => next.index == anchor.index + 1,
+        true => anchor.index.checked_add(1) == Some(next.index),
         false => next.index == 0 && (1..SKIPPED_CHECKPOINTS).contains(&since),
     }
 }

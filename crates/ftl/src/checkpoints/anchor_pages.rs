@@ -8,6 +8,9 @@ pub(crate) const EXTENT_BYTES: usize = 8;
 pub(crate) const ZONE_BYTES: usize = 16;
 pub(crate) const CLEAN: u32 = 1;
 pub(crate) const ANY_ZONE: u32 = 2;
+/// Numbers of eras are below this: an anchor that says more is none.
+const ERAS_END: u64 = 1 << 62;
+
 /// Consecutive pages of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
@@ -119,6 +122,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Read> {
             .map(|index| noted(zones_at + index * ZONE_BYTES))
             .collect::<Option<_>>()?,
     })
+    .filter(|read| read.head.era < ERAS_END)
 }
 
 /// The anchors of the era in force, in order: the latest that has begun. `None` where some of them
@@ -130,7 +134,7 @@ pub(crate) fn in_force(anchors: &BTreeMap<u64, Read>) -> Option<Vec<(u64, &Read)
     }
     for (_, era) in eras.into_iter().rev() {
         let (_, last) = era.last()?;
-        if last.head.index + 1 < last.head.starts {
+        if last.head.index < last.head.starts.saturating_sub(1) {
             // Its beginning was interrupted: the previous era is in force.
             continue;
         }

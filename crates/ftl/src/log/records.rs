@@ -198,7 +198,10 @@ pub(crate) fn decode_dead(page: &PageBuf) -> Option<Vec<VersionRange>> {
     let (magic, count) = (reader.u32(), reader.u32() as usize);
     let range = |_| {
         let (first, count) = (reader.u64(), u64::from(reader.u32()));
-        VersionRange { first: Version(first), last: Version((first + count).saturating_sub(1)) }
+        VersionRange {
+            first: Version(first),
+            last: Version(first.saturating_add(count).saturating_sub(1)),
+        }
     };
     (magic == MAGIC_DEAD && count <= DEAD_RANGES_MAX).then(|| (0..count).map(range).collect())
 }

@@ -1,7 +1,8 @@
 //! Recovery: finds the newest checkpoint and reads it.
 use std::collections::BTreeMap;
 use tantalum_base::{
-    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, Version,
+    ZoneNo,
 };
 use tantalum_media::{ScannedAppend, SlotKind, ZoneMedia};
 use tantalum_runtime::prefer_huge_pages;
@@ -10,7 +11,9 @@ use crate::checkpoints::anchor_pages::Extent;
 use crate::checkpoints::pages::{self, Footer, PieceHeader, PieceKind, ZONE_ENTRIES, ZoneEntry};
 use crate::dump::header::DumpHeader;
 use crate::log::OwnPage;
+use crate::map::MapEntry;
 use crate::read::is_damage;
+use crate::recovery::limits::senseless;
 use crate::recovery::{Opening, Reader, corrupt};
 use crate::space::Stream;
 
@@ -31,15 +34,15 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The chunks of the map, in order.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (&PieceHeader, &[u8; PAGE_BYTES])> {
-        self.map.iter().map(|(header, at)| (header, &self.pages.contents()[*at]))
-    }
-
     /// Number of entries in them.
     pub(super) fn entries(&self) -> u64 {
         self.map.iter().map(|(header, _)| u64::from(header.entries)).sum()
     }
+}
+
+/// The page of checkpoint `id` in `slot`, in errors.
+fn name_page(id: u64, slot: SlotNo) -> String {
+    format!("slot {slot}, a page of checkpoint {id}")
 }
 
 /// Pages of a checkpoint as they were read, in one block: millions of small ones would take more time than
@@ -118,7 +121,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }
             let zone = ZoneNo(zone as u32);
             let mut latest = 0;
-            for append in self.media.scan(zone, 0, Some(epoch)).await? {
+            for append in self.scan(zone, 0, Some(epoch)).await? {
                 for (offset, spare) in (append.first_offset..).zip(&append.spares) {
                     let Some(spare) = spare else { continue };
                     let (id, number) = (spare.version.0, spare.page.0);
@@ -182,6 +185,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             return Ok(None);
         }
         let footer = pages::decode_footer(&page);
+        self.check_footer(id, &footer)?;
         if u64::from(footer.pieces) != number + 1 || slots.len() as u64 != number + 1 {
             // The footer was written when all other pages were durable.
             let (pages, intact) = (footer.pieces, slots.len());
@@ -189,7 +193,6 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 "of the {pages} pages of checkpoint {id} only {intact} are intact"
             )));
         }
-        self.check_pages(&footer)?;
         let mut pages = Pages::new(slots.len());
         for own in slots.values() {
             pages.push(own.slot, &own.read(self.media).await?);
@@ -228,10 +231,16 @@ impl<M: ZoneMedia> Reader<'_, M> {
         if !is_footer || footer.pieces as usize != slots.len() {
             return Err(damaged(slot));
         }
+        self.check_footer(id, &footer)?;
         let mut gaps = Vec::new();
         let map_from = (self.geometry.zones as usize).div_ceil(ZONE_ENTRIES);
         for (at, (slot, page)) in slots.iter().zip(contents).enumerate() {
-            if header(page).is_none() {
+            let is_whole = header(page).is_some_and(|header| {
+                !self.options.accept_loss
+                    || header.kind != PieceKind::Map
+                    || self.decode_chunk(*slot, &header, page, footer.next_version).is_ok()
+            });
+            if !is_whole {
                 if !self.options.accept_loss || at < map_from {
                     return Err(damaged(slot));
                 }
@@ -239,8 +248,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }
         }
         let damaged_map =
-            gaps.iter().map(|at| self.map_gap(contents, &gaps, *at)).collect::<Result<_>>()?;
-        self.check_pages(&footer)?;
+            gaps.iter().map(|at| self.map_gap(&pages, &gaps, *at)).collect::<Result<_>>()?;
         let checkpoint = self.assemble(id, footer, pages, &gaps)?;
         Ok(Checkpoint { damaged_map, ..checkpoint })
     }
@@ -265,14 +273,52 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(pages)
     }
 
-    /// The pages that the damaged chunk of the map at index `at` of `contents` may have covered:
-    /// those between its neighbours that are not among the `gaps`.
-    fn map_gap(
+    /// The entries of a checkpoint's map, by chunk and in the order of pages.
+    pub(super) fn map_of<'c>(
+        &'c self,
+        checkpoint: &'c Checkpoint,
+    ) -> impl Iterator<Item = Result<(&'c PieceHeader, Vec<(PageNo, MapEntry)>)>> {
+        let Checkpoint { pages, map, footer, .. } = checkpoint;
+        let mut next = 0;
+        map.iter().map(move |(header, at)| {
+            let (slot, chunk) = (pages.slots[*at], &pages.contents()[*at]);
+            if u64::from(header.index) < next {
+                let why =
+                    format!("it has pages from {} on, and one before has them too", header.index);
+                return Err(senseless(name_page(header.id, slot), &why));
+            }
+            let entries = self.decode_chunk(slot, header, chunk, footer.next_version)?;
+            next = entries.last().map_or(next, |(page, _)| page.0 + 1);
+            Ok((header, entries))
+        })
+    }
+
+    /// The entries in the chunk of a map in `slot`, of versions below `next`.
+    fn decode_chunk(
         &self,
-        contents: &[[u8; PAGE_BYTES]],
-        gaps: &[usize],
-        at: usize,
-    ) -> Result<PageRange> {
+        slot: SlotNo,
+        header: &PieceHeader,
+        chunk: &[u8; PAGE_BYTES],
+        next: Version,
+    ) -> Result<Vec<(PageNo, MapEntry)>> {
+        let entries = pages::decode_map(header, chunk, !M::READS_SPARES)
+            .map_err(|error| error.wrap(name_page(header.id, slot)))?;
+        let mut from = u64::from(header.index);
+        let checked = entries.iter().try_for_each(|(page, entry)| {
+            if page.0 < from {
+                return Err(format!("it names page {page} where one from {from} on comes"));
+            }
+            from = page.0 + 1;
+            self.limits.entry(*page, entry, next)
+        });
+        checked.map_err(|why| senseless(name_page(header.id, slot), &why))?;
+        Ok(entries)
+    }
+
+    /// The pages that the damaged chunk of the map at index `at` of a checkpoint's `pages` may have covered:
+    /// those between its neighbours that are not among the `gaps`.
+    fn map_gap(&self, pages: &Pages, gaps: &[usize], at: usize) -> Result<PageRange> {
+        let contents = pages.contents();
         let whole = |at: &usize| !gaps.contains(at);
         let chunk = |at: usize| {
             let header = pages::decode_header(&contents[at])?;
@@ -281,18 +327,22 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let before = (0..at).rev().find(whole).and_then(chunk);
         let first = match before {
             Some((at, header)) => {
-                let entries = pages::decode_map(&header, &contents[at], !M::READS_SPARES)?;
+                let next = Version(u64::MAX);
+                let entries = self.decode_chunk(pages.slots[at], &header, &contents[at], next)?;
                 entries.last().map_or(u64::from(header.index), |(page, _)| page.0 + 1)
             }
             None => 0,
         };
         let behind = (at + 1..contents.len()).find(whole).and_then(chunk);
         let end = behind.map_or(self.options.pages, |(_, header)| u64::from(header.index));
+        let end = end.min(self.options.pages);
         Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
 
-    /// Fails where the checkpoint is of a device of another size.
-    fn check_pages(&self, footer: &Footer) -> Result<()> {
+    /// Fails where the footer of checkpoint `id` makes no sense, or is of a device of another size.
+    fn check_footer(&self, id: u64, footer: &Footer) -> Result<()> {
+        let checked = self.limits.footer(id, footer);
+        checked.map_err(|why| senseless(format!("the footer of checkpoint {id}"), &why))?;
         let is_smaller = footer.pages < self.options.pages && self.options.has_grown;
         if footer.pages != self.options.pages && !is_smaller {
             return Err(Error::new(
@@ -326,8 +376,12 @@ impl<M: ZoneMedia> Reader<'_, M> {
             match header.kind {
                 PieceKind::Zones => {
                     let first = header.index as usize * ZONE_ENTRIES;
-                    let table = zones.iter_mut().skip(first);
-                    table.zip(pages::decode_zones(page)).for_each(|(zone, read)| *zone = read);
+                    let table = (0..).map(ZoneNo).zip(&mut zones).skip(first);
+                    for ((number, zone), read) in table.zip(pages::decode_zones(page)) {
+                        let checked = self.limits.zone(number, &read);
+                        checked.map_err(|why| senseless(name_page(id, *slot), &why))?;
+                        *zone = read;
+                    }
                 }
                 PieceKind::Map => map.push((header, at)),
                 PieceKind::Footer => {}

@@ -1,7 +1,7 @@
 //! Recovery: finds and reads the dump in force. A damaged frame is lost alone; the metadata must be
 //! intact.
 use std::collections::BTreeMap;
-use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
+use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{SlotKind, Spare, ZoneMedia};
 
 use crate::checkpoints::DumpsVoid;
@@ -11,6 +11,7 @@ use crate::fault_points::Fault;
 use crate::log::OwnPage;
 use crate::map::{MapEntry, Place};
 use crate::read::is_damage;
+use crate::recovery::limits::senseless;
 use crate::recovery::{Opening, Reader, Recovery, corrupt};
 use crate::space::Stream;
 
@@ -76,7 +77,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         pages: &mut DumpPages,
     ) -> Result<()> {
         let is_dump = |spare: &Spare| spare.kind == SlotKind::Dump;
-        for append in self.media.scan(zone, 0, Some(number)).await? {
+        for append in self.scan(zone, 0, Some(number)).await? {
             for (offset, spare) in (append.first_offset..).zip(&append.spares) {
                 if let Some(spare) = spare.filter(is_dump) {
                     let slot = self.geometry.slot(zone, offset);
@@ -99,6 +100,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let header = DumpHeader::decode(&page(0, "its header").await?, false)
             .filter(|header| header.number == number)
             .ok_or_else(|| corrupt(format!("the header of dump {number} is none")))?;
+        let checked = self.limits.dump(&header);
+        checked.map_err(|why| senseless(format!("the header of dump {number}"), &why))?;
         let last = header.pages() - 1;
         let footer = page(last, "its footer: it was cut short, or its end has decayed").await?;
         let footer = DumpHeader::decode(&footer, true);
@@ -115,10 +118,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let entry_pages = u64::from(header.entry_pages);
         let mut entries = Vec::new();
         for index in 1..=entry_pages {
-            entries.extend(delta_pages::decode(
-                &page(index, "mapping entries").await?,
-                !M::READS_SPARES,
-            )?);
+            let page = page(index, "mapping entries").await?;
+            entries.extend(self.decode_deltas(&page, &header)?);
         }
         let mut frames = Vec::with_capacity(header.frames as usize);
         let places: Vec<(u64, SlotNo, Spare)> = pages
@@ -132,7 +133,21 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let lost = pages.damaged.iter().map(|(index, spare)| (*index, spare.page, None));
         frames.extend(lost);
         frames.sort_by_key(|(index, ..)| *index);
+        let checked = self.limits.frames(frames.iter().map(|(_, page, _)| page));
+        checked.map_err(|why| senseless(format!("a frame of dump {number}"), &why))?;
         Ok(FoundDump::of(header, entries, frames))
+    }
+
+    /// The changes in a page of the dump with this `header`, or in a delta page that it builds on.
+    pub(super) fn decode_deltas(&self, page: &PageBuf, header: &DumpHeader) -> Result<Vec<Delta>> {
+        let deltas = delta_pages::decode(page, !M::READS_SPARES)?;
+        let checked = deltas.iter().try_for_each(|delta| match delta {
+            Delta::Page(page, entry) => self.limits.entry(*page, entry, header.next_version),
+            Delta::Trim(trim) => self.limits.trim_of(trim, header.next_version),
+        });
+        let place = || format!("entries of the mapping in dump {}", header.number);
+        checked.map_err(|why| senseless(place(), &why))?;
+        Ok(deltas)
     }
 
     /// Reads frames, each with its index in the dump; `None` where one is damaged.

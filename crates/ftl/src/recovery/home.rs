@@ -16,6 +16,10 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     /// change, what is here counts.
     pub(super) fn follow_home(&mut self) -> Result<Option<Version>> {
         let Some(home) = self.home.take() else { return Ok(None) };
+        let place = || "the journal beside the home".into();
+        if !self.reader.is_sound(self.reader.limits.home_state(&home), place)? {
+            return Ok(None);
+        }
         let is_ahead = home.version > self.parts.log.durable();
         if !is_ahead || Fault::HomeAheadUnnoticed.is_planted() {
             return Ok(None);

@@ -75,7 +75,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }
             let appends = match survey.scans.remove(&zone) {
                 Some(appends) => appends,
-                None => self.media.scan(zone, covered, Some(epoch)).await?,
+                None => self.scan(zone, covered, Some(epoch)).await?,
             };
             log.zones_scanned += 1;
             for append in appends {
@@ -99,8 +99,6 @@ impl<M: ZoneMedia> Reader<'_, M> {
         log: &mut ScannedLog,
     ) -> Result<()> {
         log.anything = true;
-        let batch_last =
-            Version(append.header.batch_first.0 + u64::from(append.header.batch_len) - 1);
         let newer = |(_, spare): &&(u32, Spare)| spare.version > covered;
         log.damaged.extend(append.damaged.iter().filter(newer).map(|(_, spare)| (zone, *spare)));
         for (index, spare) in append.spares.iter().enumerate() {
@@ -111,7 +109,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             let clean = spare.kind.is_clean();
             let data = Change::Data { page, remapped: false, clean, checksum };
             // A relocated change was durable; it counts as a batch of its own.
-            let batch_last = if relocated { version } else { batch_last };
+            let batch_last = if relocated { version } else { append.header.batch_last() };
             let counts = spare.kind != SlotKind::RemappedCopy;
             let change = match spare.kind {
                 SlotKind::Data | SlotKind::Clean if version > covered => data,
@@ -121,14 +119,33 @@ impl<M: ZoneMedia> Reader<'_, M> {
                     continue;
                 }
                 SlotKind::Record if version > covered => {
-                    let page = OwnPage { slot, checksum }.read(self.media).await?;
-                    Change::Records { changes: records::decode(&page)?, checksum }
+                    let Some(changes) = self.read_records(OwnPage { slot, checksum }).await? else {
+                        // What it changed is not known.
+                        log.damaged.push((zone, *spare));
+                        continue;
+                    };
+                    Change::Records { changes, checksum }
                 }
                 _ => continue,
             };
             log.found.push(Found { version, batch_last, slot, change, counts });
         }
         Ok(())
+    }
+
+    /// The changes in a record page of the log; `None` where they make no sense, and loss is accepted.
+    async fn read_records(&self, own: OwnPage) -> Result<Option<Vec<Record>>> {
+        let changes = records::decode(&own.read(self.media).await?)
+            .map_err(|error| error.wrap(format!("slot {}: a record of the log", own.slot)))?;
+        let checked = changes.iter().try_for_each(|change| self.limits.record(change));
+        let is_sound = self.is_sound(checked, || self.name_record(own.slot))?;
+        Ok(is_sound.then_some(changes))
+    }
+
+    /// A metadata page in `slot`, in errors.
+    pub(super) fn name_record(&self, slot: SlotNo) -> String {
+        let (zone, offset) = (self.geometry.zone_of(slot), self.geometry.offset_of(slot));
+        format!("zone {zone}, the record in slot {offset}")
     }
 }
 

@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 use tantalum_base::{PageNo, Result, SlotNo, Version};
 use tantalum_media::ZoneMedia;
 
-use crate::checkpoints::pages;
-use crate::dump::delta_pages::{self, Delta, Trim};
+use crate::dump::delta_pages::{Delta, Trim};
 use crate::dump::header::DumpHeader;
 use crate::map::{MapEntry, Place};
 use crate::recovery::find_checkpoint::Checkpoint;
@@ -100,7 +99,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         let mut delta_pages = 0;
         for (_, page) in meta.deltas_of(header) {
             let page = page.read(self.reader.media).await?;
-            since.add(delta_pages::decode(&page, !M::READS_SPARES)?);
+            since.add(self.reader.decode_deltas(&page, header)?);
             delta_pages += 1;
         }
         if delta_pages != header.delta_pages {
@@ -132,7 +131,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     ) -> Result<()> {
         let parts = &mut self.parts;
         let pages = self.reader.options.pages;
-        let mut chunks = checkpoint.chunks();
+        let mut chunks = self.reader.map_of(checkpoint);
         // Entries of the last decoded chunk for the pages to come.
         let mut known = Vec::new().into_iter().peekable();
         let mut caught = 0;
@@ -142,10 +141,10 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                 trims = since.trims_in(page, page + TRIMS_LOOKED_UP_PAGES);
             }
             if known.peek().is_none()
-                && let Some((header, chunk)) = chunks.next()
+                && let Some(chunk) = chunks.next()
             {
+                let (header, entries) = chunk?;
                 caught = header.epoch;
-                let entries = pages::decode_map(header, chunk, !M::READS_SPARES)?;
                 known = entries.into_iter().peekable();
             }
             let entry = known.next_if(|(at, _)| at.0 == page);

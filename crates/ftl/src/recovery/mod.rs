@@ -13,6 +13,7 @@
 mod find_checkpoint;
 mod find_dump;
 mod home;
+mod limits;
 mod log_scan;
 mod merge;
 mod places;
@@ -22,7 +23,7 @@ mod survey;
 mod undo_cleaning;
 
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageNo, Result, Version};
+use tantalum_base::{Error, ErrorKind, PageNo, Result, Version, ZoneNo};
 use tantalum_media::{AppendHeader, ScannedAppend, ZoneGeometry, ZoneMedia};
 
 use crate::cache::HomeState;
@@ -35,6 +36,7 @@ use crate::parts::Parts;
 use crate::read::is_damage;
 use crate::space::Stream;
 use find_dump::FoundDump;
+use limits::{Checked, Limits, senseless};
 use log_scan::ScannedLog;
 use report::RecoveryReport;
 use survey::Survey;
@@ -82,11 +84,53 @@ fn corrupt(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, context)
 }
 
-/// Reads a medium without changing it.
+/// Reads a medium without changing it. What it returns makes sense: see [`limits`].
 struct Reader<'a, M> {
     media: &'a M,
     geometry: ZoneGeometry,
     options: &'a FtlOptions,
+    limits: Limits,
+}
+
+impl<M: ZoneMedia> Reader<'_, M> {
+    /// As [`ZoneMedia::scan`]. Where loss is accepted an append that makes no sense is left out, as a damaged one is.
+    async fn scan(
+        &self,
+        zone: ZoneNo,
+        from_offset: u32,
+        epoch: Option<u64>,
+    ) -> Result<Vec<ScannedAppend>> {
+        let mut appends = self.media.scan(zone, from_offset, epoch).await?;
+        let mut failure = None;
+        appends.retain(|append| {
+            let checked = self.limits.append(append);
+            let sound = self.is_sound(checked, || {
+                format!("zone {zone}, the append whose pages begin at slot {}", append.first_offset)
+            });
+            sound.map_err(|error| failure.get_or_insert(error)).unwrap_or(false)
+        });
+        failure.map_or(Ok(appends), Err)
+    }
+
+    /// As [`ZoneMedia::peek`].
+    async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
+        let header = self.media.peek(zone).await?;
+        let Some(found) = header else { return Ok(None) };
+        let place = || format!("zone {zone}, its first append");
+        Ok(self.is_sound(self.limits.header(&found), place)?.then_some(found))
+    }
+
+    /// Whether what stands at `place` is to be taken: false where it makes no sense and loss is accepted.
+    ///
+    /// # Errors
+    /// `Corrupt` where it makes no sense, and loss is not accepted.
+    fn is_sound(&self, checked: Checked, place: impl FnOnce() -> String) -> Result<bool> {
+        match checked {
+            Ok(()) => Ok(true),
+            Err(_) if self.options.accept_loss => Ok(false),
+            Err(why) => Err(senseless(place(), &why)),
+        }
+    }
 }
 
 /// A recovery in progress: the parts, as rebuilt in memory.
@@ -210,7 +254,8 @@ impl Parts {
 
 impl<'a, M: ZoneMedia> Recovery<'a, M> {
     fn new(media: &'a M, options: &'a FtlOptions, home: Option<HomeState>) -> Result<Self> {
-        let reader = Reader { media, geometry: media.geometry(), options };
+        let geometry = media.geometry();
+        let reader = Reader { media, geometry, options, limits: Limits::new(&geometry, options) };
         let mut parts = Parts::new(media, options)?;
         if let Some(dump) = &mut parts.dump {
             // No checkpoint exists yet that could make tracked changes void.

@@ -31,7 +31,7 @@ impl Rank<'_> {
     }
 
     /// Whether the content that `slot` had at zone opening `epoch` can still be there.
-    fn intact(&self, slot: SlotNo, epoch: u64) -> bool {
+    pub fn intact(&self, slot: SlotNo, epoch: u64) -> bool {
         let opening = self.openings[self.geometry.zone_of(slot).index()];
         opening.is_some_and(|opening| opening.epoch <= epoch)
     }
@@ -64,12 +64,19 @@ impl<M: ZoneMedia> Reader<'_, M> {
             Err(error) => return Err(error),
         };
         let zone = self.geometry.zone_of(own.slot);
+        let is_sound = |checked| self.is_sound(checked, || self.name_record(own.slot));
         if let Some(dead) = records::decode_dead(&page) {
-            log.dead.extend(dead);
-            log.lists.push(zone);
+            if is_sound(dead.iter().try_for_each(|range| self.limits.dead(range)))? {
+                log.dead.extend(dead);
+                log.lists.push(zone);
+            }
             return Ok(());
         }
         if let Some(gone) = records::decode_gone(&page) {
+            let mut each = gone.iter();
+            if !is_sound(each.try_for_each(|(page, version)| self.limits.gone(*page, *version)))? {
+                return Ok(());
+            }
             log.lists.push(zone);
             log.found.extend(gone.into_iter().map(|(page, version)| Found {
                 version,
@@ -81,7 +88,11 @@ impl<M: ZoneMedia> Reader<'_, M> {
             }));
             return Ok(());
         }
-        for reference in records::decode_references(&page).unwrap_or_default() {
+        let references = records::decode_references(&page).unwrap_or_default();
+        if !is_sound(references.iter().try_for_each(|it| self.limits.reference(it)))? {
+            return Ok(());
+        }
+        for reference in references {
             let copy = append.spares.get(reference.index as usize).copied().flatten();
             let Some(copy) = copy.filter(|spare| spare.kind.is_page()) else { continue };
             let checksum = match M::READS_SPARES {

@@ -2,14 +2,15 @@
 use tantalum_base::{Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
-use crate::checkpoints::pages::{self, Footer};
+use crate::checkpoints::pages::Footer;
 use crate::fault_points::Fault;
 use crate::log::OwnPage;
 use crate::log::records::Record;
 use crate::log::uncovered::VersionRange;
-use crate::map::{MapEntry, Place};
+use crate::map::{MapEntry, Occupant, Place};
 use crate::parts::Parts;
 use crate::recovery::find_checkpoint::Checkpoint;
+use crate::recovery::limits::{Checked, senseless};
 use crate::recovery::log_scan::{Change, Found, ScannedLog};
 use crate::recovery::places::{Original, Rank};
 use crate::recovery::survey::Survey;
@@ -32,7 +33,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         self.report.changes_given_up =
             log.account(footer.covered, self.reader.options.accept_loss)?;
         let accepted = log.accepted();
-        let seen = self.replay(&footer, openings, &mut log, accepted);
+        let seen = self.replay(&footer, openings, &mut log, accepted)?;
         self.mark_damaged(&mut log, accepted);
         self.undo_cleaning(openings, &log).await?;
         self.close_zones(openings, &log, footer.covered, accepted);
@@ -63,16 +64,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     ) -> Result<u64> {
         let parts = &mut self.parts;
         parts.map.expect(checkpoint.entries());
-        let mut given_up = 0;
-        for range in &checkpoint.damaged_map {
-            for page in range.iter() {
-                let (version, place) = (checkpoint.footer.covered, Place::Lost);
-                parts.replace(page, MapEntry { version, place, ..MapEntry::default() });
-            }
-            given_up += range.pages;
-        }
-        for (header, chunk) in checkpoint.chunks() {
-            let entries = pages::decode_map(header, chunk, !M::READS_SPARES)?;
+        for chunk in self.reader.map_of(checkpoint) {
+            let (header, entries) = chunk?;
             parts.map.fetch_slots(entries.iter().filter_map(|(_, entry)| entry.place.slot()));
             for (page, mut entry) in entries {
                 if let Place::At(slot) = entry.place {
@@ -96,6 +89,14 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             }
             parts.keep_to_limit();
         }
+        let mut given_up = 0;
+        for range in &checkpoint.damaged_map {
+            for page in range.iter() {
+                let (version, place) = (checkpoint.footer.covered, Place::Lost);
+                parts.replace(page, MapEntry { version, place, ..MapEntry::default() });
+            }
+            given_up += range.pages;
+        }
         parts.take_checkpoint(checkpoint);
         Ok(given_up)
     }
@@ -107,7 +108,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         openings: &[Option<Opening>],
         log: &mut ScannedLog,
         accepted: Version,
-    ) -> Option<Version> {
+    ) -> Result<Option<Version>> {
         let rank = Rank { geometry: self.reader.geometry, openings };
         let mut seen = log.anything.then_some(footer.next_version);
         for found in &log.found {
@@ -120,9 +121,11 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             if self.is_forgotten(found, footer.covered) {
                 continue;
             }
+            let checked = self.parts.check_slots(found, &rank);
+            checked.map_err(|why| senseless(self.reader.name_record(found.slot), &why))?;
             self.parts.replay(found, &rank, &mut log.originals);
         }
-        seen
+        Ok(seen)
     }
 
     /// Whether `found` is a copy of a page that went home later: a cache's checkpoint says nothing of such
@@ -205,6 +208,27 @@ impl Parts {
         }
         let places = checkpoint.places.clone();
         self.checkpoints.put_in_force(checkpoint.id, &checkpoint.footer, places);
+    }
+
+    /// Whether what the records in `found` say of slots agrees with what is known of these: a slot of a record is of no page.
+    fn check_slots(&self, found: &Found, rank: &Rank<'_>) -> Checked {
+        let Change::Records { changes, .. } = &found.change else { return Ok(()) };
+        if let Some(page) = self.map.pages_of(found.slot).next() {
+            return Err(format!("page {page} is mapped to where it lies"));
+        }
+        let shares = changes.iter().filter_map(|change| match change {
+            Record::Share(share) => Some(share),
+            Record::Trim(_) => None,
+        });
+        for share in shares.filter(|share| rank.intact(share.slot, share.epoch)) {
+            if self.map.occupant(share.slot) == Occupant::Record || share.slot == found.slot {
+                return Err(format!(
+                    "it maps page {} to a record in slot {}",
+                    share.left, share.slot
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Puts a change of the log in force, unless a newer one is.

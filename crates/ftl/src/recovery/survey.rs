@@ -8,6 +8,7 @@ use crate::checkpoints::anchor_pages::Era;
 use crate::checkpoints::pages::ZoneEntry;
 use crate::fault_points::Fault;
 use crate::recovery::find_checkpoint::{Checkpoint, MetaSlots};
+use crate::recovery::limits::senseless;
 use crate::recovery::log_scan::ScannedLog;
 use crate::recovery::{Opening, Reader};
 
@@ -63,11 +64,11 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let resets_erase = self.geometry.append_overhead_slots == 0;
         let mut openings = Vec::with_capacity(self.geometry.zones as usize);
         for zone in (0..self.geometry.zones).map(ZoneNo) {
-            let header = match self.media.peek(zone).await? {
+            let header = match self.peek(zone).await? {
                 Some(header) if resets_erase => Some(header),
                 // The first append may be torn or decayed and later ones intact.
                 _ => {
-                    openings.push(Opening::of_all(&self.media.scan(zone, 0, None).await?));
+                    openings.push(Opening::of_all(&self.scan(zone, 0, None).await?));
                     continue;
                 }
             };
@@ -78,6 +79,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
 
     /// Surveys only the zones that `era` lists.
     pub(super) async fn survey_era(&self, era: &Era) -> Result<Survey> {
+        self.limits.era(era).map_err(|why| senseless("the anchors", &why))?;
         let newest = self.checkpoint_in(era.checkpoint, &era.extents).await?;
         let highest_checkpoint = newest.id;
         // Earlier versions of this program closed a device also while changes were in flight that the checkpoint lacks.
@@ -91,9 +93,6 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let mut unopened = BTreeMap::new();
         for noted in &era.zones {
             let at = noted.zone.index();
-            if at >= openings.len() {
-                continue;
-            }
             unopened.insert(noted.zone, noted.epoch == 0);
             openings[at] = Opening::new(noted.epoch, noted.stream);
             covered_slots[at] = noted.covered_slots;
@@ -101,7 +100,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let mut scans = BTreeMap::new();
         let unopened = unopened.into_iter().filter(|(_, unopened)| *unopened && !clean);
         for (zone, _) in unopened {
-            let appends = self.media.scan(zone, 0, None).await?;
+            let appends = self.scan(zone, 0, None).await?;
             openings[zone.index()] = Opening::of_all(&appends);
             scans.insert(zone, appends);
         }

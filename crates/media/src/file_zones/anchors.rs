@@ -15,6 +15,9 @@ const MAGIC: [u8; 8] = *b"TantAnch";
 const CONTENT_AT: usize = 40;
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 
+/// Numbers of anchors are below this: a page that says more is none.
+const NUMBERS_END: u64 = 1 << 62;
+
 /// Most bytes of content in an anchor.
 pub const ANCHOR_BYTES_MAX: usize = CHECKSUM_AT - CONTENT_AT;
 
@@ -50,7 +53,7 @@ fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
         && page[8..24] == volume_id.to_le_bytes()
         && word(CHECKSUM_AT) == crc32c(&page[..CHECKSUM_AT]);
     let length = word(32) as usize;
-    (whole && length <= ANCHOR_BYTES_MAX)
+    (whole && length <= ANCHOR_BYTES_MAX && long(24) < NUMBERS_END)
         .then(|| (long(24), &page[CONTENT_AT..CONTENT_AT + length]))
 }
 
