@@ -191,16 +191,23 @@ impl<R: Runtime> Episodes<R> {
         class: IoClass,
         places: impl Iterator<Item = Range<u64>> + Clone,
     ) -> Result<()> {
-        let Some(latency_ns) = self.concern(class, places) else { return Ok(()) };
+        match self.concern(class, places) {
+            None => Ok(()),
+            Some(latency_ns) => Err(self.fail(class, latency_ns).await),
+        }
+    }
+
+    /// The answer to an operation that fails, after `latency_ns`.
+    pub(crate) async fn fail(&self, class: IoClass, latency_ns: u64) -> Error {
         let failed = &self.state.failed[class as usize];
         failed.set(failed.get() + 1);
         self.runtime.sleep(latency_ns).await;
         let what = class.name();
-        Err(Error::new(ErrorKind::Io, format!("{what}: input/output error that passes (injected)")))
+        Error::new(ErrorKind::Io, format!("{what}: input/output error that passes (injected)"))
     }
 
     /// Counts the operation in each episode that it concerns; the longest latency of those that fail it.
-    fn concern(
+    pub(crate) fn concern(
         &self,
         class: IoClass,
         places: impl Iterator<Item = Range<u64>> + Clone,

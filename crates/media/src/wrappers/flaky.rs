@@ -41,11 +41,13 @@ impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
                     let context = format!("an append before this one failed in {zone:?}");
                     return Err(Error::new(ErrorKind::Io, context));
                 }
-                let passed = of_zone(IoClass::Write, zone).await;
-                if passed.is_err() {
-                    self.failing.borrow_mut().insert(zone);
-                }
-                passed
+                let places = iter::once(self.slots_of(zone));
+                let Some(latency_ns) = self.episodes.concern(IoClass::Write, places) else {
+                    return Ok(());
+                };
+                // Before it is answered: others may be in flight.
+                self.failing.borrow_mut().insert(zone);
+                Err(self.episodes.fail(IoClass::Write, latency_ns).await)
             }
             ZoneOperation::Read(slots) => {
                 let slot = |slot: &SlotNo| u64::from(slot.0)..u64::from(slot.0) + 1;
