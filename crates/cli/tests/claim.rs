@@ -177,12 +177,27 @@ fn what_cannot_be_claimed_or_is_a_member_is_refused() {
     assert!(std::fs::read(&home).unwrap() == vec![7; HOME_BYTES] && !place.volume("a").exists());
     place.attach("a", &home, &["--claim", "none"]).unwrap();
     assert!(std::fs::read(&home).unwrap() == vec![7; HOME_BYTES], "a plain image at all times");
+    let error = place.attach("a", &home, &["--claim", "xor"]).unwrap_err();
+    assert!(error.contains("a.toml says home.claim = \"none\""), "{error}");
     if installed(&["mkswap"]) {
         let swap = place.at("swap");
         std::fs::write(&swap, vec![0; HOME_BYTES]).unwrap();
         assert!(quiet("mkswap", &[text(&swap)]).0);
         let error = place.attach("b", &swap, &[]).unwrap_err();
         assert!(error.contains("swap space"), "{error}");
+    }
+}
+
+#[test]
+fn a_new_volume_over_a_home_is_made_with_or_without_a_claim() {
+    let place = Place::new();
+    for (claim, shown) in [("xor", true), ("none", false)] {
+        let (home, flash) = (place.at(&format!("{claim}.home")), place.at(claim));
+        let (volume, tiers) = (place.volume(claim), ["--flash-size", "64MiB", "--claim", claim]);
+        let sizes = ["--capacity", "32MiB", "--home", text(&home), "--flash", text(&flash)];
+        good(&[&["create", text(&volume)], &sizes[..], &tiers].concat());
+        let told = tantalum(&["stat", text(&home)]);
+        assert_eq!(told.code == 0, shown, "{claim}: {}{}", told.out, told.err);
     }
 }
 

@@ -67,6 +67,16 @@ pub enum ClaimConfig {
     None,
 }
 
+impl ClaimConfig {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClaimConfig::Xor => "xor",
+            ClaimConfig::None => "none",
+        }
+    }
+}
+
 /// What comes into the flash.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

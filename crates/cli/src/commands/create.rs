@@ -1,7 +1,7 @@
 //! `tantalum create VOLUME.toml`.
 use crate::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
-use crate::commands::tiered::{Tiers, refuse_other_places, warn_of_memory};
+use crate::commands::tiered::{Tiers, refuse_other_claim, refuse_other_places, warn_of_memory};
 use crate::common::{NewConfig, print_line};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -36,6 +36,10 @@ pub struct Args {
     /// that is a block device wants it
     #[arg(long, value_name = "PATH", requires = "home")]
     journal: Option<PathBuf>,
+    /// What lies on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at
+    /// all times); xor without it
+    #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
+    claim: Option<String>,
     /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged; for programs that
     /// never flush) or on_flush (what was flushed, and a prefix of the rest; for those that do). Without it
     /// NBD clients get on_flush and all others on_ack; commits survive under both
@@ -144,7 +148,7 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
         cache: args.cache.as_deref(),
         buffer: args.buffer.as_deref(),
         sparse: args.sparse,
-        claim: None,
+        claim: args.claim.as_deref(),
     };
     if let (Some(home), Some(flash), Some(flash_size)) = (&args.home, &args.flash, &args.flash_size)
     {
@@ -177,6 +181,7 @@ fn check_texts(args: &Args) -> anyhow::Result<()> {
 fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<()> {
     let named = [&args.home, &args.flash, &args.journal];
     refuse_other_places(config, named.map(Option::as_deref))?;
+    refuse_other_claim(config, args.claim.as_deref())?;
     let path = config.path.display();
     let pages = |size: &str| Ok::<_, anyhow::Error>(Size::parse_bytes(size)?.div_ceil(PAGE));
     let device = &config.device;

@@ -100,6 +100,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         let config = VolumeConfig::read(path)?;
         let named = [&args.home, &args.flash, &args.journal];
         refuse_other_places(&config, named.map(Option::as_deref))?;
+        refuse_other_claim(&config, args.claim.as_deref())?;
         config
     };
     let live = Live::new(LiveOptions::default())?;
@@ -169,6 +170,17 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
         }
     }
     Ok(())
+}
+
+/// Refuses a claim that is `named` on the command line and another in a configuration that is there already.
+pub fn refuse_other_claim(config: &VolumeConfig, named: Option<&str>) -> anyhow::Result<()> {
+    let says = config.home.as_ref().map(|home| home.claim.name());
+    match (named, says) {
+        (Some(named), Some(says)) if named != says => {
+            bail!("{} says home.claim = \"{says}\": change it there", config.path.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says where a new volume has its journal in memory.
