@@ -11,6 +11,7 @@ use tantalum_cache::Mode;
 use tantalum_cache::fault_points::Fault;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::{LifeCycle, Runtime};
+use tantalum_volume::{OpenOptions, TieredStores};
 
 /// The page that cannot be read.
 const PAGE: u64 = 7;
@@ -175,6 +176,39 @@ fn what_cannot_be_read_goes_home_after_closing_and_after_a_kill() {
             expected(2, 2),
             "{destage}, closed: {closes}"
         );
+    }
+}
+
+/// That page is lost from then on, though the flash has it, and home's older content does not stand for it.
+#[test]
+fn whoever_accepts_the_loss_gives_up_what_cannot_be_read_and_nothing_else() {
+    for destage in ["ordered", "dense"] {
+        let rig = Rig::new(destage);
+        let media = rig.clone();
+        let byte = rig.live(move |life| async move {
+            hide_dirty_page(&life, &media).await;
+            life.sleep_s(60).await;
+            life.volume.close().await.unwrap();
+            Rig::places(&media.flash, PAGE, 2)[0]
+        });
+        let accept_loss = OpenOptions { accept_loss: true, ..OpenOptions::default() };
+        let hide = |stores: &TieredStores<Failing>| {
+            stores.flash.fail(Fails::ReadsOf(byte, byte + PAGE_BYTES as u64));
+        };
+        rig.live_over(accept_loss, hide, |opened| async move {
+            opened.unwrap().volume.close().await.unwrap();
+        });
+        rig.live(|life| async move {
+            let error = life.read(PAGE).await.unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::Io, "{destage}: {error}");
+            for number in (0..100).filter(|number| *number != PAGE) {
+                let count = if number < WRITTEN { 2 } else { 1 };
+                assert_eq!(life.read(number).await.unwrap(), page(number, count));
+            }
+            life.write(PAGE, 3).await.unwrap();
+            life.write_home().await.unwrap();
+        });
+        assert_eq!(counts(&Rig::under_the_claim(&rig.home)), expected(2, 3), "{destage}");
     }
 }
 
