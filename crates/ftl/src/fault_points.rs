@@ -45,6 +45,8 @@ tantalum_base::fault_points! {
     LostPagesForgotten,
     /// Cleaning takes a page that cannot be read now for lost.
     UnreadableTakenForLost,
+    /// Changes go on behind acknowledged ones that could not be written.
+    LaterChangesOutlive,
     /// Recovery takes decayed durable content for the end of the log.
     DamageTakenForEnd,
     /// Shares are acknowledged without having been logged.

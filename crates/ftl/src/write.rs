@@ -35,12 +35,31 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_behind(pages, durable, ready(Ok(()))).await
     }
 
+    /// As [`write`](Self::write), of pages that hosts were told are written. Where they cannot be written no later change is
+    /// taken either: it would outlive what was acknowledged before it.
+    ///
+    /// # Errors
+    /// Those of [`write`](Self::write); the log has failed then.
+    pub async fn write_back(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
+        self.write_pages(pages, durable, true, ready(Ok(()))).await
+    }
+
     /// As [`write`](Self::write). Published once the append and `others` are done: earlier changes of
     /// the same pages that are still under way.
     pub async fn write_behind(
         &self,
         pages: &[(PageNo, M::Page)],
         durable: bool,
+        others: impl Future<Output = Result<()>>,
+    ) -> Result<()> {
+        self.write_pages(pages, durable, false, others).await
+    }
+
+    async fn write_pages(
+        &self,
+        pages: &[(PageNo, M::Page)],
+        durable: bool,
+        acknowledged: bool,
         others: impl Future<Output = Result<()>>,
     ) -> Result<()> {
         if pages.is_empty() {
@@ -51,7 +70,7 @@ impl<M: ZoneMedia> Ftl<M> {
         for (page, content) in pages {
             buffer.push_data(*page, content.clone());
         }
-        let result = self.log(&mut buffer, durable, &[], others, || ()).await;
+        let result = self.log(&mut buffer, durable, acknowledged, &[], others, || ()).await;
         self.buffers.give(buffer);
         if result.is_ok() {
             self.parts.borrow_mut().statistics.host_pages += pages.len() as u64;
@@ -76,24 +95,38 @@ impl<M: ZoneMedia> Ftl<M> {
     ) -> Result<()> {
         let mut buffer = self.buffers.take();
         buffer.push_record(records::encode_trims(&[range]), Version::NEVER);
-        let result = self.log(&mut buffer, durable, &[Record::Trim(range)], others, in_force).await;
+        let trims = [Record::Trim(range)];
+        let result = self.log(&mut buffer, durable, false, &trims, others, in_force).await;
         self.buffers.give(buffer);
         result
     }
 
-    /// Logs one batch: pages, or one record page with its `changes`.
+    /// Logs one batch: pages, which may be `acknowledged` already, or one record page with its `changes`.
     async fn log(
         &self,
         buffer: &mut AppendBuffer<M::Page>,
         durable: bool,
+        acknowledged: bool,
         changes: &[Record],
         others: impl Future<Output = Result<()>>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
         let turn = self.log.turn.acquire(1).await;
-        let reservation = self.reserve_entries(buffer.spares.len() as u32).await?;
-        self.admit_host(buffer.spares.len() as u32).await?;
+        let room = self.room_in_turn(buffer.spares.len() as u32).await;
+        let reservation = room.inspect_err(|error| {
+            // While no later change has its turn.
+            if acknowledged && !Fault::LaterChangesOutlive.is_planted() {
+                self.latch(error);
+            }
+        })?;
         self.log_in_turn(turn, reservation, buffer, durable, changes, others, in_force).await
+    }
+
+    /// Waits until so many slots can be appended for hosts.
+    async fn room_in_turn(&self, slots: u32) -> Result<Reservation<'_, M>> {
+        let reservation = self.reserve_entries(slots).await?;
+        self.admit_host(slots).await?;
+        Ok(reservation)
     }
 
     /// Logs one batch, for which there is space, in the caller's turn. It is published once its appends

@@ -50,6 +50,23 @@ fn what_an_unseen_opening_left_stays_gone() {
     }
 }
 
+/// A zone could not be reset for a moment, just when acknowledged writes were to go to the log, and the trim behind them went
+/// there without them: it outlived what was acknowledged before it, and readers still saw the write that it had trimmed.
+#[test]
+fn no_change_outlives_acknowledged_ones_that_could_not_be_written() {
+    let outlived = || {
+        [
+            "ssd:cache=ordered,transactions=staged; nand; pages=24; seed=7751072326043775237; c0 -> dark; w5 t0 \
+             -> dark err@z2+1",
+            "ssd:cache=ordered,transactions=staged; nand; pages=24; seed=17568545877690458847; w5 s2<8 -> dark; \
+             w2 t2 -> dark err@z2+1",
+        ]
+        .into_iter()
+        .find_map(|text| live(text).violations.first().map(|violation| format!("{text}: {violation}")))
+    };
+    assert_noticed(Ftl::LaterChangesOutlive, outlived);
+}
+
 /// Some pages of a share were written again, and were in the mapping only later than the others: a
 /// share at the same time took one page as it was before the first share and another as it was behind.
 #[test]

@@ -67,6 +67,9 @@ fn of_the_log(fault: Log) -> Test {
         Log::UnreadableTakenForLost => {
             (UNREADABLE, "a_page_that_is_taken_for_lost_at_once_is_noticed")
         }
+        Log::LaterChangesOutlive => {
+            (REGRESSIONS, "no_change_outlives_acknowledged_ones_that_could_not_be_written")
+        }
         Log::DamageTakenForEnd => (PLANTED, "damage_is_not_the_end_of_the_log"),
         Log::SharesNotLogged => (LOG, "shares_are_logged"),
         Log::UnwrittenForgotten => (DEVICE, "shares_are_dumped"),

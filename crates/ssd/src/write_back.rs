@@ -160,7 +160,10 @@ impl<M: ZoneMedia> Drive<M> {
     /// Writes a batch to the log. While there is no room for it because pages of the medium cannot be read, it waits, in its place
     /// before later batches; those who wait for frames or for a flush hear of it.
     async fn write_to_log(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
-        let mut write = pin!(self.ftl.write(pages, durable));
+        if self.options.cache == CacheKind::WriteThrough {
+            return self.ftl.write(pages, durable).await;
+        }
+        let mut write = pin!(self.ftl.write_back(pages, durable));
         poll_fn(|context| {
             let written = write.as_mut().poll(context);
             self.note_stall();
@@ -170,8 +173,7 @@ impl<M: ZoneMedia> Drive<M> {
     }
 
     fn note_stall(&self) {
-        let stall =
-            if self.options.cache == CacheKind::WriteThrough { None } else { self.ftl.stall() };
+        let stall = self.ftl.stall();
         if stall.is_some() != self.stalled.borrow().is_some() {
             self.stalled.replace(stall);
             self.room.wake_all();
