@@ -200,7 +200,7 @@ fn whoever_accepts_the_loss_gives_up_what_cannot_be_read_and_nothing_else() {
         });
         rig.live(|life| async move {
             let error = life.read(PAGE).await.unwrap_err();
-            assert_ne!(error.kind(), ErrorKind::Io, "{destage}: {error}");
+            assert_ne!(error.kind(), ErrorKind::Io, "{error}");
             for number in (0..100).filter(|number| *number != PAGE) {
                 let count = if number < WRITTEN { 2 } else { 1 };
                 assert_eq!(life.read(number).await.unwrap(), page(number, count));
