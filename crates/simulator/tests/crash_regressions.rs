@@ -3,6 +3,7 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Ftl;
 use tantalum_simulator::{Outcome, Replay, find};
+use tantalum_ssd::fault_points::Fault as Device;
 
 fn live(text: &str) -> Outcome {
     let replay = Replay::parse(text).unwrap();
@@ -65,6 +66,19 @@ fn no_change_outlives_acknowledged_ones_that_could_not_be_written() {
         .find_map(|text| live(text).violations.first().map(|violation| format!("{text}: {violation}")))
     };
     assert_noticed(Ftl::LaterChangesOutlive, outlived);
+}
+
+/// The flash failed a write while an epoch waited for what had been accepted, and readers still saw it: the epoch took it home,
+/// and the flash dropped it at the next opening.
+#[test]
+fn no_epoch_has_a_write_that_the_flash_refused() {
+    let text = "tiered:destage=ordered; nand; pages=120; seed=7083995638180524458; w78+4 w98+2 c3 a80 t41+2 t17+4 / c11.6.59 \
+        c15 w79 w102 a107 / c43.86.97.95 w116 w114 w12+2 w7 w16 -> dark err@r0us+4908; c91.57.90 a41 c18 w64 c27.8 c6 -> \
+        dark err@y3+1; c84.100 w85 w92+3 w24 w102 -> dark; w74 w33 / w112 w6+3 w105 -> vanish@13 err@hw0+5; w19 w45 \
+        c20.22.52 c38 w12 w54 c78 w18 c71.36.37 w103 w76 w40+4 c5 -> dark err@hw0+16;  -> dark; c78 -> dark; w99 c66.84 / \
+        w15 r96 t89 / t41 t6 w95+3 -> dark err@w3+1:136+41; w79 w20 c29 -> dark";
+    let violation = || live(text).violations.first().map(ToString::to_string);
+    assert_noticed(Device::FailedTakenForSettled, violation);
 }
 
 /// Some pages of a share were written again, and were in the mapping only later than the others: a

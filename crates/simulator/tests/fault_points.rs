@@ -163,6 +163,9 @@ fn of_the_device(fault: Device) -> Test {
         Device::CommittedInParts => (BY_CHANCE, "a_large_transaction_is_committed_as_one"),
         Device::ClonedInParts => ("crates/volume/tests/clone.rs", "a_clone_in_parts_is_noticed"),
         Device::StagedPagesFree => (BY_CHANCE, "what_is_staged_has_pages_of_its_own"),
+        Device::FailedTakenForSettled => {
+            (REGRESSIONS, "no_epoch_has_a_write_that_the_flash_refused")
+        }
         Device::HeldPagesOpen => (BY_CHANCE, "held_pages_are_closed_to_others"),
     }
 }

@@ -11,4 +11,6 @@ tantalum_base::fault_points! {
     StagedPagesFree,
     /// Who changes a page outside of transactions is not refused where a transaction holds it.
     HeldPagesOpen,
+    /// A device counts as settled once all that can become durable is, though a change that failed can still be read.
+    FailedTakenForSettled,
 }

@@ -3,6 +3,7 @@ use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
 
+use crate::fault_points::Fault;
 use crate::options::CacheKind;
 use crate::ssd::Drive;
 
@@ -83,11 +84,16 @@ impl<M: ZoneMedia> Drive<M> {
         if missed.is_empty() { Ok(()) } else { self.ftl.read_at_once(missed, out).await }
     }
 
-    /// Makes everything durable that was accepted before the call, whether its writer waits for that or not.
+    /// Makes everything durable that was accepted before the call, whether its writer waits for that or not: so is all that a
+    /// read gives when this returns, until something else is accepted.
     ///
     /// # Errors
-    /// Where the log failed.
+    /// Where the log failed, also where nothing is left to make durable: what failed may still be read.
     pub async fn settle(&self) -> Result<()> {
-        self.make_durable().await
+        self.make_durable().await?;
+        match Fault::FailedTakenForSettled.is_planted() {
+            true => Ok(()),
+            false => self.check_failed(),
+        }
     }
 }
