@@ -35,8 +35,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_behind(pages, durable, ready(Ok(()))).await
     }
 
-    /// As [`write`](Self::write), of pages that hosts were told are written. Where they cannot be written no later change is
-    /// taken either: it would outlive what was acknowledged before it.
+    /// As [`write`](Self::write), of pages that were acknowledged to hosts. If they cannot be written, no later change is
+    /// taken either: it would outlive them.
     ///
     /// # Errors
     /// Those of [`write`](Self::write); the log has failed then.

@@ -32,7 +32,7 @@ const MAP: u64 = 2;
 const FOOTER: u64 = 3;
 const SEAL_AT: usize = 36;
 
-/// Where a number is, in how many bytes, and what is put there.
+/// The first byte of a number, its width in bytes, and the number that is put there.
 type Field = (usize, usize, u64);
 
 /// The image of a medium, to be changed.
@@ -118,7 +118,7 @@ impl Image {
     }
 }
 
-/// Opens what is in `image`, uses it, and closes it; also why that was refused.
+/// Opens a device on `image`, uses it, and closes it.
 fn open(image: &Image, accept_loss: bool) -> Result<()> {
     let (disk, runtime) = (MemoryStore::with_image(&image.0), Virtual::new(Schedule::Fifo));
     let store = disk.clone();
@@ -333,8 +333,12 @@ fn anchors_that_make_no_sense_do_not_count() {
                 image.put(anchor + at, bytes, value);
                 image.repair_header(anchor);
             }
-            if let Err(error) = open(&image, false) {
-                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+            match open(&image, false) {
+                // Smaller ones may be: who believes them may miss what they speak of.
+                Err(error) if value != ALL => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}")
+                }
+                opened => opened.unwrap_or_else(|error| panic!("{bytes} bytes at {at}: {error}")),
             }
         }
     }

@@ -36,8 +36,8 @@ pub struct Args {
     /// that is a block device wants it
     #[arg(long, value_name = "PATH", requires = "home")]
     journal: Option<PathBuf>,
-    /// What lies on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at
-    /// all times); xor without it
+    /// The mark on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at all
+    /// times); xor without it
     #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
     claim: Option<String>,
     /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged; for programs that

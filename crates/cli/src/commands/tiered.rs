@@ -34,8 +34,8 @@ pub struct AttachArgs {
     /// device wants it
     #[arg(long, value_name = "PATH")]
     journal: Option<PathBuf>,
-    /// What lies on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at
-    /// all times); xor without it
+    /// The mark on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at all
+    /// times); xor without it
     #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
     claim: Option<String>,
     /// Give up what flash and journal hold

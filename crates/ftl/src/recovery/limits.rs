@@ -1,9 +1,9 @@
 //! Recovery: which numbers a medium may say.
 //!
-//! A checksum tells damage, and not whether what was written makes sense: that a faulty program wrote, or somebody by hand, has
-//! a right one. So every number of a medium is looked at here, as soon as it was read; behind this it is an index, a
-//! length or part of a sum, and nobody looks again. Room is left for the numbers that a recovery leaves out, and for all
-//! that are taken afterwards.
+//! A checksum tells damage. It does not tell nonsense: a faulty program, or somebody by hand, writes that with a right one.
+//! So each number of a medium is checked here as soon as it was read; behind this it is an index, a length or part of a
+//! sum, and nobody checks again. Room is left for the numbers that a recovery leaves out, and for all that are taken
+//! afterwards.
 use tantalum_base::{Error, PageNo, PageRange, SlotNo, Version, ZoneNo};
 use tantalum_media::{AppendHeader, ScannedAppend, SlotKind, Spare, ZoneGeometry};
 

@@ -210,7 +210,7 @@ impl Parts {
         self.checkpoints.put_in_force(checkpoint.id, &checkpoint.footer, places);
     }
 
-    /// Whether what the records in `found` say of slots agrees with what is known of these: a slot of a record is of no page.
+    /// Whether the records in `found` agree with the mapping on slots: no page has its content in the slot of a record.
     fn check_slots(&self, found: &Found, rank: &Rank<'_>) -> Checked {
         let Change::Records { changes, .. } = &found.change else { return Ok(()) };
         if let Some(page) = self.map.pages_of(found.slot).next() {
