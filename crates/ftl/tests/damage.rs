@@ -1,7 +1,12 @@
 //! Durable metadata pages that decay: never a silent return to an older state.
-use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result};
+use tantalum_base::fault_points::assert_noticed;
+use tantalum_base::{
+    ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
+};
+use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
+use tantalum_media::wrappers::ZoneLayer;
 use tantalum_media::{FileZones, FileZonesOptions, SlotKind, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -43,15 +48,16 @@ async fn fill(disk: MemoryStore, checkpoints: u64) -> Result<()> {
     Ok(())
 }
 
-/// Slots of the pages of checkpoint `id`, its footer last.
-async fn checkpoint_slots(disk: MemoryStore, id: u64) -> Result<Vec<u32>> {
+/// Slots of the device's own pages of this `kind`: those of checkpoint `id`, its footer last, or the
+/// records of change `id`.
+async fn own_slots(disk: MemoryStore, kind: SlotKind, id: u64) -> Result<Vec<u32>> {
     let media = media(&disk);
     let mut slots = Vec::new();
-    for zone in (0..ZONES).map(tantalum_base::ZoneNo) {
+    for zone in (0..ZONES).map(ZoneNo) {
         for append in media.scan(zone, 0, None).await? {
             for (offset, spare) in (append.first_offset..).zip(append.spares) {
                 let spare = spare.expect("nothing is damaged yet");
-                if spare.kind == SlotKind::Checkpoint && spare.version.0 == id {
+                if spare.kind == kind && spare.version.0 == id {
                     slots.push((spare.page, media.geometry().slot(zone, offset).0));
                 }
             }
@@ -88,7 +94,7 @@ fn filled(checkpoints: u64) -> (MemoryStore, Vec<Vec<u32>>) {
     let runtime = Virtual::new(Schedule::Fifo);
     runtime.run(fill(disk.clone(), checkpoints)).unwrap().unwrap();
     let slots = (1..=checkpoints)
-        .map(|id| runtime.run(checkpoint_slots(disk.clone(), id)).unwrap().unwrap())
+        .map(|id| runtime.run(own_slots(disk.clone(), SlotKind::Checkpoint, id)).unwrap().unwrap())
         .collect();
     (disk, slots)
 }
@@ -125,4 +131,69 @@ fn a_damaged_footer_behind_which_the_next_checkpoint_was_begun_is_no_way_back() 
     let (disk, _) = filled(4);
     flip(&disk, footer(4));
     assert_eq!(open(&disk), Ok(3));
+}
+
+/// A medium, one bit of whose own page in `slot` flips behind the scan that found it intact.
+struct Decaying {
+    inner: Media,
+    slot: SlotNo,
+    bit: usize,
+}
+
+impl ZoneLayer for Decaying {
+    type Inner = Media;
+
+    fn inner(&self) -> &Media {
+        &self.inner
+    }
+
+    async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
+        self.inner.read_meta_run(first, out).await?;
+        let at = self.slot.0.checked_sub(first.0).map(|at| at as usize);
+        if let Some(page) = at.and_then(|at| out.get_mut(at)) {
+            page.make_mut()[self.bit / 8] ^= 1 << (self.bit % 8);
+        }
+        Ok(())
+    }
+}
+
+/// Writes two pages, and has a third and a fourth share the first of them. Returns the slot that says so.
+async fn share(disk: MemoryStore) -> Result<SlotNo> {
+    const VERSION: u64 = 3;
+    let ftl = Ftl::format(media(&disk), options()).await?;
+    let content = |byte| PageBuf::copy_from(&[byte; PAGE_BYTES]);
+    ftl.write(&[(PageNo(1), content(10)), (PageNo(2), content(20))], true).await?;
+    ftl.share(&[(PageNo(3), PageNo(1)), (PageNo(4), PageNo(1))], true, || ()).await?;
+    let slots = own_slots(disk, SlotKind::Record, VERSION).await?;
+    let [slot] = slots[..] else { panic!("one page says what is shared: {slots:?}") };
+    Ok(SlotNo(slot))
+}
+
+/// Power fails, and a bit of what the log says of shares flips as it is read. The first wrong page that is served then.
+fn decayed_record() -> Option<String> {
+    const CONTENTS: [(u64, u8); 5] = [(1, 10), (2, 20), (3, 10), (4, 10), (5, 0)];
+    const BYTES: usize = 80;
+    (0..8 * BYTES).find_map(|bit| {
+        let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
+        let runtime = Virtual::new(Schedule::Fifo);
+        let slot = runtime.run(share(disk.clone())).unwrap().unwrap();
+        let media = Decaying { inner: media(&disk), slot, bit };
+        let recovered = Virtual::new(Schedule::Fifo).run(async move {
+            let (ftl, _) = Ftl::recover(media, options()).await?;
+            let mut out = [PageBuf::zero()];
+            for (page, expected) in CONTENTS {
+                ftl.read(&[PageNo(page)], &mut out).await?;
+                if out[0][..] != [expected; PAGE_BYTES] {
+                    return Ok(Some(format!("bit {bit}: page {page} has {:02x}", out[0][0])));
+                }
+            }
+            Ok::<_, tantalum_base::Error>(None)
+        });
+        recovered.unwrap().unwrap_or(None)
+    })
+}
+
+#[test]
+fn own_pages_are_checked() {
+    assert_noticed(Fault::OwnPagesUnchecked, decayed_record);
 }

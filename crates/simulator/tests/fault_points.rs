@@ -62,7 +62,7 @@ fn of_the_log(fault: Log) -> Test {
         Log::SharesSeenByHalves => (READS, "shares_seen_by_halves_are_noticed"),
         Log::NoChecksum => (LOG, "contents_are_checked"),
         Log::EarlyAcknowledgement => (PLANTED, "acknowledgements_wait_on_files"),
-        Log::OwnPagesUnchecked => (PLANTED, "own_pages_are_checked"),
+        Log::OwnPagesUnchecked => ("crates/ftl/tests/damage.rs", "own_pages_are_checked"),
         Log::LostPagesForgotten => (UNREADABLE, "lost_pages_stay_errors"),
         Log::UnreadableTakenForLost => {
             (UNREADABLE, "a_page_that_is_taken_for_lost_at_once_is_noticed")

@@ -40,19 +40,6 @@ fn lives_of(
 }
 
 #[test]
-fn own_pages_are_checked() {
-    // Damage must fall on what such a page says, behind the scan that found it intact.
-    assert_noticed(
-        Fault::OwnPagesUnchecked,
-        lives_of("mixed:decay=1", "ssd:cache=ordered", "file", 12_000),
-    );
-    assert_noticed(
-        Fault::OwnPagesUnchecked,
-        lives_of("mixed:decay=1", "atomic-log", "file", 12_000),
-    );
-}
-
-#[test]
 fn damage_is_not_the_end_of_the_log() {
     assert_noticed(Fault::DamageTakenForEnd, decaying_lives("ssd:cache=through", "nand"));
     assert_noticed(Fault::DamageTakenForEnd, decaying_lives("ssd:cache=through", "file"));
