@@ -206,33 +206,40 @@ impl Database {
         first: PageNo,
         pages: usize,
     ) -> Result<Vec<PageBuf>> {
-        let numbers = (first.0..first.0 + pages as u64).map(PageNo);
-        let is_staged = |page: &PageNo| staged.is_some_and(|staged| staged.pages.contains(page));
+        let tx = staged.map(|staged| staged.tx);
         let mut cache = lock(&self.cache);
-        let cached = |page| (!is_staged(&page)).then(|| cache.get(page)).flatten();
-        if let Some(content) = numbers.clone().map(cached).collect() {
+        if !cache.is_of(tx) {
+            drop(cache);
+            return self.read_volume(tx, first, pages);
+        }
+        let numbers = (first.0..first.0 + pages as u64).map(PageNo);
+        if let Some(content) = numbers.map(|page| cache.get(page)).collect() {
             return Ok(content);
         }
-        let at_once = match (staged, pages) {
-            (None, 1) => cache.read_at_once(first, self.end().0.saturating_sub(first.0)) as usize,
+        let end = self.end().max(staged.map_or(PageNo(0), Staged::end));
+        let at_once = match pages {
+            1 => cache.read_at_once(first, end.0.saturating_sub(first.0)) as usize,
             _ => pages,
         };
         let moment = cache.moment();
         drop(cache);
-        let mut content = match staged {
-            Some(staged) => self.client.read_tx(staged.tx, first, at_once)?,
-            None => self.client.read(first, at_once)?,
-        };
-        if let Some(trace) = &self.trace {
-            lock(trace).read(first, at_once as u64);
-        }
+        let mut content = self.read_volume(tx, first, at_once)?;
         let mut cache = lock(&self.cache);
         for (page, content) in (first.0..).map(PageNo).zip(&content) {
-            if !is_staged(&page) {
-                cache.put_read(moment, page, content.clone());
-            }
+            cache.put_read(moment, page, content.clone());
         }
         content.truncate(pages);
+        Ok(content)
+    }
+
+    fn read_volume(&self, tx: Option<TxId>, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+        let content = match tx {
+            Some(tx) => self.client.read_tx(tx, first, pages)?,
+            None => self.client.read(first, pages)?,
+        };
+        if let Some(trace) = &self.trace {
+            lock(trace).read(first, pages as u64);
+        }
         Ok(content)
     }
 
@@ -241,7 +248,7 @@ impl Database {
         end_page(self.size_bytes())
     }
 
-    /// Moves the pages of `set` to `staged`, which is begun where it is not there.
+    /// Moves the pages of `set` to `staged`, which is begun where it is not there. They stay in memory as others do.
     pub(crate) fn stage(&self, set: &mut WriteSet, staged: &mut Option<Staged>) -> Result<()> {
         let staged = match staged {
             Some(staged) => staged,
@@ -250,12 +257,17 @@ impl Database {
         let rest = set.pages.split_off(&PageNo(FIRST_DATABASE_PAGE + 1));
         let pages: Vec<_> = rest.into_iter().collect();
         staged.pages.extend(pages.iter().map(|(page, _)| *page));
-        self.write_runs(staged.tx, &pages)
+        self.write_runs(staged.tx, &pages)?;
+        let mut cache = lock(&self.cache);
+        cache.hold(staged.tx);
+        pages.into_iter().for_each(|(page, content)| cache.put(page, content));
+        Ok(())
     }
 
     /// Drops what `staged` holds. Where that fails, the volume drops it when it is closed.
     pub(crate) fn abort(&self, staged: &Staged) {
         let _ = self.client.abort(staged.tx);
+        lock(&self.cache).release(staged.pages.iter().copied());
     }
 
     /// Writes `pages`, which are in order, in the transaction `tx`.
@@ -314,15 +326,13 @@ impl Database {
     /// Keeps what was committed. Where that failed, the volume may hold either state: it went away in the middle.
     fn keep(&self, committed: &Result<()>, pages: Vec<(PageNo, PageBuf)>, staged: Option<&Staged>) {
         let mut cache = lock(&self.cache);
-        cache.change();
-        for page in staged.iter().flat_map(|staged| &staged.pages) {
-            cache.forget(*page);
-        }
-        for (page, content) in pages {
-            match committed {
-                Ok(()) => cache.put(page, content),
-                Err(_) => cache.forget(page),
+        let staged = staged.into_iter().flat_map(|staged| staged.pages.iter().copied());
+        match committed {
+            Ok(()) => {
+                cache.release([]);
+                pages.into_iter().for_each(|(page, content)| cache.put(page, content));
             }
+            Err(_) => cache.release(staged.chain(pages.iter().map(|(page, _)| *page))),
         }
     }
 

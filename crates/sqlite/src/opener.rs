@@ -49,18 +49,23 @@ pub trait TraceSink: Send {
 
 const CACHE_VARIABLE: &str = "TANTALUM_SQLITE_CACHE";
 
+/// The most that is kept by default, but for what a transaction writes.
+const CACHE_BYTES_MAX: u64 = 192 << 20;
+
+/// Pages that a transaction keeps however small the cache is.
+const MEMORY_PAGES_MIN: usize = 1024;
+
 /// How the VFS behaves.
 pub struct Options {
     /// Whether SQLite is told that the device writes batches atomically. A library compiled with
     /// `SQLITE_ENABLE_BATCH_ATOMIC_WRITE` then commits without a journal. On by default; off is
     /// for tests and comparisons, and changes no promise.
     pub batch_atomic: bool,
-    /// Of a transaction, pages of 4 KiB that are kept in memory; 1,024 by default. What it writes
-    /// more goes to the volume before it commits, and is seen by nobody else until then.
+    /// Of a transaction, pages of 4 KiB that are kept in memory until it commits. What it writes more goes to the volume
+    /// before that, and is seen by nobody else until then. By default a quarter of the cache.
     pub memory_pages: usize,
-    /// Committed pages of 4 KiB that are kept in memory for each database, for all connections of the
-    /// process, as they are read or written; 0 for none. By default an eighth of the machine's
-    /// memory, at most 256 MiB.
+    /// Pages of 4 KiB that are kept in memory for each database, for all connections of the process, as they are read or
+    /// written; 0 for none. By default a tenth of the memory that the process may have, at most 192 MiB.
     pub cache_pages: u32,
     /// Told of every page that is read from or written to a volume.
     pub trace: Option<Box<dyn TraceSink>>,
@@ -68,8 +73,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let cache_pages = default_cache_pages();
-        Options { batch_atomic: true, memory_pages: 1024, cache_pages, trace: None }
+        let bytes = (memory_bytes() / 10).min(CACHE_BYTES_MAX);
+        Options { batch_atomic: true, memory_pages: 0, cache_pages: 0, trace: None }
+            .with_cache(bytes)
     }
 }
 
@@ -83,17 +89,35 @@ impl Options {
         let mut options = Options::default();
         if let Ok(text) = std::env::var(CACHE_VARIABLE) {
             let bytes = Size::parse_bytes(&text).context(|| CACHE_VARIABLE)?;
-            options.cache_pages = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+            options = options.with_cache(bytes);
         }
         Ok(options)
     }
+
+    fn with_cache(mut self, bytes: u64) -> Options {
+        self.cache_pages = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
+        self.memory_pages = MEMORY_PAGES_MIN.max(self.cache_pages as usize / 4);
+        self
+    }
 }
 
-/// An eighth of the memory, at most 256 MiB, in pages.
-fn default_cache_pages() -> u32 {
+/// The memory that this process may have: the machine's, or the limit of its control group.
+fn memory_bytes() -> u64 {
     let memory = rustix::system::sysinfo();
-    let bytes = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
-    ((bytes / 8).min(256 << 20) / PAGE_BYTES as u64) as u32
+    let machine = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
+    machine.min(control_group_bytes().unwrap_or(u64::MAX))
+}
+
+/// The least limit of the control groups that the process is in (Linux's Control Group v2, `memory.max`); `None` where
+/// there is none.
+fn control_group_bytes() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let limit = |group: &Path| {
+        let limit = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+        std::fs::read_to_string(limit).ok()?.trim().parse().ok()
+    };
+    Path::new(group).ancestors().filter_map(limit).min()
 }
 
 /// The sink that all databases of a VFS tell.

@@ -1,9 +1,11 @@
-//! Committed pages of a database in memory, for all connections of the process.
+//! Pages of a database in memory, for all connections of the process: committed ones, and those of the transaction that
+//! outgrew its memory.
 //!
 //! Nobody else changes the volume while it is open, and a commit holds the database alone: so a page is the
-//! committed one from when it was read, or committed, until it is committed again.
+//! committed one from when it was read, or committed, until it is committed again. So does a transaction that writes pages to
+//! the volume before its commit: while it [`hold`](PageCache::hold)s the cache, nobody else uses it.
 use std::collections::BTreeSet;
-use tantalum_base::{FastMap, PageBuf, PageNo, PageRange, Result};
+use tantalum_base::{FastMap, PageBuf, PageNo, PageRange, Result, TxId};
 use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 
 /// Which pages stay: scans of what is used once must not drive the rest out.
@@ -34,6 +36,8 @@ pub(crate) struct PageCache {
     scans: [Scan; SCANS],
     /// Counts what changed on the volume.
     changes: u64,
+    /// The transaction that some of the pages are of.
+    holder: Option<TxId>,
 }
 
 impl PageCache {
@@ -48,7 +52,8 @@ impl PageCache {
         };
         let policy = (frames > 0).then(build).transpose()?;
         let scans = [Scan::default(); SCANS];
-        Ok(PageCache { pages: FastMap::default(), policy, effects: Vec::new(), scans, changes: 0 })
+        let (pages, effects) = (FastMap::default(), Vec::new());
+        Ok(PageCache { pages, policy, effects, scans, changes: 0, holder: None })
     }
 
     /// The content of `page`, if it is there.
@@ -91,8 +96,26 @@ impl PageCache {
         self.changes += 1;
     }
 
+    /// Whether the cache holds what `tx` sees, or everybody where that is `None`.
+    pub(crate) fn is_of(&self, tx: Option<TxId>) -> bool {
+        self.holder.is_none() || self.holder == tx
+    }
+
+    /// What is put from now on may be of `tx` alone.
+    pub(crate) fn hold(&mut self, tx: TxId) {
+        self.change();
+        self.holder = Some(tx);
+    }
+
+    /// No transaction is on the volume any more that is not committed. Drops `pages`, which are not what is committed.
+    pub(crate) fn release(&mut self, pages: impl IntoIterator<Item = PageNo>) {
+        self.change();
+        self.holder = None;
+        pages.into_iter().for_each(|page| self.forget(page));
+    }
+
     /// Drops `page`, which is not what is committed any more.
-    pub(crate) fn forget(&mut self, page: PageNo) {
+    fn forget(&mut self, page: PageNo) {
         if let Some(policy) = &mut self.policy
             && self.pages.remove(&page).is_some()
         {

@@ -322,3 +322,45 @@ fn a_scan_takes_few_reads_and_the_next_one_none() {
     stage.open().execute_batch("UPDATE t SET x = zeroblob(1001) WHERE rowid % 100 = 0").unwrap();
     assert_eq!(one::<i64>(&connection, "SELECT sum(length(x)) FROM t"), 8_000_080);
 }
+
+#[test]
+fn a_transaction_reads_what_it_wrote_to_the_volume_from_memory() {
+    for batch in MODES {
+        let record = Record::default();
+        let stage = Stage::traced(batch, 16, record.clone());
+        let connection = with_rows(&stage, 5000);
+        let pages = one::<i64>(&connection, "SELECT page_count FROM pragma_page_count") as u64;
+        let rows = dump(&connection);
+        record.0.lock().unwrap().clear();
+        // Each statement writes all pages, most of them long before the next one reads them.
+        let work = "PRAGMA cache_size=10; BEGIN; UPDATE t SET a = a + id % 7; UPDATE t SET a = a + id % 11";
+        connection.execute_batch(work).unwrap();
+        let read: u64 = record.0.lock().unwrap().iter().map(|(_, _, pages)| pages).sum();
+        assert!(read <= pages, "{read} of {pages} pages, batch {batch}");
+        connection.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(dump(&connection), rows, "nothing of it is kept, batch {batch}");
+        check(&connection);
+    }
+}
+
+#[test]
+fn a_transaction_that_went_to_the_volume_scans_it_in_few_reads() {
+    let stage = Stage::with_sizes(true, 16, 400);
+    let connection = stage.open();
+    let rows = "CREATE TABLE t(x); CREATE TABLE u(x);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 8000)
+                INSERT INTO t SELECT zeroblob(1000) FROM n";
+    connection.execute_batch(rows).unwrap();
+    let write = "PRAGMA cache_size=10; BEGIN;
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 8000)
+                 INSERT INTO u SELECT zeroblob(1000) FROM n";
+    connection.execute_batch(write).unwrap();
+    // More than 2,000 pages each, one committed and one not.
+    for table in ["t", "u"] {
+        let before = stage.disk.reads();
+        let sum = format!("SELECT sum(length(x)) FROM {table}");
+        assert_eq!(one::<i64>(&connection, &sum), 8_000_000);
+        let reads = stage.disk.reads() - before;
+        assert!((2..60).contains(&reads), "{reads} of {table}");
+    }
+}

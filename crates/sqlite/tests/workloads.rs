@@ -8,7 +8,9 @@ use std::time::Duration;
 use tantalum_base::Rng;
 
 /// Pages of a transaction that are kept in memory: few, so that most of it is staged, and as many as usual.
-const MEMORIES: [usize; 2] = [2, 1024];
+/// Pages of a transaction in memory, and pages of the cache: of what goes to the volume before the commit some is read from
+/// there, all is in the cache, and nothing goes there.
+const MEMORIES: [(usize, u32); 3] = [(2, 8), (2, 4096), (1024, 4096)];
 
 const SCHEMA: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT);
      CREATE INDEX by_a ON t(a); CREATE TABLE log(n INT, what TEXT);";
@@ -44,12 +46,12 @@ fn random_transactions_equal_a_plain_file_and_survive_crashes_whole() {
     for seed in 0..12 {
         for batch in MODES {
             let mut rng = Rng::split(seed, "workload");
-            let memory = MEMORIES[seed as usize % 2];
-            let mut stage = Stage::with_memory(batch, memory);
+            let (memory, kept) = MEMORIES[seed as usize % 3];
+            let mut stage = Stage::with_sizes(batch, memory, kept);
             let plain = Connection::open_in_memory().unwrap();
             let mut connection = stage.open();
             let page = [512, 1024, 4096, 65536][seed as usize / 2 % 4];
-            let cache = [5, 10, 2000][seed as usize % 3];
+            let cache = [5, 2000, 10, 5][seed as usize / 3];
             let settings = format!(
                 "PRAGMA page_size={page}; PRAGMA cache_size={cache};
                  PRAGMA auto_vacuum={};",
@@ -130,9 +132,9 @@ fn a_batch_that_fails_keeps_what_spilled_before_it() {
     }
 }
 
-fn fail_each_call(batch: bool, memory: usize, page: u32, settings: &str, work: &str) {
+fn fail_each_call(batch: bool, memory: (usize, u32), page: u32, settings: &str, work: &str) {
     for k in 0.. {
-        let stage = Stage::with_memory(batch, memory);
+        let stage = Stage::with_sizes(batch, memory.0, memory.1);
         let connection = stage.open();
         connection.execute_batch(&format!("PRAGMA page_size={page}; {SCHEMA}")).unwrap();
         let mut rng = Rng::split(7, "faults");
@@ -143,8 +145,9 @@ fn fail_each_call(batch: bool, memory: usize, page: u32, settings: &str, work: &
         let before = dump(&connection);
         stage.disk.state().fail_in = Some(k);
         let done = connection.execute_batch(&format!("BEGIN; {work}; COMMIT"));
-        let case =
-            format!("batch {batch}, memory {memory}, page {page}, {settings}, call {k}: {done:?}");
+        let case = format!(
+            "batch {batch}, memory {memory:?}, page {page}, {settings}, call {k}: {done:?}"
+        );
         if done.is_err() {
             let _ = connection.execute_batch("ROLLBACK");
         }

@@ -3,11 +3,12 @@
 //! what gives pages up, and writes over them as databases may, goes through on a full device.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_runtime::join_all;
 
 use crate::fault_points::Fault;
 use crate::staging::Staging;
 use crate::transactional::{Commit, Transactional};
-use crate::transactions::Content;
+use crate::transactions::{Content, Moving};
 
 impl<D: PageDevice> Transactional<D> {
     /// Makes room in memory for so many more pages of `tx`, where it may be staged.
@@ -24,17 +25,18 @@ impl<D: PageDevice> Transactional<D> {
     async fn stage(&self, tx: TxId, staging: &Rc<Staging>) -> Result<()> {
         // Who ended left pages that are needed now.
         staging.clear(&*self.device).await?;
-        let moving = self.transactions.borrow_mut().begin_staging(tx, staging)?;
+        let mut moving = self.transactions.borrow_mut().begin_staging(tx, staging)?;
+        moving.sort_unstable_by_key(|it| it.place);
         let most = self.limits.atomic_write_pages_max.max(1) as usize;
-        let follows = |one: &PageNo, next: &PageNo| next.0 == one.0 + 1;
-        let places: Vec<PageNo> = moving.iter().map(|it| it.place).collect();
-        let mut rest = &moving[..];
-        for run in places.chunk_by(follows).flat_map(|run| run.chunks(most)) {
-            let (part, behind) = rest.split_at(run.len());
-            let contents: Vec<D::Page> = part.iter().map(|it| it.content.clone()).collect();
-            self.device.write(run[0], &contents, None).await?;
-            rest = behind;
-        }
+        let follows =
+            |one: &Moving<D::Page>, next: &Moving<D::Page>| next.place.0 == one.place.0 + 1;
+        let runs = moving.chunk_by(follows).flat_map(|run| run.chunks(most));
+        let write = async |run: &[Moving<D::Page>]| {
+            let contents: Vec<D::Page> = run.iter().map(|it| it.content.clone()).collect();
+            self.device.write(run[0].place, &contents, None).await
+        };
+        // At the same time, so that they share appends.
+        join_all(runs.map(write).collect()).await?;
         self.transactions.borrow_mut().end_staging(tx, &moving);
         Ok(())
     }
@@ -85,21 +87,29 @@ impl<D: PageDevice> Transactional<D> {
         own: Vec<(usize, Content<D::Page>)>,
         out: &mut [D::Page],
     ) -> Result<()> {
-        let mut any_staged = false;
+        let mut staged = Vec::new();
         for (at, content) in own {
             match content {
                 Content::Memory(content) => out[at] = content,
                 Content::Zeros => out[at] = D::Page::zero(),
-                Content::Staged(place) => {
-                    let mut page = [D::Page::zero()];
-                    self.device.read(place, &mut page, None).await?;
-                    let [page] = page;
-                    out[at] = page;
-                    any_staged = true;
-                }
+                Content::Staged(place) => staged.push((at, place)),
             }
         }
+        if staged.is_empty() {
+            return Ok(());
+        }
+        let follows = |one: &(usize, PageNo), next: &(usize, PageNo)| {
+            next.0 == one.0 + 1 && next.1.0 == one.1.0 + 1
+        };
+        let read = async |run: &[(usize, PageNo)]| {
+            let mut pages = vec![D::Page::zero(); run.len()];
+            self.device.read(run[0].1, &mut pages, None).await.map(|()| (run[0].0, pages))
+        };
+        let runs = staged.chunk_by(follows);
+        for (at, pages) in join_all(runs.map(read).collect()).await? {
+            out[at..at + pages.len()].clone_from_slice(&pages);
+        }
         // Others may have these pages once it has ended.
-        if any_staged { self.transactions.borrow().check_open(tx) } else { Ok(()) }
+        self.transactions.borrow().check_open(tx)
     }
 }

@@ -48,6 +48,7 @@ pub struct Stage {
     pub disk: Disk,
     pub vfs: String,
     memory_pages: usize,
+    cache_pages: u32,
 }
 
 impl Stage {
@@ -77,6 +78,12 @@ impl Stage {
         Stage::with(disk, Options { cache_pages, ..usual })
     }
 
+    /// One that keeps `memory_pages` of a transaction until it goes to the disk, and `cache_pages` of what is there.
+    pub fn with_sizes(batch_atomic: bool, memory_pages: usize, cache_pages: u32) -> Stage {
+        let options = Options { batch_atomic, memory_pages, cache_pages, ..Options::default() };
+        Stage::with(Disk::new(1 << 16, 4096), options)
+    }
+
     pub fn traced(
         batch_atomic: bool,
         memory_pages: usize,
@@ -94,16 +101,17 @@ impl Stage {
     fn with(disk: Disk, options: Options) -> Stage {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let vfs = format!("test{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let (opened, memory_pages) = (disk.clone(), options.memory_pages);
+        let opened = disk.clone();
+        let (memory_pages, cache_pages) = (options.memory_pages, options.cache_pages);
         let opener = move |_: &Path| Ok(opened.client());
         tantalum_sqlite::register(&vfs, opener, options).unwrap();
-        Stage { disk, vfs, memory_pages }
+        Stage { disk, vfs, memory_pages, cache_pages }
     }
 
     /// Another VFS over what is on the disk now: as after a crash of the process, since whatever
     /// other connections hold in memory stays with them.
     pub fn after_crash(&self, batch_atomic: bool) -> Stage {
-        let crashed = Stage::with_memory(batch_atomic, self.memory_pages);
+        let crashed = Stage::with_sizes(batch_atomic, self.memory_pages, self.cache_pages);
         let pages = self.disk.state().pages.clone();
         crashed.disk.state().pages = pages;
         crashed
