@@ -183,3 +183,49 @@ fn what_a_killed_export_left_goes_with_the_next_one() {
     let there = ["b.db", ".exporting-left", ".exporting-at-work", "exporting-other"];
     assert_eq!(there.map(|name| at(name).exists()), [true, false, true, true]);
 }
+
+/// The extension, which lies beside the test.
+fn extension() -> std::path::PathBuf {
+    std::env::current_exe().unwrap().with_file_name("libtantalum_sqlite.so")
+}
+
+/// Runs `program` with `arguments` in `folder`; what it printed.
+fn printed_in(folder: &Path, program: &str, arguments: &[&str]) -> String {
+    let mut run = std::process::Command::new(program);
+    // Where the extension is not beside the program, the system's loader looks for it.
+    run.env("LD_LIBRARY_PATH", extension().parent().unwrap());
+    let run = run.args(arguments).current_dir(folder).output().unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && errors.is_empty(), "{program} {arguments:?}: {errors}");
+    String::from_utf8_lossy(&run.stdout).into_owned()
+}
+
+/// The code in `docs/sqlite.md` in this language.
+fn documented(language: &str) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sqlite.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let (_, code) = docs.split_once(&format!("```{language}\n")).expect("it is there");
+    code.split_once("```").unwrap().0.to_owned()
+}
+
+#[test]
+fn what_import_and_the_docs_say_opens_the_database() {
+    if !tantalum_testing::installed(&["sqlite3", "/usr/bin/python3"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [file, volume] = ["a.db", "app/VOLUME.toml"].map(|name| folder.path().join(name));
+    make(&file, "", 30);
+    let told = good(&["sqlite", "import", text(&file), text(&volume)]);
+    let (_, command) = told.lines().last().unwrap().split_once("open it: ").unwrap();
+    let (command, _) = command.split_once(" (from").unwrap();
+    let count = |command: &str| {
+        let command = format!("{} 'SELECT count(*) FROM t'", command.trim());
+        printed_in(folder.path(), "sh", &["-c", &command.replace("sqlite3 ", "sqlite3 -batch ")])
+    };
+    assert_eq!(count(command), "30\n", "{command}");
+    std::fs::copy(extension(), folder.path().join("libtantalum_sqlite.so")).unwrap();
+    assert_eq!(count(&documented("sh")), "30\n");
+    let python = documented("python");
+    assert_eq!(printed_in(folder.path(), "/usr/bin/python3", &["-c", &python]), "(2,)\n");
+}

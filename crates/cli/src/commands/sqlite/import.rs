@@ -39,6 +39,9 @@ pub struct Args {
     force: bool,
 }
 
+/// The extension, beside the program or where the system's loader finds it.
+const EXTENSION: &str = "libtantalum_sqlite.so";
+
 const AFTER_HELP: &str = "Examples:
   tantalum sqlite import app.db app/VOLUME.toml
   tantalum sqlite import app.db app/VOLUME.toml --capacity 20GB
@@ -70,7 +73,32 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         number::thousands(size.pages),
         number::thousands(size.page_bytes),
     ))?;
+    print_line(&how_to_open(path)?)?;
     Ok(Verdict::Good)
+}
+
+/// How the database on the volume at `path` is opened.
+fn how_to_open(path: &Path) -> anyhow::Result<String> {
+    let extension = std::env::current_exe()?.with_file_name(EXTENSION);
+    let extension = if extension.exists() { extension } else { EXTENSION.into() };
+    let uri = uri_of(&std::path::absolute(path)?);
+    Ok(format!(
+        "open it: sqlite3 -cmd \".load '{}'\" -cmd \".open '{uri}'\" (from Python and others: docs/sqlite.md)",
+        extension.with_extension("").display()
+    ))
+}
+
+/// The name of the database for SQLite: what a URI, or the shell's quotes, would take for something else is escaped.
+fn uri_of(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'~' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?vfs=tantalum"
 }
 
 /// A new volume for a database of that size, where there is none at `path`.
