@@ -206,7 +206,7 @@ pub struct InspectedZone {
 }
 
 /// Both copies of a medium's anchors, place by place: number and content of each that is whole and in its place.
-pub type AnchorCopies = [Vec<Option<(u64, Vec<u8>)>>; 2];
+pub type AnchorCopies = [Vec<Result<Option<(u64, Vec<u8>)>>>; 2];
 
 /// A medium of zones. One implementation over simulated NAND, one over a flat store; wrappers
 /// for faults, recording, throttling and checking are [`ZoneLayer`](crate::ZoneLayer)s, which

@@ -1,7 +1,7 @@
 //! How a device lives, beside what it does for hosts: the same for volumes, for simulated devices, and for
 //! those that the crash lab switches off.
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, Limits, PageDevice, PageNo, Payload};
+use tantalum_base::{Error, ErrorKind, Limits, PageDevice, PageNo, Payload};
 
 pub use tantalum_base::Result;
 
@@ -184,6 +184,12 @@ impl Finding {
     /// Something is damaged that is not in force.
     pub fn not_in_force(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Finding { in_force: false, ..Finding::new(place, problem) }
+    }
+
+    /// Something that is not in force cannot be judged: `error` came in place of it, which may pass if it is of the medium.
+    pub fn unread(place: impl Into<String>, error: &Error) -> Self {
+        let finding = Finding::not_in_force(place, format!("it cannot be read now: {error}"));
+        Finding { unanswered: error.kind() == ErrorKind::Io, ..finding }
     }
 
     /// Something that is in force cannot be read now.

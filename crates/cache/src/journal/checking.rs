@@ -37,7 +37,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
                 }
                 Err(error) => {
                     let place = format!("journal's head, {name}");
-                    findings.push(Finding::not_in_force(place, error.to_string()));
+                    findings.push(Finding::unread(place, &error));
                 }
             }
         }

@@ -162,10 +162,19 @@ fn verdict(volume: &Path, report: &CheckReport) -> String {
         (Some(_), None) => "only the superblock could be checked, no page was read".to_owned(),
         (None, _) => "nothing behind the superblock could be checked".to_owned(),
     };
-    let besides = match report.not_in_force.len() {
-        0 => String::new(),
-        1 => ", with damage to 1 place that is not in force".to_owned(),
-        many => format!(", with damage to {many} places that are not in force"),
+    let unread = report.not_in_force.iter().filter(|found| found.unanswered).count();
+    let places = |count: usize| match count {
+        1 => "1 place that is".to_owned(),
+        many => format!("{many} places that are"),
+    };
+    let besides = match (report.not_in_force.len() - unread, unread) {
+        (0, 0) => String::new(),
+        (damaged, 0) => format!(", with damage to {} not in force", places(damaged)),
+        (0, unread) => format!(", without {} not in force and cannot be read now", places(unread)),
+        (damaged, unread) => format!(
+            ", with damage to {} not in force, and without {unread} that cannot be read now",
+            places(damaged)
+        ),
     };
     format!("{volume}: {word}{besides}: {looked_at}, {problems}")
 }

@@ -34,7 +34,7 @@ impl CheckedAnchors {
     /// written there.
     fn of(copies: &AnchorCopies) -> Self {
         let mut known: BTreeMap<u64, Read> = BTreeMap::new();
-        for (number, content) in copies.iter().flatten().flatten() {
+        for (number, content) in copies.iter().flatten().flatten().flatten() {
             let Some(read) = decode(content) else { continue };
             if known.get(number).is_none_or(|known| known.head.era <= read.head.era) {
                 known.insert(*number, read);
@@ -52,10 +52,15 @@ impl CheckedAnchors {
             }
             let place = (number % places) as usize;
             for (copy, name) in copies.iter().zip(NAMES) {
-                if copy[place].as_ref().is_none_or(|(found, _)| *found != number) {
-                    let place = format!("anchor {number}, {name}");
-                    let problem = "it is damaged, or was never written: the other copy counts";
-                    damaged.push(Finding::not_in_force(place, problem));
+                let is_whole = |(found, _): &(u64, Vec<u8>)| *found == number;
+                let at = || format!("anchor {number}, {name}");
+                match &copy[place] {
+                    Ok(found) if found.as_ref().is_some_and(is_whole) => {}
+                    Ok(_) => {
+                        let problem = "it is damaged, or was never written: the other copy counts";
+                        damaged.push(Finding::not_in_force(at(), problem));
+                    }
+                    Err(error) => damaged.push(Finding::unread(at(), error)),
                 }
             }
         }

@@ -249,7 +249,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 checkpoint: None,
                 was_durable: true,
                 by_cleaning: false,
-                finding: Finding::not_in_force(place(zone, *offset), error.to_string()),
+                finding: Finding::unread(place(zone, *offset), error),
             });
         }
         suspects

@@ -97,13 +97,16 @@ impl<S: BlockStore> FileZones<S> {
                 let at = copy * u64::from(area.places) + place;
                 let buf = self.store.buffer(PAGE_BYTES);
                 let read = self.store.read(area.first_byte + at * PAGE_BYTES as u64, buf).await;
-                let Ok(buf) = read else {
-                    found.push(None);
-                    continue;
+                let buf = match read {
+                    Ok(buf) => buf,
+                    Err(error) => {
+                        found.push(Err(error));
+                        continue;
+                    }
                 };
                 let anchor = decode(&buf, self.options.volume_id);
                 let anchor = anchor.filter(|it| it.0 % u64::from(area.places) == place);
-                found.push(anchor.map(|(number, content)| (number, content.to_vec())));
+                found.push(Ok(anchor.map(|(number, content)| (number, content.to_vec()))));
                 self.store.recycle(buf);
             }
         }
