@@ -9,7 +9,7 @@ use tantalum_cache::claim::{
 };
 use tantalum_cache::journal::Journal;
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions};
+use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
 use crate::config::VolumeConfig;
@@ -55,7 +55,7 @@ fn ends(file: &File, path: &Path) -> Result<(Vec<u8>, Evidence)> {
 
 /// Refuses a home that shows the claim of a volume, whose flash may have what home lacks.
 pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
-    if overwrite || !path.exists() {
+    if overwrite || !is_there(path)? {
         return Ok(());
     }
     let Some(claim) = claim_of(path)? else { return Ok(()) };
@@ -113,7 +113,7 @@ fn refuse_used_partitions(live: &Live, file: &File, path: &Path) -> Result<()> {
 
 /// Makes a change of the claim on the home again that was cut short, as the journal says.
 async fn finish_change(live: &Live, home: &Path, journal: &Path) -> Result<()> {
-    if !journal.exists() {
+    if !is_there(journal)? {
         return Ok(());
     }
     let store = FileStore::open(live, journal, FileStoreOptions::default())?;
@@ -182,7 +182,7 @@ pub fn undo_path(home: &Path) -> PathBuf {
 /// `InvalidInput` where it shows no claim, and, unless `force` is set, where its journal is there; `Corrupt` where the claim is on a
 /// part of it alone.
 pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) -> Result<Claim> {
-    let is_begun = undo.exists();
+    let is_begun = is_there(undo)?;
     let shown = claim_of(home)?;
     if let Some(claim) = shown.filter(|_| !force && !is_begun) {
         refuse_journal(live, &claim, home).await?;
@@ -215,7 +215,7 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
 async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     let path = Path::new(claim.journal());
     // A copy is another file.
-    if !claim.is_of_home_at(home) || !path.exists() {
+    if !claim.is_of_home_at(home) || !is_there(path)? {
         return Ok(());
     }
     let options = FileStoreOptions { read_only: true, ..FileStoreOptions::default() };
@@ -226,7 +226,9 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
             Err(_) => None,
         },
-        Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+        Err(error) if matches!(error.kind(), ErrorKind::Locked | ErrorKind::Io) => {
+            return Err(error);
+        }
         Err(_) => None,
     };
     if owner.is_none_or(|owner| owner.volume_id != claim.volume_id()) {

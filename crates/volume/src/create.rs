@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt};
 use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::{FileStore, FileStoreOptions};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
 use crate::claim::{claim_home, prepare_home, refuse_claimed_home};
@@ -87,7 +87,7 @@ async fn create(
             prepare_home(live, config, overwrite).await?;
         }
     }
-    if !is_vacant(&path) {
+    if !is_vacant(&path)? {
         let store =
             FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
         let made = fill(live, store, config, &superblock, home).await?;
@@ -120,8 +120,12 @@ async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Resul
 }
 
 /// Whether nothing is lost when a new file takes this place.
-fn is_vacant(path: &Path) -> bool {
-    std::fs::metadata(path).map_or(true, |metadata| metadata.is_file() && metadata.len() == 0)
+fn is_vacant(path: &Path) -> Result<bool> {
+    if !is_there(path)? {
+        return Ok(true);
+    }
+    let metadata = std::fs::metadata(path).context(|| format!("looking at {}", path.display()))?;
+    Ok(metadata.is_file() && metadata.len() == 0)
 }
 
 /// Where the volume at `path` is made before it is renamed.
@@ -141,7 +145,7 @@ async fn stage(
     home: Home,
 ) -> Result<Superblock> {
     // Again, now that the lock keeps others from making it: one may just have finished.
-    if !is_vacant(path) {
+    if !is_vacant(path)? {
         refuse_existing(live, path).await?;
     }
     let made = fill(live, store.clone(), config, superblock, home).await?;
@@ -218,7 +222,7 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let own = home.journal_path(&config.path);
     for path in journals_of_home(config) {
-        if is_vacant(&path) {
+        if is_vacant(&path)? {
             continue;
         }
         let store = FileStore::open(live, &path, FileStoreOptions::default())?;
@@ -248,7 +252,7 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin
 /// with zeros.
 async fn refuse_existing(live: &Live, path: &Path) -> Result<()> {
-    if is_vacant(path) {
+    if is_vacant(path)? {
         return Ok(());
     }
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());

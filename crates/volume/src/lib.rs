@@ -14,7 +14,7 @@
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! tiered      kind "tiered": the same as a cache of a home; rescue, where the flash is lost
 //! home_config the home in a configuration
-//! store       file or memory, as configured
+//! store       file or memory, as configured; a flash that is not there (lost_flash)
 //! open_options  to read and write, or to be read only
 //! check       everything that can be wrong, where; changes nothing
 //! host        a volume for synchronous callers, on their thread or on one of its own
@@ -36,6 +36,7 @@ mod folder;
 mod home_config;
 mod host;
 pub mod layout;
+mod lost_flash;
 mod members;
 mod new_config;
 mod on_ack;
@@ -61,6 +62,7 @@ pub use home_config::{AdmitConfig, ClaimConfig, DestageConfig, HomeConfig};
 pub use host::{
     HostOptions, Placement, VolumeHost, open_tiered_volume, open_volume, open_volume_with,
 };
+pub use lost_flash::is_detached;
 pub use on_ack::OnAck;
 pub use open_options::OpenOptions;
 pub use places::journal_in_memory;

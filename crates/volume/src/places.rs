@@ -2,7 +2,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
-use tantalum_media::block_store::{FileStore, FileStoreOptions, Place};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, Place, is_there};
 use tantalum_runtime::Live;
 
 use crate::config::VolumeConfig;
@@ -43,7 +43,7 @@ pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
         return Ok(());
     }
     for (store, path) in stores(config)? {
-        if path.exists() {
+        if is_there(&path)? {
             FileStore::open(live, &path, FileStoreOptions::default()).context(|| store)?;
         }
     }

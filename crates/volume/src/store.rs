@@ -1,13 +1,14 @@
 //! What a volume's configuration says its bytes live on.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_media::block_store::{
-    EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreLayer,
+    EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreLayer, is_there,
 };
 use tantalum_runtime::Live;
 
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
+use crate::lost_flash::{how_without_journal, refuse_blank_flash, without_flash};
 use crate::open_options::OpenOptions;
 use crate::places::journal_in_memory;
 use crate::tiered::{
@@ -32,8 +33,8 @@ pub async fn open_store(
     match config.media.media_type {
         MediaType::File => {
             let path = config.data_path()?;
-            if !path.exists() {
-                return Err(Error::new(ErrorKind::Io, how_to_go_on(&path, config)));
+            if !is_there(&path)? {
+                return Err(without_flash(live, &path, config).await?);
             }
             let sparse = config.media.sparse;
             let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
@@ -48,33 +49,6 @@ pub async fn open_store(
             Ok(store)
         }
     }
-}
-
-/// What is said where `data`, the file of the volume, is not there.
-fn how_to_go_on(data: &Path, config: &VolumeConfig) -> String {
-    let (data, at) = (data.display(), config.path.display());
-    let journal = config.home.as_ref().map(|home| home.journal_path(&config.path));
-    match journal {
-        // There was a volume. Making a new one would lose what home lacks, if the flash is but elsewhere.
-        Some(journal) if journal.exists() && is_ordered(config) => format!(
-            "{data} does not exist; where the flash is lost, `tantalum rescue {at}` brings home to the last \
-             consistent image, and `tantalum attach {at}` puts a new cache over that"
-        ),
-        Some(journal) if journal.exists() => format!(
-            "{data} does not exist; where the flash is lost, what home lacks is lost with it (home.destage = \
-             \"dense\"), and `tantalum attach --force {at}` puts a new cache over what it has"
-        ),
-        _ => format!("{data} does not exist; `tantalum create {at}` makes it"),
-    }
-}
-
-/// What is said where the journal beside a home is not there.
-fn how_without_journal(journal: &Path) -> String {
-    format!(
-        "{}, the journal beside the home, does not exist (put it back; or set home.destage = \"dense\": the volume \
-         gets a new one and loses nothing)",
-        journal.display()
-    )
 }
 
 /// Opens the stores of the tiered volume of `config`, as [`open_store`] does.
@@ -97,6 +71,7 @@ pub async fn open_tiered_stores(
         Ok::<_, Error>(Salvage::new(file, salvages))
     };
     let flash = open_store(live, config, options).await?;
+    refuse_blank_flash(live, &flash, config).await?;
     let home_path = home.home_path(&config.path);
     let journal_path = home.journal_path(&config.path);
     if let Some(journal) = journal_in_memory(config) {
@@ -107,11 +82,12 @@ pub async fn open_tiered_stores(
         );
     }
     // All is in the flash: a new journal will do.
-    let may_be_gone = !is_ordered(config) && !journal_path.exists();
+    let has_journal = is_there(&journal_path)?;
+    let may_be_gone = !is_ordered(config) && !has_journal;
     let journal = match may_be_gone {
         true if read_only => None,
         true => Some(Salvage::new(EitherStore::One(make_journal(live, config)?), accept_loss)),
-        false if !journal_path.exists() => {
+        false if !has_journal => {
             return Err(Error::new(ErrorKind::Io, how_without_journal(&journal_path)));
         }
         false => Some(open(&journal_path, accept_loss)?),
@@ -187,7 +163,7 @@ pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
         let home = home_config(config)?;
         (home.home_path(&config.path), home.journal_path(&config.path))
     };
-    if is_ordered(config) || journal.exists() {
+    if is_ordered(config) || is_there(&journal)? {
         // First: until the flash is given up, the volume can be opened and detached again.
         let journal = open_beside_home(live, &journal)?;
         let home = open_beside_home(live, &home)?;

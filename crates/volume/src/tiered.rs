@@ -41,6 +41,9 @@ const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back; or
                                home.destage = \"dense\": the volume gets a new one and loses nothing; `tantalum \
                                attach --force` gives up what is newer in the flash)";
 
+/// Where the journal does not answer.
+const JOURNAL_UNREAD: &str = "the journal beside the home cannot be read now; nothing was changed, and this may pass: try again";
+
 /// Clean pages that are compared with home when a volume is opened.
 const COMPARED_PAGES: usize = 8;
 
@@ -254,7 +257,8 @@ async fn open_journal<S: BlockStore + Clone>(
         Err(_) => false,
     };
     if !may_be_replaced || options.read_only || is_ordered(config) {
-        return opened.context(|| JOURNAL_REFUSED);
+        let may_pass = opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Io);
+        return opened.context(|| if may_pass { JOURNAL_UNREAD } else { JOURNAL_REFUSED });
     }
     let journal = Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?;
     // Pages may have gone home while there was the one before.

@@ -249,5 +249,8 @@ where
 
 async fn carry_out<S: BlockStore>(change: &Change, home: &S) -> Result<()> {
     let carried_out = change.carry_out(home).await;
-    carried_out.context(|| format!("changing the claim on the home ({WAYS_OUT})"))
+    carried_out.context(|| {
+        "changing the claim on the home; nothing is lost, and the same command again finishes it once the home can be read \
+         and written"
+    })
 }

@@ -6,13 +6,13 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
-use tantalum_media::block_store::Place;
+use tantalum_media::block_store::{Place, is_there};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
 use tantalum_volume::{
-    OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, journal_in_memory,
-    open_tiered_volume, rescue_volume,
+    OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, is_detached,
+    journal_in_memory, open_tiered_volume, rescue_volume,
 };
 
 /// Put a flash cache over an existing image or disk, whose content becomes the volume's
@@ -223,6 +223,9 @@ fn tiered_config(path: &Path) -> anyhow::Result<VolumeConfig> {
 pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
     let config = tiered_config(&args.volume)?;
     let live = Live::new(LiveOptions::default())?;
+    if run_is_detached(&live, &config)? {
+        return say_is_detached(&config);
+    }
     let (handle, opened) = (live.clone(), config.clone());
     let pages = live.run(async move {
         let (volume, _) = open_tiered_volume(&handle, &opened, OpenOptions::default()).await?;
@@ -264,10 +267,15 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
 pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
     let config = tiered_config(&args.volume)?;
     let data = config.data_path()?;
-    if !args.force && data.exists() {
-        refuse_volume(&config, &data)?;
-    }
     let live = Live::new(LiveOptions::default())?;
+    if !args.force {
+        if run_is_detached(&live, &config)? {
+            return say_is_detached(&config);
+        }
+        if is_there(&data)? {
+            refuse_volume(&config, &data)?;
+        }
+    }
     let (handle, opened) = (live.clone(), config.clone());
     let rescued = live.run(async move { rescue_volume(&handle, &opened).await });
     let RescueReport { epoch, pages } = rescued?;
@@ -284,6 +292,21 @@ pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
         ),
     };
     print_line(&format!("{}: {line}", home_of(&config)))?;
+    Ok(Verdict::Good)
+}
+
+/// Whether the volume of `config` was detached or rescued before.
+fn run_is_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> {
+    let (handle, config) = (live.clone(), config.clone());
+    Ok(live.run(async move { is_detached(&handle, &config).await })?)
+}
+
+/// The end of a command that was done before, and of which perhaps only the answer was lost.
+fn say_is_detached(config: &VolumeConfig) -> anyhow::Result<Verdict> {
+    print_line(&format!(
+        "{} is a plain image already: the volume was detached, or rescued, before; nothing was changed",
+        home_of(config)
+    ))?;
     Ok(Verdict::Good)
 }
 

@@ -80,7 +80,8 @@ impl FileStore {
         if options.read_only {
             return Err(read_only(path, "making"));
         }
-        let existed = path.exists();
+        // What does not answer is not removed.
+        let existed = path.try_exists().unwrap_or(true);
         let (file, options) = open_alone(path, true, options)?;
         let metadata = file.metadata().map_err(|error| io(path, "looking at", error))?;
         if metadata.file_type().is_file()

@@ -1,6 +1,21 @@
 //! What a path leads to, whatever it is called: a file may have several names, by links.
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use tantalum_base::{Error, ErrorKind, Result};
+
+/// Whether there is anything at `path`.
+///
+/// # Errors
+/// `Io` where the path does not answer now: there may be something, which is not to be taken for lost.
+pub fn is_there(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(|error| {
+        let context = format!(
+            "looking whether {} is there: {error}; nothing was changed, and this may pass: try again",
+            path.display()
+        );
+        Error::new(ErrorKind::Io, context)
+    })
+}
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
