@@ -1,11 +1,12 @@
-//! Ctrl-C, or SIGTERM, in the middle of a long run: it ends with what it has, says so, and exits with 128 and the
+//! Ctrl-C, or another signal that asks it to end, in the middle of a long run: it ends with what it has, says so, and exits with 128 and the
 //! signal's number, as shells know it. The second one ends the program at once.
 use crate::Verdict;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use tantalum_report::{Report, number};
+use tantalum_runtime::live::signal::ending;
 use tantalum_runtime::supervision;
 
 /// The field of a report that was interrupted.
@@ -15,7 +16,7 @@ static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
 /// From now on signals ask runs to end.
 pub fn watch() -> std::io::Result<()> {
-    for signal in [SIGINT, SIGTERM] {
+    for signal in ending() {
         // In this order: what the first one sets, the second one finds.
         flag::register_conditional_shutdown(signal, 128 + signal, supervision::stop_flag())?;
         flag::register(signal, supervision::stop_flag())?;

@@ -20,6 +20,7 @@ mod progress;
 use clap::Parser;
 use std::process::ExitCode;
 use tantalum_base::{Error, ErrorKind};
+use tantalum_runtime::live::signal::go_on_after_others;
 
 const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or data is damaged; \
                           2 used wrong, or kept from running; \
@@ -51,7 +52,8 @@ pub enum Verdict {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match cli.command.run() {
+    let ran = go_on_after_others().map_err(Into::into).and_then(|()| cli.command.run());
+    match ran {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::FoundWrong) => ExitCode::from(1),
         Ok(Verdict::Interrupted) => ExitCode::from(interruption::exit_code()),

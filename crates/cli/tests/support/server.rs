@@ -1,4 +1,5 @@
 //! `tantalum serve` as a process of its own, to be asked, stopped and killed.
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -93,9 +94,18 @@ impl Server {
     }
 
     /// SIGTERM; it must end well. What it printed since the banner.
-    pub fn terminate(mut self) -> String {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    pub fn terminate(self) -> String {
+        self.signal(Signal::TERM);
+        self.ended()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// It ends, which must be well. What it printed since the banner.
+    pub fn ended(mut self) -> String {
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
         let mut rest = String::new();

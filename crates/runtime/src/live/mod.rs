@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Live         the executor            uring, threads   its two engines    operation   what is in flight
-//! file         positioned file I/O     net              sockets            signal      SIGINT, SIGTERM
+//! file         positioned file I/O     net              sockets            signal      signals
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        an address to listen at               memory              what the allocator keeps
 //! spin         a look around before it blocks

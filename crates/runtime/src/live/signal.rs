@@ -1,18 +1,52 @@
-//! SIGINT and SIGTERM.
+//! Signals: those that ask a program to end, and those after which it goes on. docs/nbd.md has them as a table.
 use super::Live;
 use super::net::Stream;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use std::future::Future;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tantalum_base::{Result, ResultExt};
 
-/// Completes on the first SIGINT or SIGTERM after this call. From then on these signals no
+/// The signals that ask a program to end. SIGHUP is not among them where it was ignored when the program was started, as
+/// `nohup` does: whoever did that wants it to outlive its terminal.
+pub fn ending() -> Vec<i32> {
+    let mut signals = vec![SIGINT, SIGTERM, SIGQUIT];
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if !ignores(&status, SIGHUP) {
+        signals.push(SIGHUP);
+    }
+    signals
+}
+
+/// Whether the process of this `/proc/PID/status` ignores `signal`.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// From now on the program goes on after SIGUSR1 and SIGUSR2, which mean nothing to it, and after SIGXFSZ: a write beyond
+/// the limit of a file's size fails instead. (Rust ignores SIGPIPE by itself.)
+///
+/// # Errors
+/// `Io` where the handlers cannot be set.
+pub fn go_on_after_others() -> Result<()> {
+    for signal in [SIGUSR1, SIGUSR2, SIGXFSZ] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+            .context(|| format!("setting the handler of signal {signal}"))?;
+    }
+    Ok(())
+}
+
+/// Completes on the first of the [`ending`] signals after this call. From then on these signals no
 /// longer end the process.
 ///
 /// # Errors
 /// `Io` where the handlers cannot be set.
 pub fn terminated(live: &Live) -> Result<impl Future<Output = ()> + 'static> {
     let (read, write) = UnixStream::pair().context(|| "making the signal pipe")?;
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in ending() {
         let write = write.try_clone().context(|| "making the signal pipe")?;
         signal_hook::low_level::pipe::register(signal, write)
             .context(|| format!("setting the handler of signal {signal}"))?;
@@ -22,4 +56,17 @@ pub fn terminated(live: &Live) -> Result<impl Future<Output = ()> + 'static> {
         // An error is an end as well: nothing can be heard on this pipe any more.
         let _ = pipe.recv(&mut [0; 1]).await;
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read_of_the_kernel() {
+        let status = "Name:\ttop\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001001\n";
+        assert!(ignores(status, SIGHUP));
+        assert!(!ignores(status, SIGTERM));
+        assert!(!ignores("", SIGHUP));
+    }
 }

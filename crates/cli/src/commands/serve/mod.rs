@@ -33,7 +33,7 @@ use tantalum_volume::{
     OpenOptions, OpenReport, Recorded, VolumeConfig, open_tiered_volume, open_volume_with,
 };
 
-/// Serve a volume, or a simulated device in real time, until SIGINT or SIGTERM
+/// Serve a volume, or a simulated device in real time, until Ctrl-C, SIGTERM, SIGHUP or SIGQUIT
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 #[command(group(ArgGroup::new("clients").args(["nbd", "socket"]).required(true).multiple(true)))]
