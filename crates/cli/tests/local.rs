@@ -243,6 +243,33 @@ fn a_killed_clients_locks_are_free_and_its_transaction_is_gone() {
     }
 }
 
+/// Milliseconds that a refused `BEGIN IMMEDIATE` takes.
+#[expect(clippy::disallowed_methods, reason = "a busy timeout is one of the real clock")]
+fn refused_after_ms(connection: &Connection, timeout_ms: u64) -> u128 {
+    connection.busy_timeout(Duration::from_millis(timeout_ms)).unwrap();
+    let begin = std::time::Instant::now();
+    let busy = connection.execute_batch("BEGIN IMMEDIATE").unwrap_err();
+    assert_eq!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
+    begin.elapsed().as_millis()
+}
+
+#[test]
+fn a_busy_timeout_takes_as_long_as_was_asked_for() {
+    let (_folder, config) = volume("16MiB");
+    let server = Server::start_as(&config, &["--socket"]);
+    let (holder, waiter) = (application(&config), application(&config));
+    holder.execute_batch("CREATE TABLE t(n); BEGIN IMMEDIATE").unwrap();
+    for timeout_ms in [100, 400, 1000] {
+        // On a busy machine sleeps are longer than they should be.
+        let took = (0..5).map(|_| refused_after_ms(&waiter, timeout_ms)).min().unwrap();
+        let asked = u128::from(timeout_ms);
+        assert!((asked * 95 / 100..=asked * 12 / 10 + 5).contains(&took), "{asked} ms: {took} ms");
+    }
+    holder.execute_batch("COMMIT").unwrap();
+    waiter.execute_batch("BEGIN IMMEDIATE; COMMIT").unwrap();
+    server.terminate();
+}
+
 /// The numbers from `first` on that two shells commit, each in two rows, until the server is killed: those that were
 /// acknowledged.
 fn commit_until_killed(config: &Path, first: usize, server: Server) -> BTreeSet<usize> {

@@ -14,6 +14,7 @@
 //!   session    one client: its requests, its end
 //!   turns      whose turn it is to write, among those who were refused
 //!   waiting    waits for a lock that another client holds
+//!   allowances for how long
 //!   metrics    what is counted of all that
 //!   inbox      frames off a connection, in bounded memory
 //! connection   the client's side: blocking, for any number of threads
@@ -22,6 +23,7 @@
 //! ```
 //!
 //! The server knows only [`tantalum_base::PageDevice`] of a volume, and runs as tasks of the volume's own executor.
+mod allowances;
 pub mod changes;
 mod connection;
 pub mod fault_points;

@@ -1,4 +1,5 @@
 //! Accepting clients, limiting and stopping them; what they share.
+use crate::allowances::Allowances;
 use crate::changes::Changes;
 use crate::fault_points::Fault;
 use crate::inbox::Look;
@@ -9,6 +10,7 @@ use crate::protocol::{FileId, PAGES_MAX, RANGES_MAX, SHARE_PAIRS_MAX, encode_rep
 use crate::request::{Answer, Raise};
 use crate::session;
 use crate::turns::Turns;
+use crate::waiting::WAIT_NS_MAX;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -83,6 +85,7 @@ pub(crate) struct Shared<D> {
     pub(crate) locks: RefCell<Locks<Holder>>,
     /// Whose turn it is to write.
     pub(crate) turns: RefCell<Turns<Holder>>,
+    pub(crate) allowances: RefCell<Allowances<Holder>>,
     /// Woken when a lock is given back, and when a writer waits for readers to go.
     pub(crate) lock_freed: WaitQueue,
     pub(crate) memory: Semaphore,
@@ -124,6 +127,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             limits,
             locks: RefCell::default(),
             turns: RefCell::default(),
+            allowances: RefCell::new(Allowances::new(WAIT_NS_MAX)),
             lock_freed: WaitQueue::new("a lock of another client"),
             memory: Semaphore::new("memory for requests of local clients", MEMORY_BYTES),
             places,

@@ -15,8 +15,8 @@ pub(crate) struct Turns<H> {
     claims: BTreeMap<H, u64>,
     /// Of these, by number, those who are asking.
     asking: BTreeMap<u64, H>,
-    /// Whose turn it is.
-    turn: Option<H>,
+    /// Whose turn it is, and since when.
+    turn: Option<(H, u64)>,
     refusals: u64,
 }
 
@@ -48,12 +48,17 @@ impl<H: Copy + Ord> Turns<H> {
         claim.is_some()
     }
 
+    /// Whether `holder` was refused, and has had no turn since.
+    pub(crate) fn has_claim(&self, holder: H) -> bool {
+        self.claims.contains_key(&holder)
+    }
+
     /// Where nobody is RESERVED: whether it is the turn of `holder`, which asks.
-    pub(crate) fn takes(&mut self, holder: H) -> bool {
+    pub(crate) fn takes(&mut self, holder: H, now_ns: u64) -> bool {
         let first = self.asking.first_key_value().is_some_and(|(_, first)| *first == holder);
         if self.turn.is_none() && first {
             self.asking.pop_first();
-            self.turn = Some(holder);
+            self.turn = Some((holder, now_ns));
         }
         self.is_of(holder)
     }
@@ -67,12 +72,12 @@ impl<H: Copy + Ord> Turns<H> {
 
     /// Whether it is the turn of `holder`.
     pub(crate) fn is_of(&self, holder: H) -> bool {
-        self.turn == Some(holder)
+        self.turn.is_some_and(|(other, _)| other == holder)
     }
 
     /// Whether it is the turn of another one than `holder`.
     pub(crate) fn is_of_another(&self, holder: H) -> bool {
-        self.turn.is_some_and(|other| other != holder)
+        self.turn.is_some_and(|(other, _)| other != holder)
     }
 
     /// `holder` has had its turn, or wants none.
@@ -84,9 +89,11 @@ impl<H: Copy + Ord> Turns<H> {
         }
     }
 
-    /// Somebody waited for another one's turn for too long.
-    pub(crate) fn end(&mut self) {
-        if let Some(holder) = self.turn {
+    /// Ends a turn that began before `begun_before_ns`: its holder does not use it.
+    pub(crate) fn end(&mut self, begun_before_ns: u64) {
+        if let Some((holder, since_ns)) = self.turn
+            && since_ns <= begun_before_ns
+        {
             self.over(holder);
         }
     }
@@ -95,6 +102,6 @@ impl<H: Copy + Ord> Turns<H> {
     pub(crate) fn release(&mut self, are_gone: impl Fn(&H) -> bool) {
         self.claims.retain(|holder, _| !are_gone(holder));
         self.asking.retain(|_, holder| !are_gone(holder));
-        self.turn = self.turn.filter(|holder| !are_gone(holder));
+        self.turn = self.turn.filter(|(holder, _)| !are_gone(holder));
     }
 }

@@ -9,6 +9,7 @@
 //! ffi         the VFS as SQLite calls it: registration, callbacks, the loadable extension
 //! file        one connection's open database: reads, buffered writes, the commit point
 //! journal     the rollback journal, in memory
+//! lock_waits  waits for locks, taken off SQLite's sleeps
 //! write_set   the pages of the running transaction
 //! staged      what outgrows it, on the volume
 //! database    one open volume: its size, its locks, its commits
@@ -26,6 +27,7 @@ mod ffi;
 mod file;
 mod header;
 mod journal;
+mod lock_waits;
 mod opener;
 mod page_cache;
 mod staged;

@@ -5,6 +5,7 @@ use super::vfs::Vfs;
 use crate::codes::{Code, errno_of, lock};
 use crate::file::{DatabaseFile, Failure};
 use crate::journal::Journal;
+use crate::lock_waits;
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3, sqlite3_file, sqlite3_io_methods};
 use std::ffi::{c_int, c_void};
@@ -266,7 +267,10 @@ unsafe extern "C" fn x_lock(file: *mut sqlite3_file, level: c_int) -> c_int {
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_LOCK, |_, handle, _| {
             let locked = match handle {
-                Handle::Database(database) => database.lock(level_of(level))?,
+                Handle::Database(database) => {
+                    let wanted = level_of(level);
+                    lock_waits::timed(wanted, || database.lock(wanted))?
+                }
                 Handle::Journal(_) => true,
             };
             Ok(if locked { sqlite::SQLITE_OK } else { sqlite::SQLITE_BUSY })
@@ -280,6 +284,9 @@ unsafe extern "C" fn x_unlock(file: *mut sqlite3_file, level: c_int) -> c_int {
         answer(file, sqlite::SQLITE_IOERR_UNLOCK, |_, handle, _| {
             if let Handle::Database(database) = handle {
                 database.unlock(level_of(level));
+                if database.level() == Level::None {
+                    lock_waits::ended();
+                }
             }
             Ok(sqlite::SQLITE_OK)
         })

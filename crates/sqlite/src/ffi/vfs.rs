@@ -7,6 +7,7 @@ use crate::codes::{errno_of, lock};
 use crate::database::Database;
 use crate::file::DatabaseFile;
 use crate::journal::Journals;
+use crate::lock_waits;
 use crate::opener::{Options, SharedTrace, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_vfs};
@@ -16,6 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::live::Process;
 use tantalum_volume::client::Client;
@@ -52,6 +54,7 @@ pub(super) fn register_with(
             xDelete: Some(x_delete),
             xAccess: Some(x_access),
             xGetLastError: Some(x_get_last_error),
+            xSleep: Some(x_sleep),
             // SAFETY: `base` is SQLite's default VFS.
             ..unsafe { over_base(c_name, vfs, |base| base.max(size_of::<OpenFile>() as c_int)) }
         }
@@ -319,6 +322,17 @@ unsafe extern "C" fn x_open(
             Err(code) => code,
         }
     }
+}
+
+/// Sleeps for what is left of `microseconds` after the waits for locks that were refused before.
+unsafe extern "C" fn x_sleep(table: *mut sqlite3_vfs, microseconds: c_int) -> c_int {
+    let asked = Duration::from_micros(u64::try_from(microseconds).unwrap_or(0));
+    let rest = lock_waits::rest_of_sleep(asked).as_micros() as c_int;
+    if rest > 0 {
+        // SAFETY: SQLite gives its own table.
+        unsafe { over_base::x_sleep::<Vfs>(table, rest) };
+    }
+    microseconds
 }
 
 unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
