@@ -34,7 +34,17 @@ pub(crate) struct Database {
     cache: Mutex<PageCache>,
     /// A panic may have left something half done: nothing is served any more.
     latched: AtomicBool,
-    read_only: bool,
+    access: Mutex<Access>,
+}
+
+/// What the volume was opened for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    Write,
+    /// Only to be read, as nobody has asked for more yet.
+    Read,
+    /// Only to be read: it may not be written.
+    ReadAlone,
 }
 
 struct Extent {
@@ -57,11 +67,11 @@ pub(crate) fn end_page(size_bytes: u64) -> PageNo {
 }
 
 impl Database {
-    /// Opens the database on the volume of `client`, which takes no writes where it is `read_only`.
+    /// Opens the database on the volume of `client`, which was opened for `access`.
     pub(crate) fn open(
         client: Client,
         trace: Option<SharedTrace>,
-        read_only: bool,
+        access: Access,
         cache_pages: u32,
     ) -> Result<Database> {
         let limits = client.limits();
@@ -90,7 +100,7 @@ impl Database {
             }),
             cache: Mutex::new(cache),
             latched: AtomicBool::new(false),
-            read_only,
+            access: Mutex::new(access),
         })
     }
 
@@ -102,7 +112,8 @@ impl Database {
             return Err(Error::new(ErrorKind::Closed, context));
         }
         if self.latched.load(Ordering::Acquire) {
-            let context = "a bug made an earlier call panic; close all connections to the database";
+            let context = "a bug made an earlier call panic, or another process changed the database while it was opened \
+                           to write; close all connections to it";
             return Err(Error::new(ErrorKind::Latched, context));
         }
         Ok(())
@@ -130,7 +141,35 @@ impl Database {
 
     /// Whether it was opened to be read only.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only
+        self.access() != Access::Write
+    }
+
+    /// What its volume is open for.
+    pub(crate) fn access(&self) -> Access {
+        *lock(&self.access)
+    }
+
+    /// Opens the volume anew by `to_write`, as somebody wants to write, or once more by `to_read` where that fails.
+    pub(crate) fn open_to_write(
+        &self,
+        to_write: impl FnOnce() -> Result<Client>,
+        to_read: impl FnOnce() -> Result<Client>,
+    ) -> Result<()> {
+        let front = || self.client.read(FRONT.first, FRONT.pages as usize);
+        let before = front()?;
+        let opened = self.client.reopen(to_write, to_read);
+        if front()? != before {
+            // It was nobody's for a moment. Connections that read here have old pages, and may be in a transaction.
+            self.latch();
+        }
+        opened?;
+        *lock(&self.access) = Access::Write;
+        Ok(())
+    }
+
+    /// The volume turned out to be one that may not be written.
+    pub(crate) fn set_read_alone(&self) {
+        *lock(&self.access) = Access::ReadAlone;
     }
 
     /// Whether the process that serves its volume has gone.
@@ -355,7 +394,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.check_usable().is_err() || self.read_only {
+        if self.check_usable().is_err() || self.is_read_only() {
             return;
         }
         {

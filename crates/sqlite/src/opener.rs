@@ -13,8 +13,9 @@ pub trait VolumeOpener: Send + Sync + 'static {
     /// put in the place of an open one, and a process forked from this one, open it for themselves.
     fn open(&self, path: &Path) -> Result<Client>;
 
-    /// Opens the volume at `path` to be read only, asked for where [`open`](Self::open) fails
-    /// because the file may not be written. `None` where the opener cannot do that.
+    /// Opens the volume at `path` to be read only: where a database is opened by `mode=ro` or `immutable=1`, and where
+    /// [`open`](Self::open) fails because the file may not be written. A client that says that it may write
+    /// ([`Client::is_read_only`]) serves connections that write, too. `None` where the opener cannot do that.
     fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
         let _ = path;
         None

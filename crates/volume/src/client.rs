@@ -24,8 +24,8 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tantalum_base::{
     Error, ErrorKind, Limits, PageBuf, PageDevice, PageNo, PageRange, Result, TxId,
 };
@@ -37,6 +37,8 @@ use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::{LifeCycle, Runtime};
 
 use crate::origin::Origin;
+
+mod reopening;
 
 /// Requests that one volume works on at a time.
 pub const WORKERS: usize = 32;
@@ -65,8 +67,8 @@ trait Drive: Send + Sync {
 }
 
 struct Shared {
-    /// There until it is dropped.
-    open: Option<Open>,
+    /// There until it is dropped. Another one takes its place in [`Client::reopen`], while nobody uses it.
+    open: RwLock<Option<Open>>,
     limits: Limits,
     /// Only this process may use the device: a forked child has a copy of everything in here, and
     /// no part in the volume.
@@ -74,7 +76,7 @@ struct Shared {
     /// Where its file was when it was opened.
     origin: Option<Origin>,
     /// Every change is refused.
-    read_only: bool,
+    read_only: AtomicBool,
     next_holder: AtomicU64,
     /// Who of this process holds what, where no other process has a part in it.
     locks: Mutex<Locks<u64>>,
@@ -93,7 +95,8 @@ impl Drop for Shared {
         if !self.process.is_current() {
             // The parent's to close. Threads that it would wait for are not here, locks may be held
             // by them for ever.
-            std::mem::forget(self.open.take());
+            let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(open.take());
         }
     }
 }
@@ -128,11 +131,11 @@ impl Client {
             _ => 0,
         };
         Client(Arc::new(Shared {
-            open: Some(Open { link, _keeper: keeper }),
+            open: RwLock::new(Some(Open { link, _keeper: keeper })),
             limits,
             process: Process::current(),
             origin: None,
-            read_only: false,
+            read_only: AtomicBool::new(false),
             next_holder: AtomicU64::new(1),
             locks: Mutex::default(),
             seen_change: Mutex::new(seen_change),
@@ -149,20 +152,26 @@ impl Client {
     pub(crate) fn opened_at(mut self, origin: Option<Origin>, read_only: bool) -> Client {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.origin = origin;
-            shared.read_only = read_only;
+            shared.read_only = AtomicBool::new(read_only);
         }
         self
     }
 
     /// Whether it was opened, or is served, to be read only.
     pub fn is_read_only(&self) -> bool {
-        self.0.read_only
+        self.0.read_only.load(Ordering::Acquire)
     }
 
     /// Whether the server of the volume has gone: nothing can be had from this client any more, and it may be opened
     /// anew.
     pub fn has_gone(&self) -> bool {
-        matches!(&self.0.open, Some(Open { link: Link::Socket(server), .. }) if server.has_gone())
+        if !self.0.process.is_current() {
+            return false;
+        }
+        match &*self.0.open.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(Open { link: Link::Socket(server), .. }) => server.has_gone(),
+            open => open.is_none(),
+        }
     }
 
     /// Whether the volume's file is no longer the one that its name stands for: it was deleted or
@@ -278,9 +287,20 @@ impl Client {
         view: PageRange,
         refresh: impl FnOnce(&Changed, Vec<PageBuf>) -> Result<()>,
     ) -> Result<Level> {
-        let Link::Socket(server) = self.link()? else {
-            return Ok(lock(&self.0.locks).raise(holder, wanted));
-        };
+        self.with_link(|link| match link {
+            Link::Socket(server) => self.raise_served(server, holder, wanted, view, refresh),
+            _ => Ok(lock(&self.0.locks).raise(holder, wanted)),
+        })
+    }
+
+    fn raise_served(
+        &self,
+        server: &Connection,
+        holder: u64,
+        wanted: Level,
+        view: PageRange,
+        refresh: impl FnOnce(&Changed, Vec<PageBuf>) -> Result<()>,
+    ) -> Result<Level> {
         if wanted != Level::Shared {
             // It holds that already: nobody else has changed anything since.
             let none = PageRange::new(PageNo(0), 0);
@@ -301,12 +321,14 @@ impl Client {
 
     /// Lowers the lock of `holder` to `wanted`, which is `Shared` or `None`.
     pub fn lower(&self, holder: u64, wanted: Level) {
-        match self.link() {
-            Ok(Link::Socket(server)) => server.tell(&Call::Lower { holder, wanted }),
-            Ok(_) => lock(&self.0.locks).lower(holder, wanted),
-            // Its process or its server has gone, and the lock with it.
-            Err(_) => {}
-        }
+        // Where its process or its server has gone, the lock has gone with it.
+        let _ = self.with_link(|link| {
+            match link {
+                Link::Socket(server) => server.tell(&Call::Lower { holder, wanted }),
+                _ => lock(&self.0.locks).lower(holder, wanted),
+            }
+            Ok(())
+        });
     }
 
     /// Whether anybody means to write: its lock is above `Shared`.
@@ -314,22 +336,30 @@ impl Client {
     /// # Errors
     /// `Closed` where the server has gone.
     pub fn is_reserved(&self) -> Result<bool> {
-        match self.link()? {
+        self.with_link(|link| match link {
             Link::Socket(server) => Ok(server.call(&Call::IsReserved)?.level > Level::Shared),
             _ => Ok(lock(&self.0.locks).is_reserved()),
-        }
-    }
-
-    fn link(&self) -> Result<&Link> {
-        let open = self.0.open.as_ref().filter(|_| self.0.process.is_current());
-        open.map(|open| &open.link).ok_or_else(|| {
-            let context = "the volume was opened before this process was forked";
-            Error::new(ErrorKind::Closed, context)
         })
     }
 
+    /// Uses the way to the device, which stays the same meanwhile.
+    fn with_link<T>(&self, body: impl FnOnce(&Link) -> Result<T>) -> Result<T> {
+        let closed = |context: &'static str| Error::new(ErrorKind::Closed, context);
+        // First: in a forked child the lock may be held for ever by a thread that is not there.
+        if !self.0.process.is_current() {
+            return Err(closed("the volume was opened before this process was forked"));
+        }
+        let open = self.0.open.read().unwrap_or_else(PoisonError::into_inner);
+        let open = open.as_ref();
+        body(&open.ok_or_else(|| closed("the volume could not be opened again"))?.link)
+    }
+
     fn call(&self, request: Request) -> Result<Answer> {
-        match self.link()? {
+        self.with_link(|link| self.call_over(link, request))
+    }
+
+    fn call_over(&self, link: &Link, request: Request) -> Result<Answer> {
+        match link {
             Link::Channel(sender) => {
                 let (reply, answer) = remote::reply();
                 sender.send((request, reply)).map_err(|_| gone())?;

@@ -68,7 +68,9 @@ pub use open_options::OpenOptions;
 pub use places::journal_in_memory;
 pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};
-pub use served::{connect, open_client, open_client_hosted, open_client_with, volume_file};
+pub use served::{
+    connect, open_client, open_client_hosted, open_client_with, open_reader, volume_file,
+};
 pub use sizes::RoundedSize;
 pub use store::{VolumeStore, forget_volume, open_store, open_tiered_stores, rescue_volume};
 pub use tantalum_local::Level;

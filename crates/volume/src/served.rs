@@ -28,6 +28,19 @@ pub fn open_client_with(path: &Path, options: OpenOptions) -> Result<Client> {
     open_client_hosted(path, HostOptions { open: options, ..HostOptions::default() })
 }
 
+/// As [`open_client`], for one who only reads. Where this process opens the volume, it writes nothing to it and shares it
+/// with others who read. A server's client may write all the same, as that costs nobody anything.
+///
+/// # Errors
+/// As [`open_client`].
+pub fn open_reader(path: &Path) -> Result<Client> {
+    let config = VolumeConfig::read(path)?;
+    match find(&config, OpenOptions::default())? {
+        Some(client) => Ok(client),
+        None => open_client_with(path, OpenOptions::READ_ONLY),
+    }
+}
+
 /// As [`open_client`]; where this process opens the volume, as `options` say.
 ///
 /// # Errors

@@ -9,12 +9,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
 use tantalum_base::Result;
 use tantalum_volume::client::Client;
-use tantalum_volume::{OpenOptions, open_client, open_client_with};
+use tantalum_volume::{open_client, open_reader};
 
 /// The name of the VFS that the extension registers.
 const NAME: &str = "tantalum";
 
-/// Opens volumes by their VOLUME.toml, and to be read only those that may not be written.
+/// Opens volumes by their VOLUME.toml; to be read only for those who only read, and where they may not be written.
 struct ByConfiguration;
 
 impl VolumeOpener for ByConfiguration {
@@ -23,7 +23,7 @@ impl VolumeOpener for ByConfiguration {
     }
 
     fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
-        Some(open_client_with(path, OpenOptions::READ_ONLY))
+        Some(open_reader(path))
     }
 }
 

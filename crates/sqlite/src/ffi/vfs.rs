@@ -4,7 +4,7 @@ use super::methods::{FileState, Handle, METHODS, OpenFile};
 use super::over_base::{self, OverBase, app_of, over_base};
 use super::stop::{caught, set_errno};
 use crate::codes::{errno_of, lock};
-use crate::database::Database;
+use crate::database::{Access, Database};
 use crate::file::DatabaseFile;
 use crate::journal::Journals;
 use crate::lock_waits;
@@ -141,46 +141,70 @@ impl Vfs {
         open.retain(|_, database| database.strong_count() > 0);
     }
 
-    fn open_database(&self, path: &Path) -> Result<Arc<Database>> {
+    /// The database at `path`, for one who only reads, or may write.
+    fn open_database(&self, path: &Path, only_reads: bool) -> Result<Arc<Database>> {
         let mut open = lock(&self.here().open);
         if let Some(database) = open.get(path).and_then(Weak::upgrade)
             && !database.has_moved()
             && !database.has_gone()
         {
             database.check_usable()?;
+            if !only_reads && database.access() == Access::Read {
+                self.open_to_write(path, &database)?;
+            }
             return Ok(database);
         }
-        let (client, read_only) = self.open_client(path)?;
+        let (client, access) = self.open_client(path, only_reads)?;
         let trace = self.trace.clone();
-        let database = Arc::new(Database::open(client, trace, read_only, self.cache_pages)?);
+        let database = Arc::new(Database::open(client, trace, access, self.cache_pages)?);
         open.insert(path.into(), Arc::downgrade(&database));
         Ok(database)
     }
 
-    /// The volume; to be read only where its file may not be written.
-    fn open_client(&self, path: &Path) -> Result<(Client, bool)> {
+    /// The volume; to be read only for one who `only_reads`, and where its file may not be written.
+    fn open_client(&self, path: &Path, only_reads: bool) -> Result<(Client, Access)> {
+        if only_reads && let Some(client) = self.opener.open_read_only(path) {
+            let client = client?;
+            let access = if client.is_read_only() { Access::Read } else { Access::Write };
+            return Ok((client, access));
+        }
         match self.opener.open(path) {
             Ok(client) => {
-                let read_only = client.is_read_only();
-                Ok((client, read_only))
+                let access = if client.is_read_only() { Access::ReadAlone } else { Access::Write };
+                Ok((client, access))
             }
             Err(error) if may_not_be_written(&error) => match self.opener.open_read_only(path) {
-                Some(client) => Ok((client?, true)),
+                Some(client) => Ok((client?, Access::ReadAlone)),
                 None => Err(error),
             },
             Err(error) => Err(error),
         }
     }
 
-    /// The open file that is to stand behind `path`; `None` for what the default VFS serves. `named` says whether
-    /// the file name asks for this VFS.
+    /// Opens the volume of a `database` that was only read so far to be written, where that may be.
+    fn open_to_write(&self, path: &Path, database: &Database) -> Result<()> {
+        let to_read = || match self.opener.open_read_only(path) {
+            Some(client) => client,
+            None => self.opener.open(path),
+        };
+        match database.open_to_write(|| self.opener.open(path), to_read) {
+            // A server that only reads is not to be opened by anybody else.
+            Err(error) if may_not_be_written(&error) || error.kind() == ErrorKind::Unsupported => {
+                database.set_read_alone();
+                Ok(())
+            }
+            opened => opened,
+        }
+    }
+
+    /// The open file that is to stand behind `path`; `None` for what the default VFS serves.
     fn open_file(
         &self,
         path: &Path,
         flags: c_int,
-        named: bool,
+        asked: Asked,
     ) -> std::result::Result<Option<Handle>, c_int> {
-        if named && !self.opener.is_volume(path) {
+        if asked.vfs && !self.opener.is_volume(path) {
             self.report(
                 sqlite::SQLITE_CANTOPEN,
                 &format!("{} is no volume, but its name says vfs={}", path.display(), self.name),
@@ -188,8 +212,8 @@ impl Vfs {
             return Err(sqlite::SQLITE_CANTOPEN);
         }
         if flags & sqlite::SQLITE_OPEN_MAIN_DB != 0 && self.opener.is_volume(path) {
-            let read_only = flags & sqlite::SQLITE_OPEN_READONLY != 0;
-            return match self.open_database(path) {
+            let read_only = asked.immutable || flags & sqlite::SQLITE_OPEN_READONLY != 0;
+            return match self.open_database(path, read_only) {
                 Ok(database) => {
                     let file = DatabaseFile::new(database, read_only, self.memory_pages);
                     Ok(Some(Handle::Database(file)))
@@ -254,15 +278,30 @@ unsafe fn path_of<'a>(name: *const c_char) -> &'a Path {
     Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
-/// Whether the name of a database itself says which VFS it wants, as `file:x.toml?vfs=tantalum` does. Others come
-/// here because they are attached to a database that is here.
-///
+/// What the name of a database itself says.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    /// Which VFS it wants, as `file:x.toml?vfs=tantalum` does. Others come here because they are attached to a database
+    /// that is here.
+    vfs: bool,
+    /// That nobody changes it (`immutable=1`). SQLite asks for a file to write all the same.
+    immutable: bool,
+}
+
 /// # Safety
 /// `name` and `flags` are what SQLite gave to xOpen.
-unsafe fn names_a_vfs(api: &Api, name: *const c_char, flags: c_int) -> bool {
+unsafe fn asked_by(api: &Api, name: *const c_char, flags: c_int) -> Asked {
     let database = sqlite::SQLITE_OPEN_MAIN_DB | sqlite::SQLITE_OPEN_URI;
+    if flags & database != database {
+        return Asked::default();
+    }
     // SAFETY: as the caller promises.
-    flags & database == database && unsafe { api.has_uri_parameter(name, c"vfs") }
+    unsafe {
+        Asked {
+            vfs: api.has_uri_parameter(name, c"vfs"),
+            immutable: api.uri_boolean(name, c"immutable", false),
+        }
+    }
 }
 
 /// What the name asks for beside the file.
@@ -295,7 +334,7 @@ unsafe extern "C" fn x_open(
         let vfs = app_of::<Vfs>(table);
         let opened = caught(|| match name.is_null() {
             true => Ok(None),
-            false => vfs.open_file(path_of(name), flags, names_a_vfs(&vfs.api, name, flags)),
+            false => vfs.open_file(path_of(name), flags, asked_by(&vfs.api, name, flags)),
         });
         match opened.unwrap_or_else(|| Err(vfs.panicked(sqlite::SQLITE_IOERR))) {
             Ok(Some(handle)) => {
