@@ -51,6 +51,14 @@ impl BlockStore for Asked {
     async fn prepare(&self, _offset: u64, _bytes: u64) -> Result<()> {
         self.note("prepare", Ok(()))
     }
+
+    fn keep_spare(&self, _bytes: u64) {
+        self.note("keep_spare", ());
+    }
+
+    fn check_room(&self) -> Result<()> {
+        self.note("check_room", Ok(()))
+    }
 }
 
 /// Changes nothing.
@@ -74,10 +82,23 @@ fn forwards(store: impl BlockStore, asked: &Asked) {
         store.recycle(buf);
         store.sync().await?;
         store.zero(0, 4096).await?;
-        store.prepare(0, 4096).await
+        store.prepare(0, 4096).await?;
+        store.keep_spare(4096);
+        store.check_room()
     };
     Virtual::new(Schedule::Fifo).run(all).unwrap().unwrap();
-    let each = ["bytes", "buffer", "read", "write", "recycle", "sync", "zero", "prepare"];
+    let each = [
+        "bytes",
+        "buffer",
+        "read",
+        "write",
+        "recycle",
+        "sync",
+        "zero",
+        "prepare",
+        "keep_spare",
+        "check_room",
+    ];
     assert_eq!(asked.0.take(), each);
 }
 

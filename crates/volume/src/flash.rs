@@ -14,6 +14,7 @@ use crate::copies::Copies;
 use crate::layout::zones_for;
 use crate::open_options::OpenOptions;
 use crate::recorded::Recorded;
+use crate::room::Room;
 use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
     staging_pages,
@@ -243,10 +244,20 @@ pub async fn open_flash<S: BlockStore + Clone>(
     let ssd_options = SsdOptions { staging_pages, ..config.ssd_options()? };
     let ssd = Rc::new(Ssd::new(ftl, ssd_options)?);
     let buffered = Buffered::new(ssd, config.buffer_policy()?);
-    let recorded = Recorded::new(buffered, config.begin_recording()?);
+    let room = Room::of(store, spare_bytes(config)?);
+    let recorded = Recorded::new(buffered, config.begin_recording()?, room);
     let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+}
+
+/// What a sparse store keeps aside for what was accepted when its file system is full: the write cache, and two zones for
+/// cleaning; of a small volume a quarter.
+pub(crate) fn spare_bytes(config: &VolumeConfig) -> Result<u64> {
+    let page = PAGE_BYTES as u64;
+    let zones = 2 * u64::from(config.zone_slots()?) * page;
+    let cache = u64::from(config.ssd_options()?.cache_pages) * page;
+    Ok((cache + zones).min(config.capacity_pages()? * page / 4))
 }
 
 /// Refuses a configuration that contradicts the superblock, and a store that is too short.

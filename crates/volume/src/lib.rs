@@ -22,7 +22,7 @@
 //! origin      which file it was opened from
 //! on_ack      keeps what it acknowledges, over a volume that keeps what is flushed
 //! served      the same where another process may have it open, and serve it
-//! recorded    writes what is asked of it to a page trace
+//! recorded    writes what is asked of it to a page trace, and refuses what there is no room for (room)
 //! ```
 mod check;
 mod claim;
@@ -45,6 +45,7 @@ mod origin;
 mod places;
 mod recorded;
 mod resize;
+mod room;
 mod served;
 mod sizes;
 mod store;

@@ -2,6 +2,9 @@
 //!
 //! What is recorded has been done: requests that fail are not. A transaction's writes and its commit point stand
 //! together, in the order of commits; what is aborted does not come up. A share is recorded as the writes that it saves.
+//!
+//! What needs room is refused here, with nothing done, while the file system under the volume is full; reads, flushes and trims
+//! are not.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,6 +16,8 @@ use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 use tantalum_trace::{PageEvent, Recorder};
+
+use crate::room::Room;
 
 /// Files that are tried beside one that is there already.
 const NUMBERS_MAX: u32 = 1_000_000;
@@ -81,12 +86,13 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
 pub struct Recorded<D> {
     device: Rc<D>,
     recording: Option<Recording>,
+    room: Room,
 }
 
 impl<D> Recorded<D> {
     /// Records `device` where `recording` is given.
-    pub fn new(device: D, recording: Option<Recording>) -> Self {
-        Recorded { device: Rc::new(device), recording }
+    pub(crate) fn new(device: D, recording: Option<Recording>, room: Room) -> Self {
+        Recorded { device: Rc::new(device), recording, room }
     }
 
     /// The trace that is being written.
@@ -139,6 +145,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
         let event = PageEvent::Write { page: first, pages: count(pages.len() as u64) };
+        self.room.check()?;
         let written = self.device.write(first, pages, tx).await;
         self.done(written, |to| to.written(tx, std::iter::once(event)))
     }
@@ -150,6 +157,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
     ) -> Result<()> {
         let numbers = |_: &Recording| pages.iter().map(|(page, _)| *page).collect::<Vec<_>>();
         let written = self.recording.as_ref().map(numbers).unwrap_or_default();
+        self.room.check()?;
         let done = self.device.write_scattered(pages, ended).await;
         self.done(done, |to| to.committed(writes(&written)))
     }
@@ -166,6 +174,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
+        self.room.check()?;
         let shared = self.device.share(pairs).await;
         self.done(shared, |to| {
             to.committed(writes(&pairs.iter().map(|(left, _)| *left).collect::<Vec<_>>()));
@@ -174,6 +183,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
 
     async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
         let event = PageEvent::Write { page: to, pages: count(pages) };
+        self.room.check()?;
         let cloned = self.device.clone_range(to, from, pages).await;
         self.done(cloned, |log| log.committed(vec![event]))
     }
@@ -193,12 +203,18 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
             written.into_iter().chain(zeros.iter().map(trim)).collect::<Vec<_>>()
         };
         let events = self.recording.as_ref().map(taken).unwrap_or_default();
+        self.room.check()?;
         let done = self.device.take_over(pairs, zeros, ended).await;
         self.done(done, |to| to.committed(events))
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
         let events = self.recording.as_ref().map(|to| to.take(tx)).unwrap_or_default();
+        if let Err(full) = self.room.check() {
+            // A commit that fails ends its transaction.
+            self.device.abort(tx).await?;
+            return Err(full);
+        }
         let committed = self.device.commit(tx).await;
         self.done(committed, |to| to.committed(events))
     }

@@ -21,10 +21,11 @@ use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, SsdOptions, Transactional};
 
 use crate::config::VolumeConfig;
-use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, zones};
+use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, spare_bytes, zones};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
 use crate::recorded::Recorded;
+use crate::room::Room;
 use crate::superblock::Superblock;
 
 /// The cache of a tiered volume, with what it counts.
@@ -178,7 +179,8 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     }
     let device = with_transactions(tiered, &ssd);
     let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
-    let recorded = Recorded::new(buffered, config.begin_recording()?);
+    let room = Room::of(flash, spare_bytes(config)?);
+    let recorded = Recorded::new(buffered, config.begin_recording()?, room);
     let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))

@@ -1,6 +1,7 @@
 //! A store in a file or on a block device: direct I/O, a lock, real syncs.
 use super::opening::{io, open_alone};
 use super::partitions::reread_partition_table;
+use super::spare::{Spare, is_no_space, says_no_space};
 use super::{BLOCK_BYTES, BlockStore, BufferPool, IoBuf, assert_in_store};
 use rustix::fs::FallocateFlags;
 use std::cell::Cell;
@@ -57,6 +58,13 @@ struct Inner {
     options: FileStoreOptions,
     zeroed_space: ZeroedSpace,
     pool: BufferPool,
+    spare: Spare,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.spare.give_back(&self.control);
+    }
 }
 
 impl FileStore {
@@ -115,6 +123,7 @@ impl FileStore {
             options,
             zeroed_space,
             pool: BufferPool::default(),
+            spare: Spare::new(live),
         })))
     }
 
@@ -188,12 +197,14 @@ impl FileStore {
         if self.0.options.read_only { Err(read_only(&self.0.path, what)) } else { Ok(()) }
     }
 
+    /// Whether a write that failed is to be tried again.
+    fn makes_room(&self, error: &Error) -> bool {
+        self.0.spare.makes_room(&self.0.control, error)
+    }
+
     fn failed(&self, what: &str, error: Error) -> Error {
-        let no_space = std::iter::successors(error.cause(), |source| source.source())
-            .filter_map(|source| source.downcast_ref::<std::io::Error>())
-            .any(|error| error.kind() == std::io::ErrorKind::StorageFull);
         let context = format!("{what} {}", self.0.path.display());
-        if no_space {
+        if is_no_space(&error) {
             return Error::with_source(ErrorKind::OutOfSpace, context, error);
         }
         error.wrap(context)
@@ -231,7 +242,10 @@ impl BlockStore for FileStore {
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
         self.check_writable("writing")?;
-        let (result, buf) = self.0.file.write_at(offset, buf, durable).await;
+        let (mut result, mut buf) = self.0.file.write_at(offset, buf, durable).await;
+        if result.as_ref().is_err_and(|error| self.makes_room(error)) {
+            (result, buf) = self.0.file.write_at(offset, buf, durable).await;
+        }
         result.map_err(|error| self.failed("writing", error))?;
         Ok(buf)
     }
@@ -247,7 +261,10 @@ impl BlockStore for FileStore {
         let mut at = offset;
         while at < offset + bytes {
             let len = ZEROING_BYTES.min(offset + bytes - at);
-            let zeroed = self.0.file.zero(at, len, self.0.zeroed_space).await;
+            let mut zeroed = self.0.file.zero(at, len, self.0.zeroed_space).await;
+            if zeroed.as_ref().is_err_and(|error| self.makes_room(error)) {
+                zeroed = self.0.file.zero(at, len, self.0.zeroed_space).await;
+            }
             if !zeroed.map_err(|error| self.failed("zeroing", error))? {
                 return self.write_zeros(at, offset + bytes - at).await;
             }
@@ -262,6 +279,16 @@ impl BlockStore for FileStore {
         }
         self.write_zeros(offset, bytes).await
     }
+
+    fn keep_spare(&self, bytes: u64) {
+        if self.0.options.sparse && !self.0.options.read_only {
+            self.0.spare.keep(&self.0.control, &self.0.path, bytes);
+        }
+    }
+
+    fn check_room(&self) -> Result<()> {
+        self.0.spare.check(&self.0.control, &self.0.path)
+    }
 }
 
 fn read_only(path: &Path, what: &str) -> Error {
@@ -275,7 +302,7 @@ const NOSYS: i32 = rustix::io::Errno::NOSYS.raw_os_error();
 /// unchanged.
 fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
     let failed = |error: std::io::Error| {
-        if error.kind() == std::io::ErrorKind::StorageFull {
+        if says_no_space(error.kind()) {
             let context = format!("no room for {bytes} bytes at {}", path.display());
             return Error::with_source(ErrorKind::OutOfSpace, context, error);
         }

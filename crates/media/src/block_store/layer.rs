@@ -12,6 +12,8 @@ macro_rules! methods {
                 modified_ns() -> Option<u64>;
                 buffer(bytes: usize) -> IoBuf;
                 recycle(buf: IoBuf) -> ();
+                keep_spare(bytes: u64) -> ();
+                check_room() -> Result<()>;
             }
             async fn {
                 read(offset: u64, buf: IoBuf) -> Result<IoBuf>;

@@ -5,6 +5,7 @@
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
 //! ├ file            a file or a block device: direct I/O, really synced; its partitions (partitions)
 //! │ ├ opening       opened, and locked, by nobody else
+//! │ ├ spare         room behind its end, for when its file system is full
 //! │ └ in_use        who else uses it: file systems, swap, devices over it
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
@@ -29,6 +30,7 @@ mod opening;
 mod partitions;
 mod place;
 pub mod salvage;
+mod spare;
 mod until_cut;
 
 pub use buffer_pool::BufferPool;
@@ -82,6 +84,20 @@ pub trait BlockStore: 'static {
     /// first write to an extent that is only allocated costs its file system a journal commit. The
     /// range's content is unspecified afterwards; no other operation on it may be in flight.
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()>;
+
+    /// Where writes may find no room, keeps `bytes` aside, for those that were accepted by then: they do not fail. From
+    /// then on [`check_room`](Self::check_room) does.
+    fn keep_spare(&self, bytes: u64) {
+        let _ = bytes;
+    }
+
+    /// Asked before something new is accepted that will be written.
+    ///
+    /// # Errors
+    /// `OutOfSpace` where there is no room, now; it may be there again at any time.
+    fn check_room(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Panics unless the operation is aligned and lies in the store: a caller's mistake, not a fault.
