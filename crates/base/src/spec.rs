@@ -4,6 +4,7 @@
 //! parameter that was not taken is an error that lists the accepted ones.
 use crate::size::Size;
 use crate::{Error, ErrorKind, PAGE_BYTES, Result};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Given in place of parameters, lists them.
@@ -32,12 +33,22 @@ impl<'a> Spec<'a> {
                 None => return Err(bad(format!("{text:?}: {part:?} is not key=value"))),
             };
             let (key, value) = (key.trim(), value.trim());
-            if params.iter().any(|(seen, _)| *seen == key) {
+            if params.iter().any(|(seen, _)| is_same(seen, key)) {
                 return Err(bad(format!("{text:?}: {key:?} is given twice")));
             }
             params.push((key, value));
         }
         Ok(Spec { text, name: name.trim(), params, accepted: Vec::new() })
+    }
+
+    /// `text` with its name as it stands among `names`, where it is one of them in another spelling: `S3-FIFO:small=0.2` is
+    /// `s3_fifo:small=0.2`. A name that is none of them stays, for a refusal.
+    pub fn spelled<'t>(text: &'t str, names: &[&str]) -> Cow<'t, str> {
+        let (given, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+        match names.iter().find(|name| is_same(name, given.trim())) {
+            Some(name) if *name != given => Cow::Owned(format!("{name}{rest}")),
+            _ => Cow::Borrowed(text),
+        }
     }
 
     /// The texts of a list, which commas or spaces separate: `lru,clock:bits=2,d=3` are two. What follows a
@@ -124,7 +135,9 @@ impl<'a> Spec<'a> {
     pub fn word(&mut self, key: &'static str, words: &[&'static str]) -> Result<&'static str> {
         let list = format!("{}, default {}", words.join(" or "), words[0]);
         let Some(value) = self.take(key, list) else { return Ok(words[0]) };
-        match words.iter().find(|word| **word == value) {
+        // Letters that differ in case alone are two words where both are there.
+        let exact = words.iter().find(|word| **word == value);
+        match exact.or_else(|| words.iter().find(|word| is_same(word, value))) {
             Some(word) => Ok(word),
             None => Err(self.refuse(key, value)),
         }
@@ -168,7 +181,7 @@ impl<'a> Spec<'a> {
 
     fn take(&mut self, key: &'static str, words: String) -> Option<&'a str> {
         self.accepted.push((key, words));
-        let at = self.params.iter().position(|(given, _)| *given == key)?;
+        let at = self.params.iter().position(|(given, _)| is_same(given, key))?;
         Some(self.params.remove(at).1)
     }
 
@@ -178,6 +191,12 @@ impl<'a> Spec<'a> {
         let words = words.map_or("", |(_, words)| words);
         bad(format!("{:?}: {key}={value} is not accepted; {key} is {words}", self.text))
     }
+}
+
+/// Whether two spellings are of one name: neither case matters, nor whether words are joined by `_` or `-`.
+pub fn is_same(one: &str, other: &str) -> bool {
+    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+    one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
 /// A whole number. Parses plain digits first: [`Size`] goes through a float, which would round a
@@ -234,6 +253,21 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
             assert!(error.to_string().contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn names_keys_and_words_may_have_hyphens_and_any_case() {
+        let names = ["s3_fifo", "ssd-a", "2q"];
+        assert_eq!(Spec::spelled("S3-Fifo:small=0.2", &names), "s3_fifo:small=0.2");
+        assert_eq!(Spec::spelled("SSD_A", &names), "ssd-a");
+        assert_eq!(Spec::spelled("2Q:", &names), "2q:");
+        assert_eq!(Spec::spelled("s3fifo:small=0.2", &names), "s3fifo:small=0.2");
+        let mut spec = Spec::parse("lru_k:History-Length=2,order=SORTED,action=c").unwrap();
+        assert_eq!(spec.count("history_length", 0..=9, 1).unwrap(), 2);
+        assert_eq!(spec.word("order", &["scattered", "sorted"]).unwrap(), "sorted");
+        assert_eq!(spec.word("action", &["Q", "C"]).unwrap(), "C");
+        spec.finish().unwrap();
+        assert!(Spec::parse("a:b-c=1,B_C=2").unwrap_err().to_string().contains("twice"));
     }
 
     #[test]

@@ -111,6 +111,18 @@ fn csv_starts_with_seed_and_configuration() {
 }
 
 #[test]
+fn names_may_have_hyphens_and_any_case() {
+    let trace = "ZIPF:pages=200,requests=2000,seed=3";
+    let rows = |policy: &str| {
+        let args = ["replay", trace, "--policy", policy, "--size", "20", "--format", "json"];
+        json(&good(&args))
+    };
+    let known = rows("s3_fifo:small=0.2,lru_k");
+    assert_eq!(rows("S3-FIFO:small=0.2,LRU-K"), known);
+    assert_eq!(known["rows"][0]["policy"], "s3_fifo:small=0.2");
+}
+
+#[test]
 fn refusals_name_what_is_wrong_and_what_is_accepted() {
     let trace = sample(TPCC);
     let replay =

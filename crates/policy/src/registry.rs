@@ -101,11 +101,13 @@ impl PolicySpec {
     ];
 
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted. Parameters, their
-    /// ranges and defaults are in `docs/policies.md`, their meaning in each policy's file.
+    /// ranges and defaults are in `docs/policies.md`, their meaning in each policy's file. Case and hyphens of names do
+    /// not matter.
     ///
     /// A base has its parameters after slashes: `cfdc:window=0.3,base=clock/bits=2`. Of these, what
     /// follows `base=` is all the inner base's: `ace:base=cfdc/window=0.3/base=clock/bits=2`.
     pub fn parse(text: &str) -> Result<PolicySpec> {
+        let text = &*Spec::spelled(text, PolicySpec::NAMES);
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
             "lru" => Kind::Lru,

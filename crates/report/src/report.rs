@@ -18,7 +18,7 @@ pub enum OutputFormat {
 impl OutputFormat {
     /// Parses `--format`; a refusal lists the names.
     pub fn parse(text: &str) -> Result<OutputFormat> {
-        match text {
+        match &*text.to_ascii_lowercase() {
             "table" => Ok(OutputFormat::Table),
             "csv" => Ok(OutputFormat::Csv),
             "json" => Ok(OutputFormat::Json),

@@ -1,4 +1,5 @@
 //! The experiments by name.
+use tantalum_base::spec::is_same;
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::{
@@ -136,10 +137,10 @@ impl Experiment {
     /// # Errors
     /// `InvalidInput`, which lists the names.
     pub fn by_name(name: &str) -> Result<&'static [Experiment]> {
-        if name == "all" {
+        if is_same(name, "all") {
             return Ok(EXPERIMENTS);
         }
-        let found = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
+        let found = EXPERIMENTS.iter().find(|experiment| is_same(experiment.name, name));
         found.map(std::slice::from_ref).ok_or_else(|| {
             let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
             let context =

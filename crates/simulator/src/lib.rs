@@ -55,7 +55,7 @@ pub use generate::Workload;
 pub use life::{Cut, CutAt, End, How, Life, LostWrite, Operations, PowerOn, Strike, Violation};
 pub use passing::{Passing, Span};
 pub use powered::{DamagedZones, Powered};
-pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find};
+pub use registry::{DEVICES, Lives, MEDIA, PROFILES, carries, find, spelled};
 pub use run::{Outcome, run};
 pub use shrink::{Shrunk, shrink};
 pub use subject::WithoutMedium;

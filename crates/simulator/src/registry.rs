@@ -62,6 +62,13 @@ pub fn carries(media: &str, device: &str) -> bool {
     media != "file" || !(PersonalitySpec::NAMES.contains(&name) || PROFILES.contains(&name))
 }
 
+/// `text` with the device's name as it is written here, where case or hyphens are others.
+pub fn spelled(text: &str) -> String {
+    let known = DEVICES.iter().chain(PROFILES).map(|device| device.split(':').next());
+    let names: Vec<&str> = known.flatten().collect();
+    Spec::spelled(text, &names).into_owned()
+}
+
 /// A kind of device on a kind of medium, for any number of lives.
 pub trait Lives {
     /// As `--device` takes it, with every parameter.

@@ -11,7 +11,8 @@
 use crate::generate::{self, Generator};
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::spec::is_same;
+use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// The name of traces made of parts.
 pub const CONCAT: &str = "concat";
@@ -73,8 +74,9 @@ impl Expression {
     pub fn parse(path: &Path) -> Result<Expression> {
         let file = || Expression::File(path.to_owned());
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return Ok(file()) };
+        let text = &*Spec::spelled(text, generate::NAMES);
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        if name == CONCAT {
+        if is_same(name, CONCAT) {
             let parts = rest.split('+').map(Part::parse).collect::<Result<Vec<Part>>>();
             return Ok(Expression::Concat(parts.map_err(|error| error.wrap(text))?));
         }
@@ -197,6 +199,7 @@ mod tests {
         assert_eq!(parse("none/t.csv.zst").name(), "t");
         assert_eq!(parse("none/t.csv.zst").config(), "t");
         assert_eq!(parse("scan:pages=5").name(), "scan");
+        assert_eq!(parse("Self-Similar:pages=5"), parse("self_similar:pages=5"));
         let both = parse("concat:none/t.csv@1+zipf:seed=9+scan:seed=3");
         assert_eq!((both.name(), both.seed().unwrap()), ("concat".to_owned(), 9));
         assert_eq!(both.files(), [Path::new("none/t.csv")]);

@@ -2,6 +2,7 @@
 //! What a trace never touches takes long to fill and to age, and shows in no figure.
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_base::spec::is_same;
 use tantalum_models::DeviceSpec;
 
 /// Smaller ones are not worth a device of their own.
@@ -22,9 +23,10 @@ pub fn device_for(text: &str, pages: u64) -> tantalum_base::Result<DeviceSpec> {
 
 fn is_sized(text: &str) -> bool {
     let parameters = text.split_once(':').map_or("", |(_, parameters)| parameters);
-    let mut parameters = parameters.split(',');
-    parameters
-        .any(|parameter| parameter.starts_with("capacity=") || parameter.starts_with("pages="))
+    parameters.split(',').any(|parameter| {
+        let key = parameter.split('=').next().unwrap_or_default().trim();
+        is_same(key, "capacity") || is_same(key, "pages")
+    })
 }
 
 /// What to tell of the devices among `texts` that hold `pages` because they say nothing else.
@@ -53,6 +55,7 @@ mod tests {
         assert_eq!(pages("durassd", 3), PAGES_MIN);
         assert_eq!(pages("durassd:capacity=256MiB", 50_000), 65_536);
         assert_eq!(pages("durassd:barrier=on,pages=40k", 50_000), 40_960);
+        assert_eq!(pages("DuraSSD:Capacity=256MiB", 50_000), 65_536);
         let told =
             |texts: &[&str]| told(&texts.iter().map(|&text| text.into()).collect::<Vec<_>>(), 9);
         assert_eq!(told(&["durassd:pages=40k"]), None);

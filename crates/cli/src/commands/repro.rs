@@ -71,12 +71,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     let scale = if args.quick { Scale::Small } else { Scale::parse(&args.scale)? };
     let load = args.load.as_deref().map_or(Ok(Load::DEFAULT), Load::parse)?;
-    let experiments = match (&args.load, args.name.as_str()) {
+    let name = args.name.to_ascii_lowercase().replace('_', "-");
+    let experiments = match (&args.load, name.as_str()) {
         (None, name) => Experiment::by_name(name)?,
         (Some(_), "engines") => slice::from_ref(under(load)),
         _ => bail!("--load is what the engines of the experiment engines are put under"),
     };
-    match (&args.live, args.name.as_str()) {
+    match (&args.live, name.as_str()) {
         (None, _) => {}
         (Some(path), "casa") => casa::check(path)?,
         (Some(path), "engines") => engines::check(path, scale)?,
@@ -93,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         sections.extend(repro_page::sections(title, rows));
         outcome.add(experiment, rows, *is_whole);
     }
-    let mut config = vec![format!("repro={}", args.name), format!("scale={}", scale.name())];
+    let mut config = vec![format!("repro={name}"), format!("scale={}", scale.name())];
     if load != Load::DEFAULT {
         config.push(format!("load={}", load.name()));
     }

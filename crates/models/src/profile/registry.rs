@@ -86,16 +86,17 @@ pub enum DeviceSpec {
 impl DeviceSpec {
     /// The device that `text` names: a name of [`DEVICES`], alone or with parameters, such as
     /// `durassd:capacity=4GiB,barrier=on`. Every device takes `capacity` (bytes with a unit) or
-    /// `pages`; what else it takes its own page in `docs/devices/` says.
+    /// `pages`; what else it takes its own page in `docs/devices/` says. Case and
+    /// hyphens of names do not matter.
     ///
     /// # Errors
     /// `InvalidInput`, which lists what is accepted.
     pub fn parse(text: &str) -> Result<DeviceSpec> {
+        let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
+        let text = &*Spec::spelled(text, &names);
         let spec = Spec::parse(text)?;
-        let entry = DEVICES.iter().find(|entry| entry.name == spec.name()).ok_or_else(|| {
-            let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
-            spec.unknown_name("simulated device", &names)
-        })?;
+        let entry = DEVICES.iter().find(|entry| entry.name == spec.name());
+        let entry = entry.ok_or_else(|| spec.unknown_name("simulated device", &names))?;
         Ok(match entry.family {
             DeviceFamily::Ssd(profile) => {
                 DeviceSpec::Ssd(DeviceConfig::of_profile(&profile(), spec)?)

@@ -32,18 +32,19 @@ impl CleaningSpec {
     /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
     ///
     /// Parameters: `d_choices:d=8,seed=0` (zones drawn, 1 to 65,536; seed of the draws), for short
-    /// `d_choices:8`. `cost-benefit` and `d-choices` are the same names.
+    /// `d_choices:8`. Case and hyphens do not matter.
     pub fn parse(text: &str) -> Result<CleaningSpec> {
         let (name, given) = text.split_once(':').unwrap_or((text, ""));
         if !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit()) {
             return CleaningSpec::parse(&format!("{name}:d={given}"));
         }
+        let text = &*Spec::spelled(text, CleaningSpec::NAMES);
         let mut spec = Spec::parse(text)?;
         let policy = match spec.name() {
             "greedy" => CleaningSpec::Greedy,
-            "cost_benefit" | "cost-benefit" => CleaningSpec::CostBenefit,
+            "cost_benefit" => CleaningSpec::CostBenefit,
             "fifo" => CleaningSpec::Fifo,
-            "d_choices" | "d-choices" => CleaningSpec::DChoices {
+            "d_choices" => CleaningSpec::DChoices {
                 choices: spec.count("d", 1..=65_536, 8)? as u32,
                 seed: spec.count("seed", 0..=u64::MAX, 0)?,
             },

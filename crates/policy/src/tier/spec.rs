@@ -83,6 +83,7 @@ impl TierSpec {
     ///   of the blocks that are free when collection starts and stops;
     /// - `none`: every request goes home.
     pub fn parse(text: &str) -> Result<TierSpec> {
+        let text = &*Spec::spelled(text, TierSpec::NAMES);
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
             "write_cache" => Self::write_cache(&mut spec)?,

@@ -41,6 +41,7 @@ pub use head::Head;
 use crate::event::{BlockEvent, PageEvent};
 use std::fmt::Debug;
 use std::path::Path;
+use tantalum_base::spec::is_same;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// A trace format whose events are `E` ([`PageEvent`] or [`BlockEvent`]).
@@ -194,7 +195,7 @@ impl AnyFormat {
     /// `InvalidInput`.
     pub fn by_name(text: &str) -> Result<AnyFormat> {
         let spec = Spec::parse(text)?;
-        let found = ALL.iter().find(|format| format.name() == spec.name());
+        let found = ALL.iter().find(|format| is_same(format.name(), spec.name()));
         let names: Vec<&str> = ALL.iter().map(AnyFormat::name).collect();
         found.copied().ok_or_else(|| spec.unknown_name("trace format", &names))
     }

@@ -114,6 +114,7 @@ impl Generator {
     /// # Errors
     /// `InvalidInput`.
     pub fn parse(text: &str) -> Result<Generator> {
+        let text = &*Spec::spelled(text, NAMES);
         let mut spec = Spec::parse(text)?;
         let generator = Generator::of(&mut spec)?;
         spec.finish()?;

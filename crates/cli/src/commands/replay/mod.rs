@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "An unknown policy, device or tier lists those there are; durassd:help the \
-parameters of one. --device may be given several times. After Ctrl-C or SIGTERM it prints the rows that are whole, says how many \
+parameters of one. In names neither case nor hyphens matter. After Ctrl-C or SIGTERM it prints the rows that are whole, says how many \
 are missing, and exits with 130 or 143; a second one ends it at once.
 
 Examples:
