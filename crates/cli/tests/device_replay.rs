@@ -8,6 +8,7 @@ const TRACE: &str = "zipf:pages=2k,requests=4k,theta=0.9,writes=0.6,commit=8,see
 #[test]
 fn both_devices_replay_with_every_documented_field_and_the_same_bytes_twice() {
     let devices = ["--device", "durassd:capacity=64MiB", "--device", "ssd-a:capacity=64MiB"];
+    let listed = ["--device", "DuraSSD:capacity=64MiB,SSD_A:capacity=64MiB"];
     let run = |format: &str| {
         let mut args = vec!["replay", TRACE];
         args.extend(devices);
@@ -16,6 +17,8 @@ fn both_devices_replay_with_every_documented_field_and_the_same_bytes_twice() {
     };
     let json = run("json");
     assert_eq!(json, run("json"), "a rerun gives the same bytes");
+    let more = ["--format", "json", "--device-seed", "5"];
+    assert_eq!(json, good(&[&["replay", TRACE], &listed[..], &more].concat()), "between commas");
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(parsed["seed"], 5);
     let rows = parsed["rows"].as_array().unwrap();

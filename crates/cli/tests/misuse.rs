@@ -18,9 +18,9 @@ fn an_option_that_would_do_nothing_is_refused() {
     for more in
         [&["--transactions"][..], &["--fresh"], &["--clients", "2"], &["--device-seed", "2"]]
     {
-        refused_by_parser(&[&cached[..], more].concat(), &["--device <DEVICE>"]);
+        refused_by_parser(&[&cached[..], more].concat(), &["--device <DEVICE,...>"]);
     }
-    refused_by_parser(&[&cached[..], &["--cpu-ns", "5"]].concat(), &["--device <DEVICE>"]);
+    refused_by_parser(&[&cached[..], &["--cpu-ns", "5"]].concat(), &["--device <DEVICE,...>"]);
     let on_device = ["replay", TRACE, "--device", "bast"];
     refused_by_parser(&[&on_device[..], &["--cpu-ns", "5"]].concat(), &["--policy"]);
     refused_by_parser(&[&on_device[..], &["--timing"]].concat(), &["--policy"]);

@@ -5,6 +5,7 @@ use crate::interruption;
 use crate::progress::Progress;
 use anyhow::bail;
 use std::collections::BTreeSet;
+use tantalum_base::Spec;
 use tantalum_base::size::Size;
 use tantalum_replay::side_by_side::cores;
 use tantalum_report::{
@@ -24,11 +25,11 @@ const VIOLATIONS_MAX: usize = 3;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// What is under test, such as ssd:cache=durable; may be given several times
-    #[arg(long, value_name = "DEVICE")]
+    /// Devices under test, such as ssd:cache=durable,wal
+    #[arg(long, value_name = "DEVICE,...")]
     device: Vec<String>,
-    /// nand, nand-bytes or file; may be given several times
-    #[arg(long, value_name = "MEDIA", default_values_t = ["nand".to_owned(), "file".to_owned()])]
+    /// nand, nand-bytes or file
+    #[arg(long, value_name = "MEDIA,...", value_delimiter = ',', default_values_t = ["nand".to_owned(), "file".to_owned()])]
     media: Vec<String>,
     /// What clients do between two cuts
     #[arg(long, value_name = "WORKLOAD", default_value = Workload::SYNTAX)]
@@ -215,7 +216,8 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
     let devices: Vec<String> = if args.device.is_empty() {
         DEVICES.iter().map(|device| (*device).to_owned()).collect()
     } else {
-        args.device.clone()
+        let given = Spec::list(&args.device.join(" "));
+        given.iter().map(|device| tantalum_simulator::spelled(device)).collect()
     };
     if args.cuts == 0 {
         bail!("--cuts: 0 cuts find nothing; accepted: 1 or more");

@@ -5,7 +5,7 @@ use crate::interruption;
 use crate::progress::Progress;
 use std::rc::Rc;
 use std::sync::Arc;
-use tantalum_base::ErrorKind;
+use tantalum_base::{ErrorKind, Spec};
 use tantalum_models::DeviceSpec;
 use tantalum_replay::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,
@@ -34,9 +34,9 @@ const SHOWN: [&str; 13] = [
 /// What to replay on.
 #[derive(clap::Args, Debug)]
 pub struct DeviceArgs {
-    /// Simulated devices, such as durassd or ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity they
+    /// Simulated devices, such as durassd,ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity they
     /// are as large as the trace wants
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(long, value_name = "DEVICE,...")]
     pub device: Vec<String>,
     /// Clients, each with one request outstanding, up to 65536
     #[arg(long, default_value_t = 1, value_name = "N", requires = "device", value_parser = clients)]
@@ -55,15 +55,21 @@ pub struct DeviceArgs {
 impl DeviceArgs {
     /// The devices of a trace of `pages` pages, in the order given. Says how large those are that do not say it.
     pub fn devices_for(&self, pages: u64) -> tantalum_base::Result<Vec<DeviceSpec>> {
-        if let Some(told) = device_size::told(&self.device, pages) {
+        let named = self.named();
+        if let Some(told) = device_size::told(&named, pages) {
             eprintln!("{told}");
         }
-        self.device.iter().map(|text| device_size::device_for(text, pages)).collect()
+        named.iter().map(|text| device_size::device_for(text, pages)).collect()
     }
 
     /// The devices as they are named, to refuse early what is none.
     pub fn devices(&self) -> tantalum_base::Result<Vec<DeviceSpec>> {
-        self.device.iter().map(|text| DeviceSpec::parse(text)).collect()
+        self.named().iter().map(|text| DeviceSpec::parse(text)).collect()
+    }
+
+    /// The texts of the devices, in the order given: between commas, or one an option.
+    fn named(&self) -> Vec<String> {
+        Spec::list(&self.device.join(" "))
     }
 
     /// How they are aged.
