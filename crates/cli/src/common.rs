@@ -231,16 +231,18 @@ fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `word` as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_safe) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// The command as it could be typed again.
 fn command_line() -> String {
-    let plain = |word: &str| {
-        let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
-        !word.is_empty() && word.chars().all(safe)
-    };
-    let quoted = |word: String| {
-        if plain(&word) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    let words = std::env::args().skip(1).map(quoted);
+    let words = std::env::args().skip(1).map(|word| quoted(&word));
     std::iter::once("tantalum".to_owned()).chain(words).collect::<Vec<String>>().join(" ")
 }
 

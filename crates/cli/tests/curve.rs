@@ -36,6 +36,17 @@ fn a_curve_has_the_counts_of_replays() {
 }
 
 #[test]
+fn another_policy_gets_the_command_that_counts_it() {
+    let trace = "scan:pages=50,requests=500";
+    let error = refused(&["curve", trace, "--policy", "ARC,lru", "--size", "10%"]);
+    let command = format!("`tantalum replay {trace} --policy arc,lru --size 10%`");
+    assert!(error.contains(&command) && error.contains("LRU"), "{error}");
+    assert_eq!(rows(&["curve", trace, "--policy", "lru"]), rows(&["curve", trace]));
+    let error = refused(&["curve", trace, "--policy", "lur"]);
+    assert!(error.contains("\"lur\" is not a policy"), "{error}");
+}
+
+#[test]
 fn without_sizes_they_are_powers_of_two_up_to_all_pages() {
     let curve = rows(&["curve", "scan:pages=50,requests=500"]);
     let sizes: Vec<u64> = curve.iter().map(|row| row["cache_pages"].as_u64().unwrap()).collect();

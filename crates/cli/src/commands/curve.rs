@@ -1,9 +1,11 @@
 //! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
 use super::replay::pages::curve_page;
 use crate::Verdict;
-use crate::common::{CacheSize, OutputArgs, TraceArgs};
+use crate::common::{CacheSize, OutputArgs, TraceArgs, quoted};
 use crate::interruption;
+use anyhow::bail;
 use tantalum_base::ErrorKind;
+use tantalum_policy::PolicySpec;
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
@@ -13,6 +15,9 @@ use tantalum_report::{Report, Table, Value, config_hash, schema};
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
+    /// LRU alone has such a curve: another policy is refused, and the refusal says how it is counted
+    #[arg(long, value_name = "POLICY,...", hide = true)]
+    policy: Vec<String>,
     /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%); powers
     /// of two up to all distinct pages without it
     #[arg(long, value_name = "SIZE,...")]
@@ -44,6 +49,7 @@ Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
+    check_policy(args)?;
     let sizes = match &args.size[..] {
         [] => None,
         sizes => Some(CacheSize::parse_list(&sizes.join(","))?),
@@ -91,6 +97,28 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let page = curve_page(&args.trace.name(), &report);
     args.output.print_page(&report, format, &page)?;
     Ok(interruption::verdict(&report))
+}
+
+/// Refuses policies other than LRU, with the command that counts them.
+fn check_policy(args: &Args) -> anyhow::Result<()> {
+    let policies = match &args.policy[..] {
+        [] => return Ok(()),
+        given => PolicySpec::parse_list(&given.join(" "))?,
+    };
+    if policies.iter().all(|policy| policy.text() == "lru") {
+        return Ok(());
+    }
+    let names: Vec<&str> = policies.iter().map(PolicySpec::text).collect();
+    let names = names.join(",");
+    let sizes = match &args.size[..] {
+        [] => "1%,2%,5%,10%,20%,50%".to_owned(),
+        sizes => sizes.join(","),
+    };
+    bail!(
+        "--policy {names}: a curve is of LRU, which alone can be counted for all sizes in one pass; \
+         `tantalum replay {} --policy {names} --size {sizes}` counts others, a run a size",
+        quoted(&args.trace.trace.display().to_string())
+    )
 }
 
 /// 1, 2, 4 and so on, and the first size that holds all pages.
