@@ -55,7 +55,7 @@ function logTicks(low, high, style, most) {
 }
 
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const COLOURS = 10;
+const COLOURS = 30;
 const DASHES = [[], [8, 4], [2, 3]];
 const node = (tag, name, text) => {
   const made = document.createElement(tag);
@@ -187,7 +187,7 @@ class Drawing {
     const few = chart.places.length <= 80;
     const points = { show: few || chart.form === "points", size: series.is_paper || chart.form === "points" ? 9 : 6, width: 1.5, fill: series.is_paper ? css("--paper") : paint };
     if (chart.form === "points") return { ...common, width: 0, paths: () => null, points };
-    const dash = series.is_paper ? [5, 4] : DASHES[Math.floor(series.colour / COLOURS) % 3];
+    const dash = series.is_paper ? [5, 4] : DASHES[Math.floor(series.colour / 10) % 3];
     return { ...common, width: series.is_paper ? 1.5 : 2, dash, points };
   }
 

@@ -239,4 +239,25 @@ mod tests {
         let bare = Page::default().render(&Report::new(7, "0".into(), table())).unwrap();
         assert!(!bare.contains("uPlot") && bare.len() < 20_000, "no charts, no library");
     }
+
+    /// As many as there are policies, and in both themes: a colour is of one series.
+    #[test]
+    fn colours_of_charts_do_not_repeat() {
+        let script = include_str!("charts.js");
+        let count =
+            script.split_once("const COLOURS = ").and_then(|(_, rest)| rest.split_once(';'));
+        let count: usize = count.expect("it says how many").0.parse().unwrap();
+        assert!(count >= 28);
+        let (light, dark) = include_str!("page.css").split_once("@media").unwrap();
+        for theme in [light, dark] {
+            let colour = |at: usize| {
+                let (_, rest) = theme.split_once(&format!("--c{at}: #")).expect("each is there");
+                u32::from_str_radix(&rest[..6], 16).unwrap()
+            };
+            let mut all: Vec<u32> = (0..count).map(colour).collect();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), count);
+        }
+    }
 }
