@@ -31,6 +31,7 @@ impl Sizes {
         let name = path.display();
         let text =
             std::fs::read_to_string(path).context(|| format!("cannot read the map {name}"))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             if at == 0 && line.starts_with("file_kind,") {
                 continue;

@@ -4,6 +4,7 @@
 //! event       PageEvent (pages) and BlockEvent (bytes of a kind of file): the two levels
 //! formats     the registry; one file a format: page_csv, block_csv, msr, vscsi, ...
 //! reader      file or pipe -> iterator of events, in constant memory     source  plain, gzip, zstd
+//! compression  how a file is packed, by its first bytes                   encoding  byte order marks
 //! writer      events -> file                                             recorder  for live devices
 //! layout      block events -> page events: volumes laid end to end
 //! expression  what a user may name: a file, a generator, `concat:` of parts of traces (concat)
@@ -17,7 +18,9 @@
 //! ```
 //! Adding a format is one file in `formats` that implements [`Format`], and one line in
 //! [`formats`].
+mod compression;
 mod concat;
+mod encoding;
 pub mod event;
 pub mod expression;
 pub mod formats;

@@ -1,5 +1,7 @@
 //! Opening a trace: find out what it is, and read it as what the caller wants.
+use crate::compression::Packing;
 use crate::concat::ConcatEvents;
+use crate::encoding;
 use crate::event::{BlockEvent, PageEvent};
 use crate::expression::Expression;
 use crate::formats::{self, AnyFormat, Head};
@@ -74,15 +76,14 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
         Err(error) if head.is_empty() => return Err(no_beginning(path, error)),
         Err(error) => Some(error),
     };
+    // A file that was packed twice, such as an archive within a compressed file.
+    if let Some(packing) = Packing::of(&head) {
+        return Err(packing.refuse(path, true));
+    }
+    let whole = (head.len() as u64) < Head::BYTES_MAX && broken.is_none();
     let format = match &options.format {
         Some(text) => AnyFormat::by_name(text)?,
-        None => {
-            let whole = (head.len() as u64) < Head::BYTES_MAX && broken.is_none();
-            AnyFormat::by_content(&Head { bytes: &head, whole })
-                .map_err(|error| error.wrap(path.display().to_string()))?
-                .or_else(|| AnyFormat::by_ending(path))
-                .ok_or_else(|| unknown(path, &head))?
-        }
+        None => told(path, &Head { bytes: &head, whole })?,
     };
     let text = options.format.as_deref().unwrap_or(format.name());
     let rescue = options.rescue.clone();
@@ -91,6 +92,19 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
         AnyFormat::Page(format) => AnyReader::Page(Reader::new(start, format, text)?),
         AnyFormat::Block(format) => AnyReader::Block(Reader::new(start, format, text)?),
     })
+}
+
+/// The format that `head`, or else the name of the file, tells.
+fn told(path: &Path, head: &Head<'_>) -> Result<AnyFormat> {
+    let text = Head { bytes: encoding::without_mark(head.bytes), whole: head.whole };
+    let found = AnyFormat::by_content(&text);
+    match found.map_err(|error| error.wrap(path.display().to_string()))? {
+        Some(format) => Ok(format),
+        None => {
+            encoding::check(path, head.bytes)?;
+            AnyFormat::by_ending(path).ok_or_else(|| unknown(path, text.bytes))
+        }
+    }
 }
 
 /// Nothing of the trace can be read.
@@ -237,7 +251,7 @@ impl PageEvents {
         }
     }
 
-    /// Whether bytes of the trace, or of a part of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
+    /// Whether bytes of the trace, or of a part or an object of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
     /// it has page numbers, which mean the same whatever is asked for.
     pub fn is_of_bytes(&self) -> bool {
         self.origin.is_of_bytes()

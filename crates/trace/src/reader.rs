@@ -1,4 +1,5 @@
 //! A trace as an iterator of events, in constant memory.
+use crate::encoding;
 use crate::formats::{Decode, Fault, Format};
 use crate::rescue::{self, Rescue};
 use crate::source::Source;
@@ -54,7 +55,7 @@ impl<E: Copy> Reader<E> {
     /// Reads the trace of `start` as `format`, which `text` names, perhaps with parameters.
     ///
     /// # Errors
-    /// `InvalidInput` for parameters that the format does not have.
+    /// `InvalidInput` for parameters that the format does not have, and for objects as pages where it has no sizes.
     pub fn new(start: Start<'_>, format: &dyn Format<E>, text: &str) -> Result<Self> {
         let Start { path, head, source, broken, rescue } = start;
         let mut spec = Spec::parse(text)?;
@@ -62,12 +63,17 @@ impl<E: Copy> Reader<E> {
         spec.finish()?;
         let mut buffer = vec![0; CHUNK_BYTES.max(head.len())];
         buffer[..head.len()].copy_from_slice(head);
+        let mut begin = 0;
+        if !decoder.is_binary() {
+            encoding::check(path, head)?;
+            begin = head.len() - encoding::without_mark(head).len();
+        }
         Ok(Reader {
             path: path.to_owned(),
             source,
             decoder,
             buffer,
-            start: 0,
+            start: begin,
             end: head.len(),
             at_end: broken.is_some(),
             broken,

@@ -1,13 +1,11 @@
 //! Where the bytes of a trace come from: plain, gzip or zstd, told by content and not by name.
+use crate::compression::{MAGIC_BYTES, Packing};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use tantalum_base::{Error, Result};
 
 use crate::generate::NAMES;
-
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Bytes of a trace.
 pub type Source = Box<dyn Read + Send>;
@@ -32,18 +30,21 @@ fn cannot_open(path: &Path, error: std::io::Error) -> Error {
 }
 
 /// Decompresses `raw` where its first bytes say that it is compressed; `path` is for messages.
+///
+/// # Errors
+/// `Unsupported` for a compression that is not read, and for an archive.
 pub fn decompress(path: &Path, mut raw: Source) -> Result<Source> {
     let failed = |error| Error::io(format!("cannot read {}", path.display()), error);
     let mut head = Vec::new();
-    raw.by_ref().take(4).read_to_end(&mut head).map_err(failed)?;
-    let gzip = head.starts_with(GZIP_MAGIC);
-    let zstd = head == ZSTD_MAGIC;
+    raw.by_ref().take(MAGIC_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+    let packing = Packing::of(&head);
     let whole = Cursor::new(head).chain(raw);
-    Ok(if gzip {
-        Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
-    } else if zstd {
-        Box::new(zstd::Decoder::new(whole).map_err(failed)?)
-    } else {
-        Box::new(whole)
+    Ok(match packing {
+        None => Box::new(whole),
+        Some(Packing::Gzip) => {
+            Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+        }
+        Some(Packing::Zstd) => Box::new(zstd::Decoder::new(whole).map_err(failed)?),
+        Some(other @ Packing::Other(_)) => return Err(other.refuse(path, false)),
     })
 }
