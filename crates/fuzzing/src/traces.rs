@@ -6,13 +6,16 @@ use tantalum_trace::open::read;
 use tantalum_trace::{AnyReader, OpenOptions};
 
 /// Formats with parameters, and none: the content tells.
-const MORE: [&str; 6] = [
+const MORE: [&str; 9] = [
     "",
     "csv:obj_id=2,op=1,header=no",
     "csv:obj_id=1,ids=text,delimiter=space",
     "csv:ids=number",
     "vscsi:version=2",
     "blkparse:action=C",
+    "oracle_general:check=no",
+    "vscsi:check=no",
+    "page_binary:check=no",
 ];
 
 fn names() -> Vec<&'static str> {

@@ -13,7 +13,7 @@
 //! head    what a trace begins with, to tell the format     lines    line after line, fields
 //! number  decimal numbers                                  records  binary fields
 //! volumes names of volumes to numbers     volume_lines  a request to a volume a line
-//! text_ids  ids that are text to pages
+//! text_ids  ids that are text to pages                   plausible  binary records that cannot be
 //! ```
 pub mod alibaba;
 pub mod blkparse;
@@ -28,6 +28,7 @@ pub mod oracle_general;
 pub mod page_binary;
 pub mod page_csv;
 pub mod plain_text;
+mod plausible;
 pub(crate) mod records;
 pub mod spc;
 pub mod tencent;

@@ -10,6 +10,7 @@
 //! Each is a read of the page whose number is the object's: the format has no operation. Time, size
 //! and future are dropped. Written, the time is the request's number, the size that of a page; trims
 //! and commit points are dropped.
+use super::plausible::Plausible;
 use super::records::{u32_at, u64_at};
 use super::{Decode, Encode, Fault, Format, Head};
 use crate::event::PageEvent;
@@ -21,6 +22,8 @@ pub struct OracleGeneral;
 
 const RECORD_BYTES: usize = 24;
 const NEVER: i64 = -1;
+/// No trace has so many requests.
+const NEXT_END: i64 = 1 << 40;
 /// Records a call of `finish` appends.
 const PART_RECORDS: usize = 1 << 16;
 
@@ -43,7 +46,7 @@ impl Format<PageEvent> for OracleGeneral {
                         .ok()
                         .and_then(|next| records.get(next.checked_sub(1)?));
                     next > number
-                        && (next < 1 << 40 || record.next == i64::MAX)
+                        && (next < NEXT_END as u64 || record.next == i64::MAX)
                         && there.is_none_or(|there| there.object == record.object)
                 }
             }
@@ -53,8 +56,9 @@ impl Format<PageEvent> for OracleGeneral {
             && records.iter().enumerate().all(follows)
     }
 
-    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
-        Ok(Box::new(Decoder))
+    /// Takes `check` (`yes`, `no`): whether records that cannot be are refused.
+    fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
+        Ok(Box::new(Decoder { plausible: Plausible::of(spec, "oracle_general", 1)? }))
     }
 
     /// Takes `size`, the bytes of an object (4096).
@@ -75,9 +79,18 @@ impl Record {
         let next = u64_at(bytes, 16).cast_signed();
         Record { time: u32_at(bytes, 0), object: u64_at(bytes, 4), next }
     }
+
+    /// Why the next access cannot be, if so. Parts of a trace keep the numbers of the whole, so it may lie anywhere but
+    /// beyond all traces. Below 0 stand never and unknown.
+    fn odd_future(&self) -> Option<String> {
+        let sound = (-2..NEXT_END).contains(&self.next) || self.next == i64::MAX;
+        (!sound).then(|| format!("the next access is request {}", self.next))
+    }
 }
 
-struct Decoder;
+struct Decoder {
+    plausible: Plausible,
+}
 
 impl Decode<PageEvent> for Decoder {
     fn decode(
@@ -86,10 +99,13 @@ impl Decode<PageEvent> for Decoder {
         _last: bool,
         out: &mut Vec<PageEvent>,
     ) -> Result<usize, Fault> {
-        let records = chunk.chunks_exact(RECORD_BYTES);
-        out.extend(
-            records.map(|record| PageEvent::Read { page: PageNo(u64_at(record, 4)), pages: 1 }),
-        );
+        for (number, bytes) in chunk.chunks_exact(RECORD_BYTES).enumerate() {
+            let record = Record::of(bytes);
+            let checked = self.plausible.check(u64::from(record.time), || record.odd_future());
+            let fault = |reason| Fault { at: number * RECORD_BYTES, reason };
+            checked.map_err(fault)?;
+            out.push(PageEvent::one(PageNo(record.object), false));
+        }
         Ok(chunk.len() / RECORD_BYTES * RECORD_BYTES)
     }
 

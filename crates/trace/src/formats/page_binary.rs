@@ -16,6 +16,8 @@ pub struct PageBinary;
 
 const MAGIC: &[u8; RECORD_BYTES] = b"tantalum pages 1";
 const RECORD_BYTES: usize = 16;
+/// Pages that no read or write asks for: of 4096 bytes they are 2^40.
+const PAGES_MAX: u32 = 1 << 28;
 
 impl Format<PageEvent> for PageBinary {
     fn name(&self) -> &'static str {
@@ -27,8 +29,10 @@ impl Format<PageEvent> for PageBinary {
         head.bytes.starts_with(MAGIC)
     }
 
-    fn decoder(&self, _spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
-        Ok(Box::new(Decoder { begun: false }))
+    /// Takes `check` (`yes`, `no`): whether records that cannot be are refused.
+    fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
+        let checks = spec.word("check", &["yes", "no"])? == "yes";
+        Ok(Box::new(Decoder { begun: false, checks }))
     }
 
     fn encoder(&self, _spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
@@ -58,6 +62,7 @@ impl Encode<PageEvent> for Encoder {
 
 struct Decoder {
     begun: bool,
+    checks: bool,
 }
 
 impl Decode<PageEvent> for Decoder {
@@ -87,6 +92,12 @@ impl Decode<PageEvent> for Decoder {
                 }
                 _ => return Err(fault("the op is none of 1 to 4")),
             };
+            if self.checks && pages > PAGES_MAX && !matches!(event, PageEvent::Trim { .. }) {
+                return Err(fault(
+                    "a request for more than 2^28 pages, as none is: the trace is damaged \
+                     (--trace-format page_binary:check=no takes it as it stands)",
+                ));
+            }
             // The last page must have a number, too.
             if pages == 0 || page.0.checked_add(u64::from(pages) - 1).is_none() {
                 return Err(fault("no pages, or pages over 64 bits"));

@@ -13,6 +13,7 @@
 //! `ver` is the version. Reads and writes are kept as what they are, SYNCHRONIZE CACHE is a sync;
 //! all other commands ask for no data and are dropped, and so are the times.
 use super::lines::{SECTOR_BYTES, check_end};
+use super::plausible::Plausible;
 use super::records::{u16_at, u32_at, u64_at};
 use super::{Decode, Fault, Format, Head};
 use crate::event::{BlockEvent, BlockOp, FileKind};
@@ -66,14 +67,16 @@ impl Format<BlockEvent> for Vscsi {
         Version::of(head).is_some()
     }
 
-    /// Takes `version` (1, 2, or `any`: told from the records).
+    /// Takes `version` (1, 2, or `any`: told from the records) and `check` (`yes`, `no`): whether records that cannot be
+    /// are refused.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
         let version = match spec.word("version", &["any", "1", "2"])? {
             "1" => Some(Version::One),
             "2" => Some(Version::Two),
             _ => None,
         };
-        Ok(Box::new(Decoder { version, names: ["disk".to_owned()] }))
+        let plausible = Plausible::of(spec, "vscsi", 1_000_000)?;
+        Ok(Box::new(Decoder { version, plausible, names: ["disk".to_owned()] }))
     }
 
     fn is_one_volume(&self) -> bool {
@@ -83,6 +86,7 @@ impl Format<BlockEvent> for Vscsi {
 
 struct Decoder {
     version: Option<Version>,
+    plausible: Plausible,
     names: [String; 1],
 }
 
@@ -113,8 +117,10 @@ impl Decode<BlockEvent> for Decoder {
         };
         let bytes = version.record_bytes();
         for (number, record) in chunk.chunks_exact(bytes).enumerate() {
-            let event =
-                event(version, record).map_err(|reason| Fault { at: number * bytes, reason })?;
+            let fault = |reason| Fault { at: number * bytes, reason };
+            let event = event(version, record).map_err(fault)?;
+            let checked = self.plausible.check(u64_at(record, 24), || event.and_then(odd_range));
+            checked.map_err(fault)?;
             out.extend(event);
         }
         Ok(chunk.len() / bytes * bytes)
@@ -127,6 +133,19 @@ impl Decode<BlockEvent> for Decoder {
     fn is_binary(&self) -> bool {
         true
     }
+}
+
+/// Bytes beyond which no disk reaches, and no command does at once.
+const DISK_BYTES_MAX: u64 = 1 << 56;
+const COMMAND_BYTES_MAX: u32 = 1 << 30;
+
+/// Why `event` cannot be, if so.
+fn odd_range(event: BlockEvent) -> Option<String> {
+    if event.offset > DISK_BYTES_MAX {
+        return Some(format!("the block lies {} bytes into the disk", event.offset));
+    }
+    let is_long = event.length > COMMAND_BYTES_MAX && event.op == BlockOp::Read;
+    is_long.then(|| format!("a command reads {} bytes", event.length))
 }
 
 #[inline]
