@@ -17,8 +17,8 @@ pub struct TraceArgs {
     /// (zipf:pages=1m), or parts of traces (concat:a.csv@50%+b.csv@1m..2m)
     pub trace: PathBuf,
     /// Format of the trace, where its beginning does not tell it surely: page_csv, block_csv,
-    /// page_binary, plain_text, csv:obj_id=2, oracle_general, lis, msr, spc, alibaba, tencent, vscsi,
-    /// blkparse:action=Q (docs/traces.md)
+    /// page_binary, plain_text, csv:obj_id=2, cachelib_kv, oracle_general, lis, msr, spc, alibaba, tencent, vscsi,
+    /// blkparse:action=Q, fiu (docs/traces.md)
     #[arg(long, alias = "from", value_name = "FORMAT")]
     trace_format: Option<String>,
     /// Size of the pages that a block trace is cut into, and of those of any trace where they go through a buffer above a device: bytes,

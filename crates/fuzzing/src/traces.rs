@@ -6,7 +6,7 @@ use tantalum_trace::open::read;
 use tantalum_trace::{AnyReader, OpenOptions};
 
 /// Formats with parameters, and none: the content tells.
-const MORE: [&str; 9] = [
+const MORE: [&str; 10] = [
     "",
     "csv:obj_id=2,op=1,header=no",
     "csv:obj_id=1,ids=text,delimiter=space",
@@ -16,6 +16,7 @@ const MORE: [&str; 9] = [
     "oracle_general:check=no",
     "vscsi:check=no",
     "page_binary:check=no",
+    "cachelib_kv:ids=text",
 ];
 
 fn names() -> Vec<&'static str> {
@@ -64,6 +65,8 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("csv", text("# time, obj_id, op\n1,\"a,b\"\"c\",get\n2,17,set\n")),
         ("csv", text("time,key,op\n1,12,get\n2,17,set\n")),
         ("oracle_general", [oracle(5, 2), oracle(5, -1)].concat()),
+        ("cachelib_kv", text("key,op,size,op_count,key_size\n7,GET,1,3,8\n7,DELETE,0,1,8\n")),
+        ("fiu", text("89967168178155 4892 my proc 904265560 8 W 6 0 531e779ca8feaf63\n")),
         ("lis", text("314932 1 0 0\n  356782\t64 0  1\r\n")),
         ("msr", text("128166372003061629,usr,0,Read,7014609920,24576,41286\n")),
         ("spc", text("0,20941264,8192,W,0.551706\n1, 3436288, 15872, r, 1.206,77\n")),

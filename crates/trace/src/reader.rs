@@ -147,6 +147,11 @@ impl<E: Copy> Reader<E> {
         let last = self.at_end && self.broken.is_none();
         match self.decoder.decode(chunk, last, &mut self.batch) {
             Ok(used) => {
+                if self.decoder.is_full() {
+                    self.lines += self.passed(used);
+                    self.start = used;
+                    return Ok(());
+                }
                 if chunk.len() - used > RECORD_BYTES_MAX {
                     let reason = format!("a record is longer than {RECORD_BYTES_MAX} bytes");
                     return Err(self.fault(Fault { at: used, reason }));

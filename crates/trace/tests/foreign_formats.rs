@@ -263,7 +263,10 @@ fn parameters_of_formats_are_checked() {
         ("vscsi:version=3", "any or 1 or 2"),
         ("csv:delimiter=,", "delimiter"),
         ("csv:op=3", "obj_id says which column"),
-        ("mrs", "page_csv, block_csv, page_binary, plain_text, csv, oracle_general, lis, msr, spc"),
+        (
+            "mrs",
+            "page_csv, block_csv, page_binary, plain_text, csv, cachelib_kv, oracle_general, lis, msr",
+        ),
     ] {
         let source = Box::new(Cursor::new(Vec::new()));
         let shown = read(Path::new("t"), source, &options(format)).unwrap_err().to_string();
@@ -290,6 +293,8 @@ fn formats_are_told_surely_or_not_at_all() {
         ("block_csv", b"R,db,1,2\n".to_vec()),
         ("page_binary", b"tantalum pages 1".to_vec()),
         ("lis", LIS.into()),
+        ("cachelib_kv", b"key,op,size,op_count,key_size\n1,GET,2,3,4\n".to_vec()),
+        ("fiu", b"89967168178155 4892 syslogd 904265560 8 W 6 0 531e779c\n".to_vec()),
     ];
     for (name, bytes) in &samples {
         let head = Head { bytes, whole: true };

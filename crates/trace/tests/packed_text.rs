@@ -85,6 +85,7 @@ fn packings_that_are_not_read_are_named_and_never_counted() {
 #[test]
 fn marks_and_line_ends_of_windows_change_nothing() {
     let csv = "time,obj_id,op\n1,7,get\n2,8,set\n";
+    let fiu = "89967168178155 4892 syslogd 904265560 8 W 6 0 531e779ca8feaf63\n";
     for (format, text) in [
         ("page_csv", "op,page\nR,1\nW,2\n"),
         ("page_csv", "5\n6\n"),
@@ -98,6 +99,8 @@ fn marks_and_line_ends_of_windows_change_nothing() {
         ("alibaba", ALIBABA),
         ("tencent", TENCENT),
         ("blkparse", BLKPARSE),
+        ("cachelib_kv", "key,op,size,op_count,key_size\n7,GET,1,1,8\n7,SET,1,1,8\n"),
+        ("fiu", fiu),
     ] {
         let expected = all(format, text.as_bytes()).unwrap();
         assert!(!expected.is_empty(), "{format}");

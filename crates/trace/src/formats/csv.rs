@@ -7,9 +7,9 @@
 //! one of another kind is never guessed at.
 //! Written, a trace is `time,obj_id,obj_size,op`: the time is the request's number, the size that of
 //! a page.
+use super::ids::Ids;
 use super::lines::{Fields, Line, Lines};
-use super::text_ids::TextIds;
-use super::{Decode, Encode, Format, Head, number};
+use super::{Decode, Encode, Format, Head, cachelib_kv, number};
 use crate::event::PageEvent;
 use std::borrow::Cow;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Spec};
@@ -67,13 +67,14 @@ impl Format<PageEvent> for Csv {
     }
 
     /// A header of at least two columns between commas, one of them with a name of the object's.
-    /// Above it there may be a comment.
+    /// Above it there may be a comment. Columns of CacheLib's are `cachelib_kv`.
     fn detect(&self, head: &Head<'_>) -> bool {
         let is_header =
             |line: &[u8]| line.contains(&b',') && Columns::of_header(line, b',').is_some();
         let mut lines = head.lines();
         let first = lines.next().unwrap_or_default();
-        is_header(first) || first.starts_with(b"#") && lines.next().is_some_and(is_header)
+        let is_kv = cachelib_kv::is_header(first);
+        !is_kv && is_header(first) || first.starts_with(b"#") && lines.next().is_some_and(is_header)
     }
 
     /// Takes `obj_id` and `op` (numbers of columns; 0, the default: the header tells), `header`
@@ -83,11 +84,7 @@ impl Format<PageEvent> for Csv {
         let object = spec.count("obj_id", 0..=1000, 0)? as usize;
         let op = spec.count("op", 0..=1000, 0)? as usize;
         let header = spec.word("header", &["auto", "yes", "no"])?;
-        let ids = match spec.word("ids", &["auto", "number", "text"])? {
-            "number" => Ids::Numbers,
-            "text" => Ids::Texts(TextIds::default()),
-            _ => Ids::Unknown,
-        };
+        let ids = Ids::of(spec)?;
         let delimiter = spec.word("delimiter", &DELIMITER_NAMES)?;
         let delimiter = DELIMITERS.iter().find(|(name, _)| *name == delimiter);
         let delimiter = delimiter.map_or(b',', |(_, byte)| *byte);
@@ -106,47 +103,6 @@ impl Format<PageEvent> for Csv {
     fn encoder(&self, spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
         let object_bytes = spec.count("size", 1..=u64::from(u32::MAX), 4096)?;
         Ok(Some(Box::new(Encoder { object_bytes, requests: 0 })))
-    }
-}
-
-/// What the ids of a trace are.
-enum Ids {
-    /// What the first one is.
-    Unknown,
-    /// Numbers, which are pages.
-    Numbers,
-    /// Text, of which pages are made.
-    Texts(TextIds),
-}
-
-impl Ids {
-    /// The page of the id that is the next of `fields`.
-    #[inline]
-    fn page(&mut self, fields: &mut Fields<'_>) -> Result<u64, String> {
-        if !matches!(self, Ids::Texts(_))
-            && let Some(page) = fields.number_ahead()
-        {
-            *self = Ids::Numbers;
-            return Ok(page);
-        }
-        let text = fields.quoted().map_err(|why| format!("the object {why}"))?;
-        if text.is_empty() {
-            return Err("the object is empty".to_owned());
-        }
-        if let Ids::Unknown = self {
-            *self = match number::whole(&text) {
-                Some(_) => Ids::Numbers,
-                None => Ids::Texts(TextIds::default()),
-            };
-        }
-        match self {
-            Ids::Texts(texts) => Ok(texts.page(&text)),
-            Ids::Numbers | Ids::Unknown => number::whole(&text).ok_or_else(|| {
-                "the object is not a number of at most 64 bits, as ids are in this trace; where \
-                 they are text, say csv:ids=text"
-                    .to_owned()
-            }),
-        }
     }
 }
 
@@ -180,7 +136,7 @@ impl Line<PageEvent> for Parser {
         if self.has_number(line) {
             return Ok(false);
         }
-        self.first_is_unsure = !matches!(self.ids, Ids::Numbers);
+        self.first_is_unsure = !self.ids.are_numbers();
         Ok(true)
     }
 
@@ -196,7 +152,7 @@ impl Line<PageEvent> for Parser {
         }
         self.first_is_unsure = false;
         let (page, op) = self.object(line, columns)?;
-        out.push(PageEvent::one(PageNo(page), is_write(&op)?));
+        out.push(event(PageNo(page), &op)?);
         Ok(())
     }
 }
@@ -216,7 +172,7 @@ impl Parser {
         let (mut object, mut op) = (None, Cow::Borrowed(&b""[..]));
         for column in 0..=columns.object.max(columns.op.unwrap_or(0)) {
             if column == columns.object {
-                object = Some(self.ids.page(&mut fields)?);
+                object = Some(self.ids.next(&mut fields)?);
                 continue;
             }
             let field = fields.quoted().map_err(|why| format!("column {} {why}", column + 1))?;
@@ -237,22 +193,37 @@ impl Parser {
     }
 }
 
-const READS: [&[u8]; 6] = [b"r", b"read", b"get", b"gets", b"28", b"88"];
-const WRITES: [&[u8]; 13] = [
-    b"w", b"write", b"set", b"add", b"cas", b"replace", b"append", b"prepend", b"update", b"incr",
-    b"decr", b"2a", b"8a",
+const READS: [&[u8]; 7] = [b"r", b"read", b"get", b"gets", b"get_lease", b"28", b"88"];
+const WRITES: [&[u8]; 14] = [
+    b"w",
+    b"write",
+    b"set",
+    b"set_lease",
+    b"add",
+    b"cas",
+    b"replace",
+    b"append",
+    b"prepend",
+    b"update",
+    b"incr",
+    b"decr",
+    b"2a",
+    b"8a",
 ];
+const DELETES: [&[u8]; 2] = [b"delete", b"del"];
 
-/// Whether an operation writes: libCacheSim's words, letters, or SCSI codes in hexadecimal.
+/// The operation `op` on `page`: words of libCacheSim, Twitter and CacheLib, letters, or SCSI codes in hexadecimal.
 #[inline]
-fn is_write(op: &[u8]) -> Result<bool, String> {
+pub(super) fn event(page: PageNo, op: &[u8]) -> Result<PageEvent, String> {
     let is_one_of = |words: &[&[u8]]| words.iter().any(|word| op.eq_ignore_ascii_case(word));
     if op.is_empty() || is_one_of(&READS) {
-        Ok(false)
+        Ok(PageEvent::one(page, false))
     } else if is_one_of(&WRITES) {
-        Ok(true)
+        Ok(PageEvent::one(page, true))
+    } else if is_one_of(&DELETES) {
+        Ok(PageEvent::Trim { page, pages: 1 })
     } else {
-        Err("the op is none of R, W, read, write, get, set, add, replace, update, 28, 2a"
+        Err("the op is none of R, W, read, write, get, set, add, replace, update, delete, 28, 2a"
             .to_owned())
     }
 }

@@ -19,17 +19,22 @@ pub(crate) trait Line<E>: Send {
     }
 }
 
+/// Events made of one chunk, from which on the rest of it waits: a line may stand for many.
+const EVENTS_MAX: usize = 1 << 18;
+
 /// Decodes a trace of lines.
 pub(crate) struct Lines<L> {
     parser: L,
     begun: bool,
     /// Whether a line without an end was cut off.
     ends_lines: bool,
+    /// Whether the last chunk was left before its end.
+    is_full: bool,
 }
 
 impl<L> Lines<L> {
     pub(crate) fn new(parser: L) -> Self {
-        Lines { parser, begun: false, ends_lines: false }
+        Lines { parser, begun: false, ends_lines: false, is_full: false }
     }
 }
 
@@ -41,6 +46,10 @@ impl<E, L: Line<E>> Decode<E> for Lines<L> {
         }
         let mut at = 0;
         while at < lines.len() {
+            self.is_full = out.len() >= EVENTS_MAX;
+            if self.is_full {
+                return Ok(at);
+            }
             let end = memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |length| at + length);
             let line = lines[at..end].trim_ascii();
             if !line.is_empty() {
@@ -57,6 +66,10 @@ impl<E, L: Line<E>> Decode<E> for Lines<L> {
             at = end + 1;
         }
         Ok(lines.len())
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full
     }
 
     fn names(&self) -> &[String] {

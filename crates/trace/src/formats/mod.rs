@@ -8,18 +8,22 @@
 //!   csv          columns, as libCacheSim   alibaba    Alibaba block traces
 //!   oracle_general  libCacheSim's binary   tencent    Tencent block traces
 //!   lis          the traces of ARC         vscsi      CloudPhysics, versions 1 and 2
-//!                                          blkparse   text of Linux's blktrace
+//!   cachelib_kv  Meta's key-value caches   blkparse   text of Linux's blktrace
+//!                                          fiu        Florida International University
 //!
 //! head    what a trace begins with, to tell the format     lines    line after line, fields
 //! number  decimal numbers                                  records  binary fields
 //! volumes names of volumes to numbers     volume_lines  a request to a volume a line
-//! text_ids  ids that are text to pages                   plausible  binary records that cannot be
+//! ids     ids of objects to pages                          plausible  binary records that cannot be
 //! ```
 pub mod alibaba;
 pub mod blkparse;
 pub mod block_csv;
+pub mod cachelib_kv;
 pub mod csv;
+pub mod fiu;
 pub mod head;
+mod ids;
 pub(crate) mod lines;
 pub mod lis;
 pub mod msr;
@@ -32,7 +36,6 @@ mod plausible;
 pub(crate) mod records;
 pub mod spc;
 pub mod tencent;
-mod text_ids;
 mod volume_lines;
 pub(crate) mod volumes;
 pub mod vscsi;
@@ -93,6 +96,11 @@ pub trait Decode<E>: Send {
         &[]
     }
 
+    /// Whether it stopped before the end of the chunk, as `out` had become long: it is to be asked again with the rest.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Whether a place in the trace is said in bytes, not in lines.
     fn is_binary(&self) -> bool {
         false
@@ -140,6 +148,7 @@ pub const ALL: &[AnyFormat] = &[
     AnyFormat::Page(&page_binary::PageBinary),
     AnyFormat::Page(&plain_text::PlainText),
     AnyFormat::Page(&csv::Csv),
+    AnyFormat::Page(&cachelib_kv::CachelibKv),
     AnyFormat::Page(&oracle_general::OracleGeneral),
     AnyFormat::Page(&lis::Lis),
     AnyFormat::Block(&msr::Msr),
@@ -148,6 +157,7 @@ pub const ALL: &[AnyFormat] = &[
     AnyFormat::Block(&tencent::Tencent),
     AnyFormat::Block(&vscsi::Vscsi),
     AnyFormat::Block(&blkparse::Blkparse),
+    AnyFormat::Block(&fiu::Fiu),
 ];
 
 impl AnyFormat {

@@ -1,0 +1,103 @@
+//! `cachelib_kv`: Meta's traces of key-value caches, as CSV with the header `key,op,size,op_count,key_size`, or with
+//! more columns in another order.
+//!
+//! Source: "Cachebench FB HW eval" of CacheLib's documentation, and its `KVReplayGenerator`. Each key is an object and
+//! becomes a page: `GET` and `GET_LEASE` read it, `SET` and `SET_LEASE` write it, `DELETE` gives it up. A line stands for
+//! as many requests as `op_count` says. Dropped: sizes, times, hits and times to live.
+use super::ids::Ids;
+use super::lines::{Fields, Line, Lines};
+use super::{Decode, Format, Head, csv};
+use crate::event::PageEvent;
+use tantalum_base::{PageNo, Result, Spec};
+
+/// The format `cachelib_kv`.
+#[derive(Debug)]
+pub struct CachelibKv;
+
+/// Requests that a line may stand for: more would be a column that was taken for another.
+const OP_COUNT_MAX: u64 = 1 << 20;
+
+/// Columns by number, from 0.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    key: usize,
+    op: usize,
+    op_count: usize,
+}
+
+impl Columns {
+    /// Those of the traces of 2022, where no header tells.
+    const KNOWN: Columns = Columns { key: 0, op: 1, op_count: 3 };
+
+    /// The columns that `line` names, where it is a header.
+    fn of_header(line: &[u8]) -> Option<Columns> {
+        let line = line.strip_prefix(b"#").unwrap_or(line);
+        let column = |wanted: &[u8]| {
+            let mut names = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+            names.position(|name| name.eq_ignore_ascii_case(wanted))
+        };
+        Some(Columns { key: column(b"key")?, op: column(b"op")?, op_count: column(b"op_count")? })
+    }
+}
+
+/// Whether `line` names the columns that these traces have and others lack.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    Columns::of_header(line).is_some()
+}
+
+impl Format<PageEvent> for CachelibKv {
+    fn name(&self) -> &'static str {
+        "cachelib_kv"
+    }
+
+    /// A header with columns `key`, `op` and `op_count`.
+    fn detect(&self, head: &Head<'_>) -> bool {
+        head.lines().next().is_some_and(is_header)
+    }
+
+    /// Takes `ids` (`auto`, `number`, `text`).
+    fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
+        Ok(Box::new(Lines::new(Parser { columns: Columns::KNOWN, ids: Ids::of(spec)? })))
+    }
+}
+
+struct Parser {
+    columns: Columns,
+    ids: Ids,
+}
+
+impl Line<PageEvent> for Parser {
+    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+        let named = Columns::of_header(line);
+        self.columns = named.unwrap_or(Columns::KNOWN);
+        Ok(named.is_some())
+    }
+
+    fn line(&mut self, line: &[u8], out: &mut Vec<PageEvent>) -> Result<(), String> {
+        let Columns { key, op, op_count } = self.columns;
+        let mut fields = Fields::new(line, b',');
+        let (mut page, mut word, mut count) = (0, &b""[..], 0);
+        for column in 0..=key.max(op).max(op_count) {
+            if column == key {
+                page = self.ids.next(&mut fields)?;
+            } else if column == op {
+                word = fields.text("op")?;
+            } else if column == op_count {
+                count = fields.number("op_count")?;
+            } else {
+                fields.skip(&(column + 1).to_string())?;
+            }
+        }
+        if word.is_empty() {
+            return Err("the op is empty".to_owned());
+        }
+        let event = csv::event(PageNo(page), word).map_err(|_| {
+            "the op is none of GET, GET_LEASE, SET, SET_LEASE and DELETE".to_owned()
+        })?;
+        if count > OP_COUNT_MAX {
+            return Err(format!("the op_count is over {OP_COUNT_MAX}"));
+        }
+        out.extend(std::iter::repeat_n(event, count as usize));
+        Ok(())
+    }
+}
