@@ -152,6 +152,9 @@ pub struct OutputArgs {
     /// table, csv or json (fields: docs/output.md)
     #[arg(long, default_value = "table")]
     format: String,
+    /// Write seed, configuration and the other facts beside the rows as JSON besides: CSV has rows alone
+    #[arg(long, value_name = "FILE.json")]
+    facts: Option<PathBuf>,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -168,6 +171,7 @@ impl OutputArgs {
     /// The format; a refusal lists the names. To be asked for before any work is done.
     pub fn format(&self) -> anyhow::Result<OutputFormat> {
         self.page.check()?;
+        check_file("--facts", self.facts.as_deref())?;
         Ok(OutputFormat::parse(&self.format)?)
     }
 
@@ -182,6 +186,13 @@ impl OutputArgs {
         let mut out = std::io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()?;
+        if format == OutputFormat::Csv {
+            eprintln!("tantalum: {}", report.facts());
+        }
+        if let Some(path) = &self.facts {
+            write_whole("--facts", path, &report.facts_json()?)?;
+            eprintln!("{}: written", path.display());
+        }
         // Last: where the page cannot be written, the outcome of a long run is not lost with it.
         self.page.write(report, page)
     }
@@ -190,15 +201,7 @@ impl OutputArgs {
 impl PageArgs {
     /// Refuses what could not be written. To be asked before any work is done.
     pub fn check(&self) -> anyhow::Result<()> {
-        if let Some(path) = &self.report {
-            let folder = folder_of(path);
-            // It is replaced as a whole: a device or a link would be lost.
-            let there = path.symlink_metadata();
-            if there.is_ok_and(|there| !there.is_file()) || !folder.is_dir() {
-                bail!("--report: {} cannot be a file in a folder that is there", path.display());
-            }
-        }
-        Ok(())
+        check_file("--report", self.report.as_deref())
     }
 
     /// Writes `page` around `report` where one is asked for.
@@ -208,7 +211,7 @@ impl PageArgs {
             if interruption::is_marked(report) {
                 page.paragraphs.extend(report.notes.first().cloned());
             }
-            write_whole(path, &page.render(report)?)?;
+            write_whole("--report", path, &page.render(report)?)?;
             eprintln!("{}: written", path.display());
         }
         Ok(())
@@ -219,9 +222,20 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes a file that is there whole or, as before, not at all.
-fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
-    let context = || format!("--report: {}", path.display());
+/// Refuses a file, of the option `option`, that could not be written.
+fn check_file(option: &str, path: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    // It is replaced as a whole: a device or a link would be lost.
+    let there = path.symlink_metadata();
+    if there.is_ok_and(|there| !there.is_file()) || !folder_of(path).is_dir() {
+        bail!("{option}: {} cannot be a file in a folder that is there", path.display());
+    }
+    Ok(())
+}
+
+/// Writes a file, of the option `option`, that is there whole or, as before, not at all.
+fn write_whole(option: &str, path: &Path, text: &str) -> anyhow::Result<()> {
+    let context = || format!("{option}: {}", path.display());
     let mut file = tempfile::Builder::new();
     let mut file = file.prefix(".report-").tempfile_in(folder_of(path)).with_context(context)?;
     file.write_all(text.as_bytes()).with_context(context)?;

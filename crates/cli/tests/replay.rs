@@ -1,6 +1,6 @@
 //! `tantalum replay`: output, refusals, reruns.
 mod support;
-use support::{good, refused, sample, tantalum};
+use support::{good, refused, sample, tantalum, text};
 
 const TPCC: &str = "tpcc-pg-logical-6000.csv.zst";
 
@@ -59,7 +59,8 @@ fn reruns_are_byte_identical_on_any_number_of_threads() {
         let run =
             |threads| good(&[&args[..], &["--format", format, "--threads", threads]].concat());
         let first = run("1");
-        assert!(first.contains("seed 9, configuration ") || first.contains("\"seed\": 9"));
+        let is_said = first.contains("seed 9, configuration ") || first.contains("\"seed\": 9");
+        assert_eq!(is_said, format != "csv", "{first}");
         assert_eq!(run("1"), first);
         assert_eq!(run("3"), first);
     }
@@ -92,22 +93,33 @@ fn timing_measures_each_run() {
 }
 
 #[test]
-fn csv_starts_with_seed_and_configuration() {
-    let out = good(&[
+fn csv_has_rows_alone_and_the_facts_go_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = folder.path().join("facts.json");
+    let run = tantalum(&[
         "replay",
         "scan:pages=10,requests=20",
         "--policy",
         "lru",
         "--size",
-        "10",
+        "100%",
         "--format",
         "csv",
+        "--facts",
+        text(&facts),
     ]);
-    let lines: Vec<&str> = out.lines().collect();
-    assert!(lines[0].starts_with("# seed 1, configuration "), "{out}");
-    assert!(lines[1].starts_with("trace,policy,cache_pages,requests,misses,"), "{out}");
-    assert!(lines[2].starts_with("scan,lru,10,20,10,0.5,"), "{out}");
-    assert_eq!(lines.len(), 3);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert!(lines[0].starts_with("trace,policy,cache_pages,requests,misses,"), "{}", run.out);
+    assert!(lines[1].starts_with("scan,lru,10,20,10,0.5,"), "{}", run.out);
+    assert_eq!(lines.len(), 2);
+    assert!(run.err.contains("tantalum: seed 1, configuration "), "{}", run.err);
+    let facts = json(&std::fs::read_to_string(&facts).unwrap());
+    assert_eq!(facts["seed"], 1);
+    assert_eq!(facts["config"].as_str().unwrap().len(), 16);
+    assert!(facts.get("rows").is_none());
+    let error = refused(&["curve", "scan", "--facts", "/none/facts.json"]);
+    assert!(error.contains("--facts: /none/facts.json"), "{error}");
 }
 
 #[test]

@@ -66,33 +66,44 @@ impl Report {
         }
     }
 
-    /// The report in `format`, ready to print. A text table ends with the seed and the
-    /// configuration; CSV starts with them in a `#` line.
-    pub fn render(&self, format: OutputFormat) -> Result<String> {
-        let mut fields = format!("seed {}, configuration {}", self.seed, self.config);
+    /// All that stands beside the rows, in a line: `seed 0, configuration 8d5c0b9e4a1f2c37`.
+    pub fn facts(&self) -> String {
+        let mut facts = format!("seed {}, configuration {}", self.seed, self.config);
         for (key, value) in &self.fields {
-            fields.push_str(&format!(", {key} {}", value.plain()));
+            facts.push_str(&format!(", {key} {}", value.plain()));
         }
+        facts
+    }
+
+    /// All that stands beside the rows as JSON: the report without its rows.
+    pub fn facts_json(&self) -> Result<String> {
+        json(&Facts(self))
+    }
+
+    /// The report in `format`, ready to print. A text table ends with the facts beside the rows; CSV has none of them, so
+    /// that every reader takes its first line for the names of the columns.
+    pub fn render(&self, format: OutputFormat) -> Result<String> {
         match format {
             OutputFormat::Table => {
                 let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
                 let closing = self.closing.iter().map(|line| format!("{line}\n"));
                 let closing: String = closing.collect();
-                Ok(format!("{}{notes}{fields}\n{closing}", self.table.to_text(&self.shown)))
+                let (table, facts) = (self.table.to_text(&self.shown), self.facts());
+                Ok(format!("{table}{notes}{facts}\n{closing}"))
             }
-            OutputFormat::Csv => Ok(format!("# {fields}\n{}", self.table.to_csv())),
-            OutputFormat::Json => {
-                serde_json::to_string_pretty(self).map(|json| json + "\n").map_err(|error| {
-                    Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error)
-                })
-            }
+            OutputFormat::Csv => Ok(self.table.with(&self.marks()).to_csv()),
+            OutputFormat::Json => json(self),
         }
     }
-}
 
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut fields = to.serialize_map(None)?;
+    /// The facts that every row must carry: a reader of rows alone would take a part of them for all.
+    fn marks(&self) -> Vec<(&'static str, Value)> {
+        let is_whole = !self.fields.iter().any(|(key, _)| *key == MARKS[0]);
+        let marks = self.fields.iter().filter(|(key, _)| MARKS.contains(key) && !is_whole);
+        marks.cloned().collect()
+    }
+
+    fn frame<M: SerializeMap>(&self, fields: &mut M) -> Result<(), M::Error> {
         fields.serialize_entry("seed", &self.seed)?;
         fields.serialize_entry("config", &self.config)?;
         for (key, value) in &self.fields {
@@ -101,6 +112,34 @@ impl Serialize for Report {
         for (key, table) in &self.lists {
             fields.serialize_entry(key, table)?;
         }
+        Ok(())
+    }
+}
+
+/// The facts that say that a run was interrupted, and how far it came.
+const MARKS: [&str; 3] = ["interrupted", "completed", "planned"];
+
+fn json(of: &impl Serialize) -> Result<String> {
+    serde_json::to_string_pretty(of)
+        .map(|json| json + "\n")
+        .map_err(|error| Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error))
+}
+
+/// A report without its rows.
+struct Facts<'a>(&'a Report);
+
+impl Serialize for Facts<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_map(None)?;
+        self.0.frame(&mut fields)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_map(None)?;
+        self.frame(&mut fields)?;
         fields.serialize_entry("rows", &self.table)?;
         fields.end()
     }

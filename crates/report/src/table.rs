@@ -104,6 +104,16 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// The same with columns more, in which every row has the same value.
+    pub(crate) fn with(&self, same: &[(&'static str, Value)]) -> Table {
+        let mut table = self.clone();
+        for (key, value) in same {
+            table.columns.push(Column::new(key, key, Style::Text));
+            table.rows.iter_mut().for_each(|row| row.push(value.clone()));
+        }
+        table
+    }
+
     /// As text: headings, then a line a row, numbers to the right; of the columns `keys` in this
     /// order, or of all where it is empty. A column in which no row has anything is left out.
     pub fn to_text(&self, keys: &[&str]) -> String {

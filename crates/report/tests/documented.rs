@@ -116,7 +116,7 @@ fn every_documented_field_has_its_explanation() {
 }
 
 #[test]
-fn table_and_csv_name_seed_and_configuration() {
+fn a_table_names_seed_and_configuration_and_csv_has_rows_alone() {
     let mut table = Table::new(schema::BLOCK_STAT);
     let row: Vec<Value> =
         vec!["t".into(), "wal".into(), "W".into(), 3u64.into(), (1u64 << 20).into()];
@@ -127,8 +127,17 @@ fn table_and_csv_name_seed_and_configuration() {
     assert!(text.contains("1.0 MiB"));
     assert!(text.ends_with("seed 5, configuration 00000000000000aa, cuts 2\n"), "{text}");
     let csv = report.render(OutputFormat::Csv).unwrap();
-    assert!(csv.starts_with("# seed 5, configuration 00000000000000aa, cuts 2\ntrace,"), "{csv}");
+    assert!(csv.starts_with("trace,file_kind,op,calls,bytes\nt,wal,W,3,"), "{csv}");
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    assert_eq!(report.facts(), "seed 5, configuration 00000000000000aa, cuts 2");
+    let facts = "{\n  \"seed\": 5,\n  \"config\": \"00000000000000aa\",\n  \"cuts\": 2\n}\n";
+    assert_eq!(report.facts_json().unwrap(), facts);
     let json = report.render(OutputFormat::Json).unwrap();
     assert!(json.find("\"cuts\"") < json.find("\"rows\""));
+    // Rows of a run that was interrupted say so themselves: a reader of rows alone would take them for all.
+    report.fields.extend([("interrupted", true.into()), ("completed", 1u64.into())]);
+    let csv = report.render(OutputFormat::Csv).unwrap();
+    assert!(csv.starts_with("trace,file_kind,op,calls,bytes,interrupted,completed\n"), "{csv}");
+    assert!(csv.ends_with(",true,1\n"), "{csv}");
     assert!(OutputFormat::parse("yaml").unwrap_err().to_string().contains("table, csv, json"));
 }
