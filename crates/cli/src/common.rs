@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, Result};
-use tantalum_report::{OutputFormat, Page, Report, number};
+use tantalum_report::{OutputFormat, Page, Report, Value, number};
 use tantalum_runtime::supervision;
 use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, PageEvents, open};
 
@@ -260,6 +260,13 @@ fn command_line() -> String {
     std::iter::once("tantalum".to_owned()).chain(words).collect::<Vec<String>>().join(" ")
 }
 
+/// Hit and miss ratio of `requests` of which there were `misses`, with six decimals: as many as a share means. An empty trace
+/// has none.
+pub fn ratios(requests: u64, misses: u64) -> (Value, Value) {
+    let share = |part: u64| Value::rounded(part as f64 / requests as f64, 1e6);
+    (share(requests - misses), share(misses))
+}
+
 /// Prints a line on the standard output. Unlike `println!` it does not panic where nobody reads.
 pub fn print_line(line: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -300,6 +307,11 @@ impl CacheSize {
             Ok(CacheSize { text: text.trim().to_owned(), size })
         };
         text.split(',').map(parse).collect()
+    }
+
+    /// As the user wrote it.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The size in pages; a share is of `distinct_pages`.

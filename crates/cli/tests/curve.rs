@@ -1,6 +1,7 @@
 //! `tantalum curve`: the counts of replays at all sizes, samples, output and refusals.
 mod support;
 use support::{good, refused, sample};
+use tantalum_report::schema;
 
 fn rows(args: &[&str]) -> Vec<serde_json::Value> {
     let out = good(&[args, &["--format", "json"]].concat());
@@ -23,6 +24,8 @@ fn a_curve_has_the_counts_of_replays() {
             "requests",
             "misses",
             "hit_ratio",
+            "miss_ratio",
+            "cache_size",
             "read_misses",
             "write_misses",
             "physical_reads",
@@ -33,6 +36,28 @@ fn a_curve_has_the_counts_of_replays() {
         }
         assert!(point["miss_ratio_error"].is_null() && point["sample_rate"].is_null());
     }
+    assert_eq!(curve[2]["cache_size"], "10%");
+    let text = |args: &[&str]| {
+        // A single row would be a line a column.
+        let out = good(&[args, &["--size", "10%,20%"]].concat());
+        let lines: Vec<&str> = out.lines().collect();
+        let at = lines[0].find("miss ratio").unwrap() + "miss ratio".len();
+        lines[1][..at].split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!(text(&["curve", &trace]), text(&["replay", &trace, "--policy", "lru"]));
+}
+
+#[test]
+fn fields_that_curve_and_replay_share_come_in_one_order() {
+    let names = |columns: &'static [tantalum_report::Column]| -> Vec<&'static str> {
+        columns.iter().map(|column| column.key).collect()
+    };
+    let (curve, replay) = (names(schema::CURVE), names(schema::CACHE_REPLAY));
+    let shared = |of: &[&'static str], other: &[&str]| -> Vec<&'static str> {
+        of.iter().filter(|key| other.contains(key)).copied().collect()
+    };
+    assert_eq!(shared(&curve, &replay), shared(&replay, &curve));
+    assert!(shared(&curve, &replay).len() >= 12);
 }
 
 #[test]

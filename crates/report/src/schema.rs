@@ -10,7 +10,7 @@ pub const CACHE_REPLAY: &[Column] = &[
     Column::new("requests", "requests", Style::Count),
     Column::new("misses", "misses", Style::Count),
     Column::new("hit_ratio", "hits", Style::Percent),
-    Column::new("miss_ratio", "miss ratio", Style::Decimals(4)),
+    Column::new("miss_ratio", "miss ratio", Style::Decimals(6)),
     Column::new("read_misses", "read misses", Style::Count),
     Column::new("write_misses", "write misses", Style::Count),
     Column::new("physical_reads", "physical reads", Style::Count),
@@ -18,6 +18,7 @@ pub const CACHE_REPLAY: &[Column] = &[
     Column::new("dirty_pages_at_end", "dirty at end", Style::Count),
     Column::new("bytes_per_page", "bytes/page", Style::Decimals(1)),
     Column::new("seconds", "time", Style::Seconds),
+    Column::new("cache_size", "asked for", Style::Text),
 ];
 
 /// Rows of a replay on a simulated device: `tantalum replay TRACE --device ...`. The first columns
@@ -87,6 +88,7 @@ pub const BUFFER_REPLAY: &[Column] = &[
     Column::new("device_busy_seconds", "device busy", Style::Seconds),
     Column::new("read_mean_ns", "read mean", Style::DurationNs),
     Column::new("write_mean_ns", "write mean", Style::DurationNs),
+    Column::new("cache_size", "asked for", Style::Text),
 ];
 
 /// Rows of a replay through a buffer pool and a flash cache over a home: `tantalum replay TRACE --policy ...
@@ -112,6 +114,8 @@ pub const TIER_REPLAY: &[Column] = &[
     Column::new("seconds", "virtual time", Style::Seconds),
     Column::new("collection_seconds", "collection", Style::Seconds),
     Column::new("disk_seconds", "disk", Style::Seconds),
+    Column::new("cache_size", "asked for", Style::Text),
+    Column::new("tier_size", "flash asked for", Style::Text),
 ];
 
 /// Rows of `tantalum advise`: one a size and policy.
@@ -126,6 +130,7 @@ pub const ADVISE: &[Column] = &[
     Column::new("estimated_seconds", "estimate", Style::Seconds),
     Column::new("seconds", "on the device", Style::Seconds),
     Column::new("verdict", "verdict", Style::Text),
+    Column::new("cache_size", "asked for", Style::Text),
 ];
 
 /// Rows of `tantalum crash`: one a device and medium.
@@ -224,16 +229,17 @@ pub const CURVE: &[Column] = &[
     Column::new("cache_pages", "cache pages", Style::Count),
     Column::new("requests", "requests", Style::Count),
     Column::new("misses", "misses", Style::Count),
-    Column::new("miss_ratio", "miss ratio", Style::Decimals(6)),
-    Column::new("miss_ratio_error", "+-", Style::Decimals(6)),
     Column::new("hit_ratio", "hits", Style::Percent),
+    Column::new("miss_ratio", "miss ratio", Style::Decimals(6)),
     Column::new("read_misses", "read misses", Style::Count),
     Column::new("write_misses", "write misses", Style::Count),
     Column::new("physical_reads", "physical reads", Style::Count),
     Column::new("physical_writes", "physical writes", Style::Count),
     Column::new("dirty_pages_at_end", "dirty at end", Style::Count),
+    Column::new("miss_ratio_error", "+-", Style::Decimals(6)),
     Column::new("sample_rate", "sampled", Style::Percent),
     Column::new("sampled_requests", "sampled requests", Style::Count),
+    Column::new("cache_size", "asked for", Style::Text),
 ];
 
 /// Rows of `tantalum trace stat` over a block trace: one a kind of file and operation.

@@ -98,7 +98,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
     parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     parts.push(format!("tries={}, slack={}, clients={}", args.tries, args.slack, args.clients));
-    let mut report = report(args.device_seed, config_hash(parts), &trace.name, &options, &advice);
+    let asked: Vec<&str> = sizes.iter().map(CacheSize::text).collect();
+    let config = config_hash(parts);
+    let mut report = report(args.device_seed, config, &trace.name, (&options, &asked), &advice);
     let done = work.done();
     let what = format!("runs of {}", done.doing);
     if advice.advised().is_none() {
@@ -112,7 +114,7 @@ fn report(
     seed: u64,
     config: String,
     trace: &str,
-    options: &AdviseOptions,
+    (options, asked): (&AdviseOptions, &[&str]),
     advice: &Advice,
 ) -> Report {
     let mut table = Table::new(schema::ADVISE);
@@ -122,6 +124,7 @@ fn report(
             _ if row.is_fastest => "fastest",
             _ => "",
         };
+        let size = options.cache_pages.iter().position(|pages| *pages == row.cache_pages);
         table.push_named([
             ("trace", trace.into()),
             ("device", options.device.name().into()),
@@ -133,6 +136,7 @@ fn report(
             ("estimated_seconds", Value::rounded(row.estimated_seconds, 1e6)),
             ("seconds", row.seconds.map_or(Value::Null, |seconds| Value::rounded(seconds, 1e9))),
             ("verdict", if verdict.is_empty() { Value::Null } else { verdict.into() }),
+            ("cache_size", size.map(|at| asked[at]).into()),
         ]);
     }
     let mut report = Report::new(seed, config, table);

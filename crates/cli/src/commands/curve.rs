@@ -1,7 +1,7 @@
 //! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
 use super::replay::pages::curve_page;
 use crate::Verdict;
-use crate::common::{CacheSize, OutputArgs, TraceArgs, quoted};
+use crate::common::{CacheSize, OutputArgs, TraceArgs, quoted, ratios};
 use crate::interruption;
 use anyhow::bail;
 use tantalum_base::ErrorKind;
@@ -80,8 +80,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         None => powers_of_two(distinct_pages),
     };
     let mut table = Table::new(schema::CURVE);
-    for pages in &cache_pages {
-        push(&mut table, &args.trace.name(), &curve, &curve.point(*pages));
+    for (at, pages) in cache_pages.iter().enumerate() {
+        let asked = sizes.as_ref().map(|sizes| sizes[at].text());
+        push(&mut table, &args.trace.name(), &curve, &curve.point(*pages), asked);
     }
     let mut parts = args.trace.config();
     parts.push(format!("curve={sampling:?}"));
@@ -129,28 +130,31 @@ fn powers_of_two(distinct_pages: u64) -> Vec<u64> {
     sizes
 }
 
-fn push(table: &mut Table, trace: &str, curve: &Curve, point: &CurvePoint) {
+/// `asked` is the size as the user wrote it.
+fn push(table: &mut Table, trace: &str, curve: &Curve, point: &CurvePoint, asked: Option<&str>) {
     // Six decimals: as many as a share means.
     let rounded = |share| Value::rounded(share, 1e6);
     let (rate, sampled_requests) = match curve.sample() {
         Some((rate, requests)) => (rounded(rate), requests.into()),
         None => (Value::Null, Value::Null),
     };
+    let (hit_ratio, miss_ratio) = ratios(point.requests, point.misses());
     table.push_named([
         ("trace", trace.into()),
         ("policy", "lru".into()),
         ("cache_pages", point.cache_pages.into()),
         ("requests", point.requests.into()),
         ("misses", point.misses().into()),
-        ("miss_ratio", rounded(point.miss_ratio())),
-        ("miss_ratio_error", point.miss_ratio_error.map_or(Value::Null, rounded)),
-        ("hit_ratio", rounded(1.0 - point.miss_ratio())),
+        ("hit_ratio", hit_ratio),
+        ("miss_ratio", miss_ratio),
         ("read_misses", point.read_misses.into()),
         ("write_misses", point.write_misses.into()),
         ("physical_reads", point.misses().into()),
         ("physical_writes", point.physical_writes.into()),
         ("dirty_pages_at_end", point.dirty_pages_at_end.into()),
+        ("miss_ratio_error", point.miss_ratio_error.map_or(Value::Null, rounded)),
         ("sample_rate", rate),
         ("sampled_requests", sampled_requests),
+        ("cache_size", asked.into()),
     ]);
 }

@@ -50,13 +50,14 @@ pub fn run(
     let device_pages = loaded.pages_end.saturating_mul(parts);
     let devices = device.devices_for(device_pages)?;
     let cache_pages = trace.cache_pages(&sizes, distinct)?;
-    let mut runs = Vec::new();
+    let (mut runs, mut asked) = (Vec::new(), Vec::new());
     for policy in &policies {
-        for &buffer_pages in &cache_pages {
+        for (&buffer_pages, size) in cache_pages.iter().zip(&sizes) {
             runs.extend(devices.iter().map(|device| {
                 let (policy, device) = (policy.clone(), device.clone());
                 BufferRun { policy, buffer_pages, device }
             }));
+            asked.resize(runs.len(), size.text());
         }
     }
     let options = BufferReplayOptions {
@@ -80,9 +81,9 @@ pub fn run(
         }
     }
     let mut table = Table::new(schema::BUFFER_REPLAY);
-    for (run, row) in runs.iter().zip(&rows) {
+    for ((run, row), asked) in runs.iter().zip(&rows).zip(asked) {
         let Some(row) = row else { continue };
-        table.push_named(values(row, device_pages, &run.device));
+        table.push_named(values(row, device_pages, &run.device, asked));
     }
     let mut parts = trace.config();
     parts
@@ -101,6 +102,7 @@ fn values(
     row: &BufferReplayRow,
     trace_pages: u64,
     device: &DeviceSpec,
+    asked: &str,
 ) -> Vec<(&'static str, Value)> {
     let mean = |ns: Option<f64>| ns.map_or(Value::Null, |ns| (ns.round() as u64).into());
     let requests_per_s =
@@ -128,5 +130,6 @@ fn values(
         ("device_busy_seconds", Value::rounded(row.device_busy_seconds, 1e9)),
         ("read_mean_ns", mean(row.read_mean_ns)),
         ("write_mean_ns", mean(row.write_mean_ns)),
+        ("cache_size", asked.into()),
     ]
 }

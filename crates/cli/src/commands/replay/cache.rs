@@ -1,5 +1,5 @@
 //! Cache-only replay: policies times sizes, no device and no time.
-use crate::common::{CacheSize, TraceArgs, threads};
+use crate::common::{CacheSize, TraceArgs, ratios, threads};
 use crate::interruption;
 use crate::progress::Progress;
 use std::sync::Arc;
@@ -62,18 +62,19 @@ pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
     parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
     parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     parts.push(format!("timing={}", args.timing));
-    let mut report = Report::new(seed, config_hash(parts), table(&rows));
+    // Rows come policies outermost, so that sizes repeat in their order.
+    let asked: Vec<&str> = sizes.iter().map(CacheSize::text).cycle().take(rows.len()).collect();
+    let mut report = Report::new(seed, config_hash(parts), table(&rows, &asked));
     let planned = options.policies.len() * options.cache_pages.len();
     interruption::mark(&mut report, rows.len() as u64, Some(planned as u64), "runs");
     Ok(report)
 }
 
-fn table(rows: &[CacheRow]) -> Table {
+/// `asked` is the size of each row as the user wrote it.
+fn table(rows: &[CacheRow], asked: &[&str]) -> Table {
     let mut table = Table::new(schema::CACHE_REPLAY);
-    for row in rows {
-        let hits = row.requests - row.misses;
-        // Six decimals: as many as a share means. An empty trace has no ratio.
-        let share = |part: u64| Value::rounded(part as f64 / row.requests as f64, 1e6);
+    for (row, asked) in rows.iter().zip(asked) {
+        let (hit_ratio, miss_ratio) = ratios(row.requests, row.misses);
         let bytes_per_page = row.memory_bytes as f64 / f64::from(row.cache_pages);
         let bytes_per_page = (bytes_per_page * 10.0).round() / 10.0;
         table.push_named([
@@ -82,8 +83,8 @@ fn table(rows: &[CacheRow]) -> Table {
             ("cache_pages", row.cache_pages.into()),
             ("requests", row.requests.into()),
             ("misses", row.misses.into()),
-            ("hit_ratio", share(hits)),
-            ("miss_ratio", share(row.misses)),
+            ("hit_ratio", hit_ratio),
+            ("miss_ratio", miss_ratio),
             ("read_misses", row.read_misses.into()),
             ("write_misses", row.write_misses.into()),
             ("physical_reads", row.physical_reads.into()),
@@ -91,6 +92,7 @@ fn table(rows: &[CacheRow]) -> Table {
             ("dirty_pages_at_end", row.dirty_pages_at_end.into()),
             ("bytes_per_page", Value::Real(bytes_per_page)),
             ("seconds", row.seconds.into()),
+            ("cache_size", (*asked).into()),
         ]);
     }
     table

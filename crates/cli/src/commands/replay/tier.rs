@@ -105,7 +105,10 @@ pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Res
     let mut table = Table::new(schema::TIER_REPLAY);
     for (run, outcome) in runs.iter().zip(&outcomes) {
         let Some(outcome) = outcome else { continue };
-        table.push_named(values(&loaded.name, run, outcome, &costs));
+        let mut row = values(&loaded.name, run, outcome, &costs);
+        row.push(("cache_size", asked(run.top_pages, &cache_pages, &sizes)));
+        row.push(("tier_size", asked(run.middle_pages, &tier_pages, &tier_sizes)));
+        table.push_named(row);
     }
     let mut parts = trace.config();
     parts.extend(runs.iter().map(|run| {
@@ -117,6 +120,12 @@ pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Res
     let completed = outcomes.iter().flatten().count() as u64;
     interruption::mark(&mut report, completed, Some(runs.len() as u64), "runs");
     Ok(report)
+}
+
+/// How the user wrote the size that is `pages` long.
+fn asked(pages: u32, all: &[u32], sizes: &[CacheSize]) -> Value {
+    let at = all.iter().position(|known| *known == pages);
+    at.map_or(Value::Null, |at| sizes[at].text().into())
 }
 
 /// Every combination, policies outermost and sizes of the tier innermost.
