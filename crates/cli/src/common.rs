@@ -8,7 +8,9 @@ use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_report::{OutputFormat, Page, Report, Value, number};
 use tantalum_runtime::supervision;
-use tantalum_trace::{Expand, Expression, OpenOptions, PageEvent, PageEvents, open};
+use tantalum_trace::{
+    Account, Expand, Expression, Objects, OpenOptions, PageEvent, PageEvents, open,
+};
 
 /// Which trace, and how to read it.
 #[derive(clap::Args, Debug)]
@@ -35,6 +37,12 @@ pub struct TraceArgs {
     /// Number the pages anew, from 0 in the order in which they first come
     #[arg(long)]
     renumber: bool,
+    /// Objects of a trace of objects (csv, cachelib_kv, oracle_general): one-page (each is a page, ratios are of objects) or
+    /// as-pages (as many of --page-size as its size needs, ratios are of bytes)
+    #[arg(long, value_name = "HOW", default_value = "one-page", value_parser = Objects::parse)]
+    objects: Objects,
+    #[arg(skip)]
+    account: Account,
 }
 
 /// Bytes of a page as a user writes them: `8192`, `8KiB`, `8k`.
@@ -56,7 +64,46 @@ impl TraceArgs {
             expand: self.expand,
             volumes: self.volume.clone(),
             renumber: self.renumber,
+            objects: self.objects,
+            account: self.account.clone(),
             rescue: None,
+        }
+    }
+
+    /// Says in `report`, of the trace that was read, how many requests it has as it stands and which data were left out.
+    pub fn tell(&self, report: &mut Report) {
+        let Some(requests) = self.account.requests() else { return };
+        report.fields.push(("trace_requests", requests.into()));
+        let pages = report.table.index("requests").zip(report.table.rows().first());
+        if let Some((at, row)) = pages
+            && let Value::Count(pages) = row[at]
+            && pages != requests
+        {
+            let (requests, pages) = (number::thousands(requests), number::thousands(pages));
+            report.notes.push(format!("{requests} requests of the trace ask for {pages} pages"));
+        }
+        let dropped = self.account.dropped();
+        if dropped.is_empty() {
+            return;
+        }
+        let dropped = dropped.join(", ");
+        report.notes.push(format!("of the trace these are left out: {dropped}{}", self.remedy()));
+        report.fields.push(("dropped", dropped.into()));
+    }
+
+    /// The data of the trace that were left out, in words; `None` where none were, or it was not read to its end.
+    pub fn left_out(&self) -> Option<String> {
+        let dropped = self.account.dropped();
+        (!dropped.is_empty())
+            .then(|| format!("without {} of the trace{}", dropped.join(", "), self.remedy()))
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self.account.dropped().contains(&"sizes") {
+            true => {
+                " (each object is one page; --objects as-pages makes as many of it as its size needs)"
+            }
+            false => "",
         }
     }
 
@@ -101,7 +148,8 @@ impl TraceArgs {
         if self.page_size != PAGE_BYTES as u32 && !events.is_of_bytes() {
             bail!(
                 "--page-size {}: {} has page numbers, and no bytes to cut into pages; without a buffer above it each is a page of \
-                 the device, of {PAGE_BYTES} bytes (--policy and --size put a buffer of such pages above)",
+                 the device, of {PAGE_BYTES} bytes (--policy and --size put a buffer of such pages above, and --objects as-pages cuts \
+                 objects that have sizes)",
                 self.page_size,
                 self.trace.display()
             );
@@ -133,6 +181,7 @@ impl TraceArgs {
         }
         parts.extend(self.volume.iter().map(|name| format!("volume={name}")));
         parts.extend(self.renumber.then(|| "renumber".to_owned()));
+        parts.extend((self.objects == Objects::AsPages).then(|| "objects=as-pages".to_owned()));
         parts
     }
 }

@@ -116,7 +116,7 @@ fn csv_has_rows_alone_and_the_facts_go_elsewhere() {
     assert!(sizes && lines.len() == 2, "the size as it was asked for: {}", run.out);
     assert!(run.err.contains("tantalum: seed 1, configuration "), "{}", run.err);
     let facts = json(&std::fs::read_to_string(&facts).unwrap());
-    assert_eq!(facts["seed"], 1);
+    assert_eq!((&facts["seed"], &facts["trace_requests"]), (&1.into(), &20.into()));
     assert_eq!(facts["config"].as_str().unwrap().len(), 16);
     assert!(facts.get("rows").is_none());
     let error = refused(&["curve", "scan", "--facts", "/none/facts.json"]);

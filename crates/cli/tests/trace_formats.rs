@@ -67,6 +67,46 @@ fn ids_of_text_are_counted_converted_and_replayed() {
 }
 
 #[test]
+fn objects_may_be_as_many_pages_as_they_need_and_what_is_left_out_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sized.csv");
+    let lines = "time,obj_id,obj_size\n1,a,9000\n2,b,100\n3,a,9000\n4,c,4096\n5,a,9000\n";
+    std::fs::write(&path, lines).unwrap();
+    let path = text(&path);
+    let report = |args: &[&str]| -> serde_json::Value {
+        let out = good(&[args, &["--format", "json"]].concat());
+        serde_json::from_str(&out).unwrap()
+    };
+    let replay = ["replay", path, "--policy", "lru", "--size", "16KiB"];
+    let objects = report(&replay);
+    assert_eq!(objects["dropped"], "times, sizes");
+    assert_eq!(
+        (&objects["trace_requests"], &objects["rows"][0]["requests"]),
+        (&5.into(), &5.into())
+    );
+    let bytes = report(&[&replay[..], &["--objects", "as-pages"]].concat());
+    assert_eq!(bytes["dropped"], "times");
+    assert_eq!((&bytes["trace_requests"], &bytes["rows"][0]["requests"]), (&5.into(), &11.into()));
+    assert_ne!(bytes["config"], objects["config"]);
+    let table = good(&["trace", "stat", path]);
+    assert!(table.contains("times, sizes (each object is one page; --objects as-pages"), "{table}");
+    assert!(table.contains("trace_requests 5"), "{table}");
+    let table = good(&["trace", "stat", path, "--objects", "as-pages"]);
+    assert!(table.contains("5 requests of the trace ask for 11 pages"), "{table}");
+    let to = folder.path().join("pages.csv");
+    let run = tantalum(&["trace", "convert", path, text(&to), "--objects", "as-pages"]);
+    assert!(run.err.contains("without times of the trace"), "{}", run.err);
+    assert_eq!(std::fs::read_to_string(&to).unwrap().lines().count(), 12);
+    // On a device pages of another size are for traces that have bytes.
+    let device = ["replay", path, "--device", "durassd:capacity=64MiB", "--page-size", "8KiB"];
+    let error = refused(&device);
+    assert!(error.contains("--objects as-pages cuts objects that have sizes"), "{error}");
+    good(&[&device[..], &["--objects", "as-pages"]].concat());
+    let run = tantalum(&["trace", "stat", path, "--objects", "whole"]);
+    assert!(run.code == 2 && run.err.contains("one-page, as-pages"), "{}", run.err);
+}
+
+#[test]
 fn parts_of_traces_are_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");

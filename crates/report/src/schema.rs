@@ -205,7 +205,7 @@ pub const REPRO_SURPRISES: &[Column] = &[
 pub const PAGE_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("volume", "volume", Style::Text),
-    Column::new("requests", "requests", Style::Count),
+    Column::new("requests", "pages asked for", Style::Count),
     Column::new("reads", "reads", Style::Count),
     Column::new("writes", "writes", Style::Count),
     Column::new("commits", "commits", Style::Count),

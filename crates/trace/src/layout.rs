@@ -193,6 +193,11 @@ pub struct PagesOfBlocks {
 }
 
 impl PagesOfBlocks {
+    /// Kinds of data that the trace has, as far as it was read, and no event holds.
+    pub fn dropped(&self) -> Vec<&'static str> {
+        self.reader.dropped()
+    }
+
     /// Where the volumes lie.
     pub fn layout(&self) -> &Layout {
         &self.layout

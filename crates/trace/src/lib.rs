@@ -8,7 +8,8 @@
 //! writer      events -> file                                             recorder  for live devices
 //! layout      block events -> page events: volumes laid end to end
 //! expression  what a user may name: a file, a generator, `concat:` of parts of traces (concat)
-//! rescue      traces that were cut off
+//! rescue      traces that were cut off                                   account  requests, data left out
+//! objects     objects of any size as pages
 //! reshape     requests of several pages taken apart, pages numbered anew
 //! stat        what a trace holds, counted
 //! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
@@ -18,6 +19,7 @@
 //! ```
 //! Adding a format is one file in `formats` that implements [`Format`], and one line in
 //! [`formats`].
+pub mod account;
 mod compression;
 mod concat;
 mod encoding;
@@ -27,6 +29,7 @@ pub mod formats;
 pub mod generate;
 pub mod layout;
 pub mod link_bench;
+pub mod objects;
 pub mod open;
 pub mod reader;
 pub mod recorder;
@@ -39,12 +42,14 @@ pub mod writer;
 pub mod ycsb;
 pub mod zipf;
 
+pub use account::Account;
 pub use event::{BlockEvent, BlockOp, FileKind, PageEvent};
 pub use expression::Expression;
 pub use formats::{AnyFormat, Fault, Format};
 pub use generate::Generator;
 pub use layout::Layout;
 pub use link_bench::LinkBench;
+pub use objects::Objects;
 pub use open::{AnyReader, OpenOptions, PageEvents, open, open_pages};
 pub use reader::Reader;
 pub use recorder::Recorder;

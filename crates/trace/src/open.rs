@@ -1,4 +1,5 @@
 //! Opening a trace: find out what it is, and read it as what the caller wants.
+use crate::account::Account;
 use crate::compression::Packing;
 use crate::concat::ConcatEvents;
 use crate::encoding;
@@ -7,7 +8,8 @@ use crate::expression::Expression;
 use crate::formats::{self, AnyFormat, Head};
 use crate::generate::Generator;
 use crate::layout::{Layout, PagesOfBlocks, Sizes, no_such_volume};
-use crate::reader::{Reader, Start};
+use crate::objects::Objects;
+use crate::reader::{Reader, Start, no_sizes};
 use crate::rescue::Rescue;
 use crate::reshape::{Expand, Reshape};
 use crate::source::{self, Source};
@@ -28,6 +30,10 @@ pub struct OpenOptions {
     pub volumes: Vec<String>,
     /// Numbers the pages anew, from 0 in the order in which they first come.
     pub renumber: bool,
+    /// One page or several for each object of a trace of objects.
+    pub objects: Objects,
+    /// Hears how many requests the trace has, and which data are left out.
+    pub account: Account,
     /// Reads a trace that was cut off up to there; without it that is an error.
     pub rescue: Option<Rescue>,
 }
@@ -40,6 +46,8 @@ impl Default for OpenOptions {
             expand: Expand::default(),
             volumes: Vec::new(),
             renumber: false,
+            objects: Objects::default(),
+            account: Account::default(),
             rescue: None,
         }
     }
@@ -87,7 +95,8 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
     };
     let text = options.format.as_deref().unwrap_or(format.name());
     let rescue = options.rescue.clone();
-    let start = Start { path, head: &head, source, broken, rescue };
+    let object_page_bytes = (options.objects == Objects::AsPages).then_some(options.page_bytes);
+    let start = Start { path, head: &head, source, broken, rescue, object_page_bytes };
     Ok(match format {
         AnyFormat::Page(format) => AnyReader::Page(Reader::new(start, format, text)?),
         AnyFormat::Block(format) => AnyReader::Block(Reader::new(start, format, text)?),
@@ -152,12 +161,17 @@ impl Expression {
     pub fn open(&self, options: &OpenOptions) -> Result<PageEvents> {
         let origin = match self {
             Expression::File(path) => open_file(path, options)?,
+            Expression::Generator(text) if options.objects == Objects::AsPages => {
+                return Err(no_sizes(Path::new(text), "a generator"));
+            }
             Expression::Generator(text) => Origin::Generated(Box::new(Generator::parse(text)?)),
             Expression::Concat(parts) => {
                 Origin::Concat(Box::new(ConcatEvents::open(parts, options)?))
             }
         };
-        Ok(PageEvents { origin, reshape: Reshape::new(options.expand, options.renumber) })
+        let reshape = Reshape::new(options.expand, options.renumber);
+        let origin = Counted { origin, account: options.account.clone(), requests: 0 };
+        Ok(PageEvents { origin, reshape, has_sized_objects: options.objects == Objects::AsPages })
     }
 }
 
@@ -226,8 +240,35 @@ pub fn map_path(path: &Path) -> PathBuf {
 /// The page events of a trace, wherever they come from.
 #[derive(Debug)]
 pub struct PageEvents {
-    origin: Origin,
+    origin: Counted,
     reshape: Reshape,
+    has_sized_objects: bool,
+}
+
+/// Events before they are reshaped, whose number is told at their end.
+#[derive(Debug)]
+struct Counted {
+    origin: Origin,
+    account: Account,
+    requests: u64,
+}
+
+impl Iterator for Counted {
+    type Item = Result<PageEvent>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<PageEvent>> {
+        let event = self.origin.next();
+        match &event {
+            Some(Ok(PageEvent::Read { .. } | PageEvent::Write { .. })) => self.requests += 1,
+            Some(_) => {}
+            None => {
+                self.account.set_requests(self.requests);
+                self.account.add_dropped(&self.origin.dropped());
+            }
+        }
+        event
+    }
 }
 
 #[derive(Debug)]
@@ -245,7 +286,7 @@ enum Origin {
 impl PageEvents {
     /// Where the volumes of a block trace lie; `None` for any other.
     pub fn layout(&self) -> Option<&Layout> {
-        match &self.origin {
+        match &self.origin.origin {
             Origin::Block(pages) => Some(pages.layout()),
             _ => None,
         }
@@ -254,7 +295,7 @@ impl PageEvents {
     /// Whether bytes of the trace, or of a part or an object of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
     /// it has page numbers, which mean the same whatever is asked for.
     pub fn is_of_bytes(&self) -> bool {
-        self.origin.is_of_bytes()
+        self.has_sized_objects || self.origin.origin.is_of_bytes()
     }
 }
 
@@ -265,6 +306,17 @@ impl Origin {
             Origin::Block(_) => true,
             Origin::Concat(events) => events.is_of_bytes(),
             Origin::Page(_) | Origin::Generated(_) => false,
+        }
+    }
+}
+
+impl Origin {
+    /// Kinds of data of a trace that no event holds; parts of traces have told theirs.
+    fn dropped(&self) -> Vec<&'static str> {
+        match self {
+            Origin::Page(reader) => reader.dropped(),
+            Origin::Block(pages) => pages.dropped(),
+            Origin::Generated(_) | Origin::Concat(_) => Vec::new(),
         }
     }
 }

@@ -49,6 +49,8 @@ pub struct Start<'a> {
     pub broken: Option<std::io::Error>,
     /// Asks to end where the trace was cut off.
     pub rescue: Option<Rescue>,
+    /// Asks for objects as pages of so many bytes.
+    pub object_page_bytes: Option<u32>,
 }
 
 impl<E: Copy> Reader<E> {
@@ -57,10 +59,13 @@ impl<E: Copy> Reader<E> {
     /// # Errors
     /// `InvalidInput` for parameters that the format does not have, and for objects as pages where it has no sizes.
     pub fn new(start: Start<'_>, format: &dyn Format<E>, text: &str) -> Result<Self> {
-        let Start { path, head, source, broken, rescue } = start;
+        let Start { path, head, source, broken, rescue, object_page_bytes } = start;
         let mut spec = Spec::parse(text)?;
-        let decoder = format.decoder(&mut spec)?;
+        let mut decoder = format.decoder(&mut spec)?;
         spec.finish()?;
+        if object_page_bytes.is_some_and(|bytes| !decoder.size_objects(bytes)) {
+            return Err(no_sizes(path, format.name()));
+        }
         let mut buffer = vec![0; CHUNK_BYTES.max(head.len())];
         buffer[..head.len()].copy_from_slice(head);
         let mut begin = 0;
@@ -94,6 +99,11 @@ impl<E: Copy> Reader<E> {
     /// The volumes seen so far, by number.
     pub fn names(&self) -> &[String] {
         self.decoder.names()
+    }
+
+    /// Kinds of data that the trace has, as far as it was read, and no event holds.
+    pub fn dropped(&self) -> Vec<&'static str> {
+        self.decoder.dropped()
     }
 
     /// Whether all of the trace is of one volume.
@@ -229,6 +239,18 @@ impl<E: Copy> Reader<E> {
         };
         Error::new(ErrorKind::InvalidInput, text)
     }
+}
+
+/// The error for objects as pages in a trace that has no objects, or none with a size.
+pub(crate) fn no_sizes(path: &Path, format: &str) -> Error {
+    Error::new(
+        ErrorKind::InvalidInput,
+        format!(
+            "{}: {format} has no sizes of objects, which --objects as-pages needs; csv with a column of sizes, cachelib_kv and \
+             oracle_general have",
+            path.display()
+        ),
+    )
 }
 
 /// Why nothing comes any more.

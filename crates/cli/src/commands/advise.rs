@@ -101,6 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let asked: Vec<&str> = sizes.iter().map(CacheSize::text).collect();
     let config = config_hash(parts);
     let mut report = report(args.device_seed, config, &trace.name, (&options, &asked), &advice);
+    args.trace.tell(&mut report);
     let done = work.done();
     let what = format!("runs of {}", done.doing);
     if advice.advised().is_none() {

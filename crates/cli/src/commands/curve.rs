@@ -95,6 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if !is_whole {
         interruption::mark(&mut report, curve.point(1).requests, None, "requests");
     }
+    args.trace.tell(&mut report);
     let page = curve_page(&args.trace.name(), &report);
     args.output.print_page(&report, format, &page)?;
     Ok(interruption::verdict(&report))

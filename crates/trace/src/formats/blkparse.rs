@@ -161,6 +161,10 @@ impl Line<BlockEvent> for Parser {
         Ok(())
     }
 
+    fn dropped(&self) -> Vec<&'static str> {
+        vec!["times", "processes", "other actions"]
+    }
+
     fn names(&self) -> &[String] {
         self.volumes.names()
     }

@@ -1,8 +1,9 @@
 //! `csv`: columns of any order, as libCacheSim's CSV traces. Of each line the object's number and,
-//! where there is one, the operation are kept; time and size are dropped.
+//! where there is one, the operation are kept, and the size where objects are to be as many pages as they need; the time is
+//! dropped.
 //!
 //! Which column is which is told from a header, or given by number, from 1:
-//! `csv:obj_id=5,op=3,header=yes,delimiter=tab`. Without a column of operations each line is a read.
+//! `csv:obj_id=5,op=3,obj_size=4,header=yes,delimiter=tab`. Without a column of operations each line is a read.
 //! The first id tells whether ids are numbers, which are pages, or text, which is numbered; a later
 //! one of another kind is never guessed at.
 //! Written, a trace is `time,obj_id,obj_size,op`: the time is the request's number, the size that of
@@ -11,6 +12,7 @@ use super::ids::Ids;
 use super::lines::{Fields, Line, Lines};
 use super::{Decode, Encode, Format, Head, cachelib_kv, number};
 use crate::event::PageEvent;
+use crate::objects::ObjectPages;
 use std::borrow::Cow;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Spec};
 
@@ -23,6 +25,11 @@ const OBJECT_NAMES: [&[u8]; 9] =
     [b"obj_id", b"object_id", b"object", b"obj", b"id", b"key", b"lbn", b"lba", b"block"];
 /// Names that a header may give the operation's column.
 const OP_NAMES: [&[u8]; 5] = [b"op", b"operation", b"op_type", b"type", b"opcode"];
+/// Names that a header may give the size's column.
+const SIZE_NAMES: [&[u8]; 6] =
+    [b"obj_size", b"object_size", b"size", b"value_size", b"length", b"bytes"];
+/// Names that a header may give the time's column.
+const TIME_NAMES: [&[u8]; 5] = [b"time", b"timestamp", b"clock_time", b"ts", b"op_time"];
 
 const DELIMITERS: [(&str, u8); 6] = [
     ("comma", b','),
@@ -39,6 +46,8 @@ const DELIMITER_NAMES: [&str; 6] = ["comma", "tab", "semicolon", "pipe", "colon"
 struct Columns {
     object: usize,
     op: Option<usize>,
+    size: Option<usize>,
+    has_times: bool,
 }
 
 impl Columns {
@@ -51,7 +60,12 @@ impl Columns {
                 .iter()
                 .position(|name| wanted.iter().any(|known| name.eq_ignore_ascii_case(known)))
         };
-        Some(Columns { object: column(&OBJECT_NAMES)?, op: column(&OP_NAMES) })
+        Some(Columns {
+            object: column(&OBJECT_NAMES)?,
+            op: column(&OP_NAMES),
+            size: column(&SIZE_NAMES),
+            has_times: column(&TIME_NAMES).is_some(),
+        })
     }
 }
 
@@ -77,26 +91,39 @@ impl Format<PageEvent> for Csv {
         !is_kv && is_header(first) || first.starts_with(b"#") && lines.next().is_some_and(is_header)
     }
 
-    /// Takes `obj_id` and `op` (numbers of columns; 0, the default: the header tells), `header`
+    /// Takes `obj_id`, `op` and `obj_size` (numbers of columns; 0, the default: the header tells), `header`
     /// (`auto`, `yes`, `no`), `ids` (`auto`, `number`, `text`) and `delimiter` (`comma`, `tab`,
     /// `semicolon`, `pipe`, `colon`, `space`).
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         let object = spec.count("obj_id", 0..=1000, 0)? as usize;
         let op = spec.count("op", 0..=1000, 0)? as usize;
+        let size = spec.count("obj_size", 0..=1000, 0)? as usize;
         let header = spec.word("header", &["auto", "yes", "no"])?;
         let ids = Ids::of(spec)?;
         let delimiter = spec.word("delimiter", &DELIMITER_NAMES)?;
         let delimiter = DELIMITERS.iter().find(|(name, _)| *name == delimiter);
         let delimiter = delimiter.map_or(b',', |(_, byte)| *byte);
-        if object == 0 && (op > 0 || header == "no") {
+        if object == 0 && (op > 0 || size > 0 || header == "no") {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 "csv: without a header that tells it, obj_id says which column is the object's",
             ));
         }
-        let columns = Columns { object: object.wrapping_sub(1), op: op.checked_sub(1) };
+        let columns = Columns {
+            object: object.wrapping_sub(1),
+            op: op.checked_sub(1),
+            size: size.checked_sub(1),
+            has_times: false,
+        };
         let columns = (object > 0).then_some(columns);
-        Ok(Box::new(Lines::new(Parser { columns, header, delimiter, ids, first_is_unsure: false })))
+        Ok(Box::new(Lines::new(Parser {
+            columns,
+            header,
+            delimiter,
+            ids,
+            sized: None,
+            first_is_unsure: false,
+        })))
     }
 
     /// Takes `size`, the bytes of an object (4096).
@@ -112,6 +139,8 @@ struct Parser {
     header: &'static str,
     delimiter: u8,
     ids: Ids,
+    /// Lays objects out by their sizes, where that is asked for.
+    sized: Option<ObjectPages>,
     /// Whether the first line was passed over as a header that only the second one can prove.
     first_is_unsure: bool,
 }
@@ -151,36 +180,63 @@ impl Line<PageEvent> for Parser {
                 .to_owned());
         }
         self.first_is_unsure = false;
-        let (page, op) = self.object(line, columns)?;
-        out.push(event(PageNo(page), &op)?);
+        let (page, op, bytes) = self.object(line, columns)?;
+        let event = event(PageNo(page), &op)?;
+        out.push(match &mut self.sized {
+            Some(objects) => objects.event(event, bytes)?,
+            None => event,
+        });
         Ok(())
+    }
+
+    fn size_objects(&mut self, page_bytes: u32) -> bool {
+        self.sized = Some(ObjectPages::new(page_bytes));
+        true
+    }
+
+    fn dropped(&self) -> Vec<&'static str> {
+        let Some(columns) = self.columns else { return Vec::new() };
+        let times = columns.has_times.then_some("times");
+        let sizes = (columns.size.is_some() && self.sized.is_none()).then_some("sizes");
+        times.into_iter().chain(sizes).collect()
     }
 }
 
 const NO_OBJECT_NAMED: &str = "the header names no column of objects (obj_id, id, lbn, ...); give it \
                                by number, as csv:obj_id=2";
 
+const NO_SIZE_NAMED: &str = "--objects as-pages needs a column of sizes, and the header names none (obj_size, size, \
+                             ...); give it by number, as csv:obj_id=2,obj_size=3";
+
 impl Parser {
-    /// The object's page and the operation's field; an empty one where there is no such column.
+    /// The object's page, the operation's field, an empty one where there is no such column, and the size where it is asked
+    /// for.
     #[inline]
     fn object<'a>(
         &mut self,
         line: &'a [u8],
         columns: Columns,
-    ) -> Result<(u64, Cow<'a, [u8]>), String> {
+    ) -> Result<(u64, Cow<'a, [u8]>, u64), String> {
         let mut fields = Fields::new(line, self.delimiter);
-        let (mut object, mut op) = (None, Cow::Borrowed(&b""[..]));
-        for column in 0..=columns.object.max(columns.op.unwrap_or(0)) {
+        let (mut object, mut op, mut bytes) = (None, Cow::Borrowed(&b""[..]), 0);
+        let size = match self.sized {
+            Some(_) => Some(columns.size.ok_or(NO_SIZE_NAMED)?),
+            None => None,
+        };
+        for column in 0..=columns.object.max(columns.op.unwrap_or(0)).max(size.unwrap_or(0)) {
             if column == columns.object {
                 object = Some(self.ids.next(&mut fields)?);
                 continue;
             }
             let field = fields.quoted().map_err(|why| format!("column {} {why}", column + 1))?;
+            if Some(column) == size {
+                bytes = number::whole(&field).ok_or("the size is not a number of bytes")?;
+            }
             if Some(column) == columns.op {
                 op = field;
             }
         }
-        Ok((object.ok_or("no column of objects")?, op))
+        Ok((object.ok_or("no column of objects")?, op, bytes))
     }
 
     /// Whether a field of `line` is a number, perhaps with a point in it.

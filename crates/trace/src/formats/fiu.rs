@@ -21,6 +21,7 @@ const BEHIND: usize = 5;
 /// A time and a number, a name, two numbers, R or W, and two numbers: no other format has blanks and the letter so.
 impl VolumeLines for Fiu {
     const NAME: &'static str = "fiu";
+    const DROPPED: &'static [&'static str] = &["times", "processes", "digests"];
 
     fn event(line: &[u8], volumes: &mut Volumes) -> Result<BlockEvent, String> {
         let words: Vec<&[u8]> =

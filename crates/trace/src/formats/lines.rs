@@ -13,6 +13,16 @@ pub(crate) trait Line<E>: Send {
     /// Whether a trace with this header ends its lines, so that one without an end was cut off.
     const ENDS_LINES_BELOW_HEADER: bool = false;
 
+    /// As [`Decode::size_objects`].
+    fn size_objects(&mut self, _page_bytes: u32) -> bool {
+        false
+    }
+
+    /// As [`Decode::dropped`].
+    fn dropped(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// The volumes seen so far, by number.
     fn names(&self) -> &[String] {
         &[]
@@ -70,6 +80,14 @@ impl<E, L: Line<E>> Decode<E> for Lines<L> {
 
     fn is_full(&self) -> bool {
         self.is_full
+    }
+
+    fn size_objects(&mut self, page_bytes: u32) -> bool {
+        self.parser.size_objects(page_bytes)
+    }
+
+    fn dropped(&self) -> Vec<&'static str> {
+        self.parser.dropped()
     }
 
     fn names(&self) -> &[String] {

@@ -101,6 +101,17 @@ pub trait Decode<E>: Send {
         false
     }
 
+    /// From now on an object is as many pages, of `page_bytes` bytes, as its size needs; whether that can be, which takes
+    /// a trace that has sizes. Asked before anything is decoded.
+    fn size_objects(&mut self, _page_bytes: u32) -> bool {
+        false
+    }
+
+    /// Kinds of data that the trace has, as far as it was read, and no event holds.
+    fn dropped(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Whether a place in the trace is said in bytes, not in lines.
     fn is_binary(&self) -> bool {
         false

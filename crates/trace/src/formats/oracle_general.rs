@@ -7,13 +7,14 @@
 //! Source: `traceReader/customizedReader/oracle/oracleGeneralBin.h` of libCacheSim; requests are
 //! counted from 1 in `next_access_vtime`.
 //!
-//! Each is a read of the page whose number is the object's: the format has no operation. Time, size
-//! and future are dropped. Written, the time is the request's number, the size that of a page; trims
+//! Each is a read of the page whose number is the object's: the format has no operation. Time
+//! and future are dropped, and the size unless objects are to be as many pages as they need. Written, the time is the request's number, the size that of a page; trims
 //! and commit points are dropped.
 use super::plausible::Plausible;
 use super::records::{u32_at, u64_at};
 use super::{Decode, Encode, Fault, Format, Head};
 use crate::event::PageEvent;
+use crate::objects::ObjectPages;
 use tantalum_base::{FastMap, PageNo, Result, Spec};
 
 /// The format `oracle_general`.
@@ -58,7 +59,7 @@ impl Format<PageEvent> for OracleGeneral {
 
     /// Takes `check` (`yes`, `no`): whether records that cannot be are refused.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
-        Ok(Box::new(Decoder { plausible: Plausible::of(spec, "oracle_general", 1)? }))
+        Ok(Box::new(Decoder { plausible: Plausible::of(spec, "oracle_general", 1)?, sized: None }))
     }
 
     /// Takes `size`, the bytes of an object (4096).
@@ -71,13 +72,14 @@ impl Format<PageEvent> for OracleGeneral {
 struct Record {
     time: u32,
     object: u64,
+    bytes: u32,
     next: i64,
 }
 
 impl Record {
     fn of(bytes: &[u8]) -> Record {
         let next = u64_at(bytes, 16).cast_signed();
-        Record { time: u32_at(bytes, 0), object: u64_at(bytes, 4), next }
+        Record { time: u32_at(bytes, 0), object: u64_at(bytes, 4), bytes: u32_at(bytes, 12), next }
     }
 
     /// Why the next access cannot be, if so. Parts of a trace keep the numbers of the whole, so it may lie anywhere but
@@ -90,6 +92,8 @@ impl Record {
 
 struct Decoder {
     plausible: Plausible,
+    /// Lays objects out by their sizes, where that is asked for.
+    sized: Option<ObjectPages>,
 }
 
 impl Decode<PageEvent> for Decoder {
@@ -104,9 +108,22 @@ impl Decode<PageEvent> for Decoder {
             let checked = self.plausible.check(u64::from(record.time), || record.odd_future());
             let fault = |reason| Fault { at: number * RECORD_BYTES, reason };
             checked.map_err(fault)?;
-            out.push(PageEvent::one(PageNo(record.object), false));
+            let event = PageEvent::one(PageNo(record.object), false);
+            out.push(match &mut self.sized {
+                Some(objects) => objects.event(event, u64::from(record.bytes)).map_err(fault)?,
+                None => event,
+            });
         }
         Ok(chunk.len() / RECORD_BYTES * RECORD_BYTES)
+    }
+
+    fn size_objects(&mut self, page_bytes: u32) -> bool {
+        self.sized = Some(ObjectPages::new(page_bytes));
+        true
+    }
+
+    fn dropped(&self) -> Vec<&'static str> {
+        if self.sized.is_some() { vec!["times"] } else { vec!["times", "sizes"] }
     }
 
     fn is_binary(&self) -> bool {

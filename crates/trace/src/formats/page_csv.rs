@@ -214,7 +214,8 @@ fn decode_page(lines: &[u8], mut at: usize, out: &mut Vec<PageEvent>) -> Result<
             Some(page) => out.push(PageEvent::Read { page: PageNo(page), pages: 1 }),
             None if line.is_empty() => {}
             None => {
-                let reason = "the page is not a number of at most 64 bits";
+                let reason = "the page is not a number of at most 64 bits (--trace-format plain_text:ids=text takes \
+                              any text for an object)";
                 return Err(Fault { at, reason: reason.to_owned() });
             }
         }

@@ -15,6 +15,9 @@ pub(crate) trait VolumeLines: Send + Sync + Debug + 'static {
     /// The header that some traces begin with; empty where none does.
     const COLUMNS: &'static [&'static str] = &[];
 
+    /// Kinds of data that no event holds.
+    const DROPPED: &'static [&'static str] = &["times"];
+
     /// Whether `line`, which can be read, is surely of this format.
     fn is_sure(_line: &[u8]) -> bool {
         true
@@ -59,6 +62,10 @@ impl<L: VolumeLines> Line<BlockEvent> for Parser<L> {
     fn line(&mut self, line: &[u8], out: &mut Vec<BlockEvent>) -> Result<(), String> {
         out.push(L::event(line, &mut self.volumes)?);
         Ok(())
+    }
+
+    fn dropped(&self) -> Vec<&'static str> {
+        L::DROPPED.to_vec()
     }
 
     fn names(&self) -> &[String] {

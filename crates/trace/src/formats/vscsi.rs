@@ -76,7 +76,7 @@ impl Format<BlockEvent> for Vscsi {
             _ => None,
         };
         let plausible = Plausible::of(spec, "vscsi", 1_000_000)?;
-        Ok(Box::new(Decoder { version, plausible, names: ["disk".to_owned()] }))
+        Ok(Box::new(Decoder { version, plausible, has_others: false, names: ["disk".to_owned()] }))
     }
 
     fn is_one_volume(&self) -> bool {
@@ -87,6 +87,8 @@ impl Format<BlockEvent> for Vscsi {
 struct Decoder {
     version: Option<Version>,
     plausible: Plausible,
+    /// Whether there were commands that move no data.
+    has_others: bool,
     names: [String; 1],
 }
 
@@ -121,9 +123,14 @@ impl Decode<BlockEvent> for Decoder {
             let event = event(version, record).map_err(fault)?;
             let checked = self.plausible.check(u64_at(record, 24), || event.and_then(odd_range));
             checked.map_err(fault)?;
+            self.has_others |= event.is_none();
             out.extend(event);
         }
         Ok(chunk.len() / bytes * bytes)
+    }
+
+    fn dropped(&self) -> Vec<&'static str> {
+        if self.has_others { vec!["times", "other commands"] } else { vec!["times"] }
     }
 
     fn names(&self) -> &[String] {

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
     interruption::watch()?;
     let name = args.trace.name();
-    let (report, page) = if args.tier.is_given() {
+    let (mut report, page) = if args.tier.is_given() {
         let report = tier::run(&args.trace, &args.cache, &args.tier)?;
         let page = pages::tier_page(&name, &report);
         (report, page)
@@ -78,6 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let page = pages::buffer_page(&name, &report);
         (report, page)
     };
+    args.trace.tell(&mut report);
     args.output.print_page(&report, format, &page)?;
     Ok(interruption::verdict(&report))
 }

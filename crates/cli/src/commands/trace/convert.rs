@@ -64,6 +64,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut parts = args.trace.config();
     parts.push(format!("to={}", args.to));
     tell_written(&args.out, events, seed, &config_hash(parts));
+    if let Some(told) = args.trace.left_out() {
+        eprintln!("{}: {told}", args.out.display());
+    }
     if let Some(told) = lost.told(to.name()) {
         eprintln!("{}: {told}", args.out.display());
     }

@@ -37,7 +37,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut parts = args.trace.config();
     parts.push(format!("stat=blocks:{}", args.blocks));
     parts.extend(args.by_volume.then(|| "by_volume".to_owned()));
-    let report = Report::new(seed, config_hash(parts), table);
+    let mut report = Report::new(seed, config_hash(parts), table);
+    args.trace.tell(&mut report);
     let page = page(&args.trace.name(), &report);
     args.output.print_page(&report, format, &page)?;
     Ok(Verdict::Good)
@@ -52,7 +53,7 @@ fn page(name: &str, report: &Report) -> Page {
     };
     let verdict = match ["requests", "distinct_pages", "write_share", "reuse_share"].map(shown) {
         [Some(requests), Some(pages), Some(writes), Some(reuse)] => format!(
-            "{requests} requests for {pages} pages: {writes} are writes, {reuse} come back to a page"
+            "{requests} pages are asked for, of {pages} different ones: {writes} are writes, {reuse} come back to a page"
         ),
         _ => format!("Calls of {name}, by volume and operation"),
     };
