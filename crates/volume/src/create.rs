@@ -237,6 +237,13 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
                 );
                 return Err(Error::new(ErrorKind::InvalidInput, context));
             }
+            Err(error) if error.kind() == ErrorKind::Io => {
+                let context = format!(
+                    "whether {} says that the home belongs to a volume cannot be read now, and may be later",
+                    path.display()
+                );
+                return Err(error.wrap(context));
+            }
             Err(_) if path == own => {
                 drop(store);
                 refuse_existing(live, &path).await?;
