@@ -125,6 +125,8 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
         "share/fish/vendor_completions.d/tantalum.fish",
         "lib/libtantalum_sqlite.so",
         "share/doc/tantalum/LICENSE-MIT",
+        "share/doc/tantalum/docs/sqlite.md",
+        "share/doc/tantalum/examples/double_write.c",
     ] {
         assert!(Path::new(&at(file)).exists(), "{file}");
     }
@@ -135,12 +137,13 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
     let source = program.with_extension("c");
     std::fs::write(&source, C_PROGRAM).unwrap();
     let (program, source) = (program.to_str().unwrap(), source.to_str().unwrap());
-    let compile = format!(
-        "cc -o {program} {source} $(PKG_CONFIG_PATH={} pkg-config --cflags --libs tantalum) -Wl,-rpath,{}",
-        at("lib/pkgconfig"),
-        at("lib")
-    );
-    run("sh", &["-ec", &compile]);
+    // As the installation says, of the program and of the example.
+    let told = String::from_utf8_lossy(&out.stdout);
+    let compile =
+        told.lines().find_map(|line| line.strip_prefix("C programs: cc program.c ")).unwrap();
+    for source in [&at("share/doc/tantalum/examples/double_write.c")[..], source] {
+        run("sh", &["-ec", &format!("cc -o {program} {source} {compile}")]);
+    }
     let volume = root.path().join("VOLUME.toml");
     assert_eq!(run(program, &[volume.to_str().unwrap()]), "opened\n");
 }
