@@ -41,8 +41,8 @@ impl<'a> Spec<'a> {
         Ok(Spec { text, name: name.trim(), params, accepted: Vec::new() })
     }
 
-    /// `text` with its name as it stands among `names`, where it is one of them in another spelling: `S3-FIFO:small=0.2` is
-    /// `s3_fifo:small=0.2`. A name that is none of them stays, for a refusal.
+    /// `text` with its name spelled as in `names`: `S3-FIFO:small=0.2` becomes `s3_fifo:small=0.2`. A name that is not in `names`
+    /// stays as it is, and is refused later.
     pub fn spelled<'t>(text: &'t str, names: &[&str]) -> Cow<'t, str> {
         let (given, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
         match names.iter().find(|name| is_same(name, given.trim())) {

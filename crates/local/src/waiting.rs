@@ -72,7 +72,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         level
     }
 
-    /// The outcome of `had`; `None` where it does not come for as long as `holder` may wait.
+    /// The outcome of `had`; `None` if `holder` has waited as long as it may.
     async fn wait<T>(
         &self,
         runtime: &impl Runtime,

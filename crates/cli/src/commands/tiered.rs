@@ -223,7 +223,7 @@ fn tiered_config(path: &Path) -> anyhow::Result<VolumeConfig> {
 pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
     let config = tiered_config(&args.volume)?;
     let live = Live::new(LiveOptions::default())?;
-    if run_is_detached(&live, &config)? {
+    if was_detached(&live, &config)? {
         return say_is_detached(&config);
     }
     let (handle, opened) = (live.clone(), config.clone());
@@ -269,7 +269,7 @@ pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
     let data = config.data_path()?;
     let live = Live::new(LiveOptions::default())?;
     if !args.force {
-        if run_is_detached(&live, &config)? {
+        if was_detached(&live, &config)? {
             return say_is_detached(&config);
         }
         if is_there(&data)? {
@@ -296,7 +296,7 @@ pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
 }
 
 /// Whether the volume of `config` was detached or rescued before.
-fn run_is_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> {
+fn was_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> {
     let (handle, config) = (live.clone(), config.clone());
     Ok(live.run(async move { is_detached(&handle, &config).await })?)
 }

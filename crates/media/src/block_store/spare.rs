@@ -1,7 +1,7 @@
 //! Room that a sparse file keeps behind its end, for when its file system is full.
 //!
-//! The file system under a sparse file may be full at any write. What was accepted by then still has to be written, or
-//! the log behind it could not go on. So the file has some room beyond its end, and gives it back when a write finds no
+//! The file system under a sparse file may be full at any write. Writes that were accepted by then still have to reach
+//! it, or the log behind it could not go on. So the file has some room beyond its end, and gives it back when a write finds no
 //! other. From then on it is full: whoever takes new writes asks before (`BlockStore::check_room`), and refuses them until the
 //! file has that room again. Full is a state that passes, and no write fails because of it.
 use super::opening::io;
@@ -19,7 +19,7 @@ const RETRY_NS: u64 = 20_000_000;
 /// The room behind one file.
 pub(super) struct Spare {
     live: Live,
-    /// How much is wanted; 0 where there is to be none.
+    /// How much is wanted; 0 for none.
     wanted: Cell<u64>,
     held: Cell<bool>,
     /// When it was asked for last.
