@@ -41,6 +41,8 @@ tantalum_base::fault_points! {
     UnreadPagesClean,
     /// A page that the flash cannot read counts as lost at once: the epoch is committed without it.
     EpochWithoutUnreadable,
+    /// Where pages go home one by one, those go too of which the flash refused a write, as they are when they are read.
+    RefusedWritesGoHome,
     /// More ranges may be trimmed than the journal has room for.
     TrimsUnlimited,
     /// Changes are acknowledged before home has them, in a mode that promises otherwise.

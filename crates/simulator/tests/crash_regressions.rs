@@ -81,6 +81,16 @@ fn no_epoch_has_a_write_that_the_flash_refused() {
     assert_noticed(Device::FailedTakenForSettled, violation);
 }
 
+/// The flash had refused a write of a page, and another one of it and its neighbour was on its way when the page was to go home
+/// by itself: home got the second one, half of it before the power went, and the flash refused that, too.
+#[test]
+fn no_page_goes_home_that_the_flash_refused() {
+    let text = "tiered:destage=dense; nand; pages=24; seed=14839152907269764076; c0.3 w12+2 c14.17 c4 -> dark err@z1+1;  -> \
+        dark err@r1699us+1; a10 a3 c16 w15 w6 w12 c2.4.0 c11 w15+2 / w6 w15 w2 c19 w3 w20 -> dark err@z5378us+3309";
+    let violation = || live(text).violations.first().map(ToString::to_string);
+    assert_noticed(Cache::RefusedWritesGoHome, violation);
+}
+
 /// Some pages of a share were written again, and were in the mapping only later than the others: a
 /// share at the same time took one page as it was before the first share and another as it was behind.
 #[test]

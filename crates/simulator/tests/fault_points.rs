@@ -148,6 +148,7 @@ fn of_the_cache(fault: Cache) -> Test {
         Cache::HomeNotForetold => {
             (REGRESSIONS, "pages_that_go_home_one_by_one_without_a_word_are_noticed")
         }
+        Cache::RefusedWritesGoHome => (REGRESSIONS, "no_page_goes_home_that_the_flash_refused"),
         Cache::CleanPagesReplaced => {
             (OLD_JOURNAL, "an_epoch_that_replaces_what_is_clean_is_noticed")
         }

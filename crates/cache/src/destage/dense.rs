@@ -33,6 +33,7 @@ where
         self.destager.round.set(round);
         // What home is told must be in the flash for good: it is what counts after a power cut.
         self.drive.settle().await?;
+        self.leave_out_refused().await?;
         if !Fault::HomeNotForetold.is_planted() {
             self.journal()?.home_may_have(self.drive.ftl().durable_version()).await?;
         }
@@ -58,6 +59,29 @@ where
         read.and(self.none_is_unreadable())?;
         self.destager.is_safe(round);
         Ok(())
+    }
+
+    /// Leaves out those pages of the round of which the flash has nothing that home lacks: it refused what was written to
+    /// them. They may be written again at any time, and home must not get what is on its way to the flash, unless the flash
+    /// has something else of the page for good, which counts while home may have half of a write. The next round has them.
+    async fn leave_out_refused(&self) -> Result<()> {
+        if Fault::RefusedWritesGoHome.is_planted() {
+            return Ok(());
+        }
+        let ftl = self.drive.ftl();
+        let durable = ftl.durable_version();
+        let is_durable = {
+            let dirty = &mut *self.dirty.borrow_mut();
+            let absent = |page: &PageNo| !ftl.is_dirty(*page) && !ftl.is_lost(*page);
+            let refused: Vec<PageNo> = dirty.round.iter().filter(absent).collect();
+            refused.into_iter().for_each(|page| _ = dirty.round.remove(page));
+            dirty.round.iter().all(|page| ftl.version_of(page) <= durable)
+        };
+        match is_durable {
+            true => Ok(()),
+            // They changed since, and perhaps for the first time since the flash refused a write.
+            false => self.drive.settle().await,
+        }
     }
 
     /// The tracks of the next round, in the order of their places; `all` where somebody waits for it.

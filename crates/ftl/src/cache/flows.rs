@@ -27,6 +27,12 @@ impl<M: ZoneMedia> Ftl<M> {
         entry.place == Place::Unmapped && entry.is_dirty()
     }
 
+    /// Whether the newest change of `page` that has its place here is one that home lacks: a content or a trim. A lost page is
+    /// not dirty.
+    pub fn is_dirty(&self, page: PageNo) -> bool {
+        self.parts.borrow().map.get(page).is_dirty()
+    }
+
     /// Pages here that are newer than at home, at most [`dirty_pages_max`](crate::CacheOptions::dirty_pages_max).
     pub fn dirty_pages(&self) -> u64 {
         self.parts.borrow().dirty_pages()
