@@ -172,7 +172,7 @@ fn what_cannot_be_claimed_or_is_a_member_is_refused() {
     let place = Place::new();
     let home = place.at("home");
     std::fs::write(&home, vec![7; HOME_BYTES]).unwrap();
-    let error = place.attach("a", &home, &[]).unwrap_err();
+    let error = place.attach("a", &home, &["--claim", "xor"]).unwrap_err();
     assert!(error.contains("home.claim = \"none\""), "{error}");
     assert!(std::fs::read(&home).unwrap() == vec![7; HOME_BYTES] && !place.volume("a").exists());
     place.attach("a", &home, &["--claim", "none"]).unwrap();
@@ -186,6 +186,26 @@ fn what_cannot_be_claimed_or_is_a_member_is_refused() {
         let error = place.attach("b", &swap, &[]).unwrap_err();
         assert!(error.contains("swap space"), "{error}");
     }
+}
+
+/// None could be seen on it, and nothing is there that somebody would mount.
+#[test]
+fn a_home_full_of_what_nobody_knows_needs_no_claim() {
+    let place = Place::new();
+    let (unknown, known) = (place.at("unknown"), place.at("known"));
+    let mut bytes = vec![7; HOME_BYTES];
+    std::fs::write(&unknown, &bytes).unwrap();
+    place.attach("a", &unknown, &[]).unwrap();
+    assert!(std::fs::read_to_string(place.volume("a")).unwrap().contains("\nclaim = \"none\""));
+    open_client(&place.volume("a")).unwrap().write(PageNo(0), vec![page(1)]).unwrap();
+    good(&["detach", text(&place.volume("a"))]);
+    bytes[..PAGE_BYTES].fill(1);
+    assert!(std::fs::read(&unknown).unwrap() == bytes);
+    // The magic number of ext4.
+    bytes[1080..1082].copy_from_slice(&[0x53, 0xef]);
+    std::fs::write(&known, &bytes).unwrap();
+    let error = place.attach("b", &known, &[]).unwrap_err();
+    assert!(error.contains("--claim none"), "{error}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use tantalum_runtime::Live;
 use crate::config::VolumeConfig;
 use crate::folder::sync_name;
 use crate::home_config::ClaimConfig;
-use crate::members::refuse_member;
+use crate::members::{is_known, refuse_member};
 
 /// The claim that the file or block device at `path` shows, also while its cache is in use.
 ///
@@ -89,9 +89,7 @@ pub(crate) async fn prepare_home(
         Some(claim) if zero_sectors == 0 => claim.toggle(&mut bytes),
         _ => refuse_member(&file, &path)?,
     }
-    let mut sectors = bytes.chunks(SECTOR_BYTES);
-    let shows = sectors.any(|sector| sector.iter().all(|byte| *byte == 0));
-    if home.claim == ClaimConfig::Xor && !shows {
+    if home.claim == ClaimConfig::Xor && !would_show(&bytes) {
         let context = format!(
             "no sector of 512 bytes in the first and the last MiB of {} is zero, so that a claim could not be seen there, and \
              not be taken off without flash and journal: set home.claim = \"none\" (--claim none for a new configuration)",
@@ -100,6 +98,22 @@ pub(crate) async fn prepare_home(
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
     refuse_used_partitions(live, &file, &path)
+}
+
+/// Whether a claim could be seen on a home that has these bytes at its ends.
+fn would_show(ends: &[u8]) -> bool {
+    ends.chunks(SECTOR_BYTES).any(|sector| sector.iter().all(|byte| *byte == 0))
+}
+
+/// Whether a new cache over the home at `path` does without a claim unless it is asked for: none could be seen there, and there
+/// is nothing that could be mounted by mistake.
+///
+/// # Errors
+/// `Io` where it cannot be read.
+pub fn needs_no_claim(path: &Path) -> Result<bool> {
+    let file = open(path)?;
+    let (bytes, Evidence { claim, .. }) = ends(&file, path)?;
+    Ok(claim.is_none() && !would_show(&bytes) && !is_known(&file, path)?)
 }
 
 /// Refuses a block device of which a partition is in use.

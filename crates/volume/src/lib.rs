@@ -53,7 +53,7 @@ pub mod superblock;
 mod tiered;
 
 pub use check::{CheckReport, check_volume};
-pub use claim::{claim_of, unclaim_home, undo_path};
+pub use claim::{claim_of, needs_no_claim, unclaim_home, undo_path};
 pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::Copies;

@@ -1,4 +1,4 @@
-//! Homes that are a part of something else, whose other parts would miss them: they are refused by name.
+//! What a home is, by its first bytes: a part of something else, whose other parts would miss it, is refused by name.
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -8,6 +8,31 @@ use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 const MD_MAGIC: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
 const KIB: u64 = 1024;
+
+/// Where the file systems, partition tables and containers that are in use have their magic numbers.
+const KNOWN: [(u64, &[u8]); 17] = [
+    // Partition tables, and FAT and NTFS; GPT of both sector sizes.
+    (510, &[0x55, 0xaa]),
+    (512, b"EFI PART"),
+    (4096, b"EFI PART"),
+    // ext2, ext3 and ext4; XFS, btrfs, F2FS, bcachefs, EROFS.
+    (1080, &[0x53, 0xef]),
+    (0, b"XFSB"),
+    (65_600, b"_BHRfS_M"),
+    (1024, &0xf2f5_2010_u32.to_le_bytes()),
+    (4120, &[0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca]),
+    (1024, &0xe0f5_e1e2_u32.to_le_bytes()),
+    // squashfs, ISO 9660 and UDF, HFS+, JFS, Reiserfs.
+    (0, b"hsqs"),
+    (32_769, b"CD001"),
+    (32_769, b"BEA01"),
+    (1024, b"H+"),
+    (32_768, b"JFS1"),
+    (65_588, b"ReIsEr"),
+    // LUKS, and an image of QEMU.
+    (0, b"LUKS\xba\xbe"),
+    (0, b"QFI\xfb"),
+];
 
 /// Refuses the home in `file` where it is a member of an md array, an LVM volume group or a ZFS pool, or swap space.
 ///
@@ -24,15 +49,35 @@ pub(crate) fn refuse_member(file: &File, path: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidInput, context))
 }
 
-fn member(file: &File, bytes: u64) -> std::io::Result<Option<&'static str>> {
-    let has = |at: Option<u64>, magic: &[u8]| match at {
+/// Whether the system would find something it knows on the home in `file`: a file system, a partition table, a container.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn is_known(file: &File, path: &Path) -> Result<bool> {
+    let reading = || format!("reading {}", path.display());
+    let bytes = (&mut &*file).seek(SeekFrom::End(0)).context(reading)?;
+    for (at, magic) in KNOWN {
+        if has(file, bytes, Some(at), magic).context(reading)? {
+            return Ok(true);
+        }
+    }
+    Ok(member(file, bytes).context(reading)?.is_some())
+}
+
+/// Whether these bytes are in a file of so many.
+fn has(file: &File, bytes: u64, at: Option<u64>, magic: &[u8]) -> std::io::Result<bool> {
+    match at {
         Some(at) if at + magic.len() as u64 <= bytes => {
             let mut found = vec![0; magic.len()];
             file.read_exact_at(&mut found, at)?;
-            Ok::<_, std::io::Error>(found == magic)
+            Ok(found == magic)
         }
         _ => Ok(false),
-    };
+    }
+}
+
+fn member(file: &File, bytes: u64) -> std::io::Result<Option<&'static str>> {
+    let has = |at, magic: &[u8]| has(file, bytes, at, magic);
     // Superblocks of versions 1.1, 1.2, 1.0 and 0.90.
     let ends = [
         Some(0),

@@ -12,7 +12,7 @@ use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
 use tantalum_volume::{
     OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, is_detached,
-    journal_in_memory, open_tiered_volume, rescue_volume,
+    journal_in_memory, needs_no_claim, open_tiered_volume, rescue_volume,
 };
 
 /// Put a flash cache over an existing image or disk, whose content becomes the volume's
@@ -94,7 +94,8 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         };
         let capacity = home_capacity(home)?;
         let new = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
-        let settings = NewSettings { claim: args.claim.as_deref(), ..NewSettings::default() };
+        let claim = claim_for(home, args.claim.as_deref())?;
+        let settings = NewSettings { claim, ..NewSettings::default() };
         new.write(path, &capacity, settings)?
     } else {
         let config = VolumeConfig::read(path)?;
@@ -170,6 +171,20 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
         }
     }
     Ok(())
+}
+
+/// The claim of a new configuration, by what is `named` on the command line and by what `home` holds.
+fn claim_for<'a>(home: &Path, named: Option<&'a str>) -> anyhow::Result<Option<&'a str>> {
+    if named.is_some() || !needs_no_claim(home)? {
+        return Ok(named);
+    }
+    eprintln!(
+        "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and its last MiB is zero, so that none \
+         could be seen there, and it shows no file system, partition table or container that could be mounted by mistake; changes \
+         made without the cache are noticed when it is opened",
+        home.display()
+    );
+    Ok(Some("none"))
 }
 
 /// Refuses a claim that is `named` on the command line and another in a configuration that is there already.
