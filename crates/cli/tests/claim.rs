@@ -208,6 +208,38 @@ fn a_home_full_of_what_nobody_knows_needs_no_claim() {
     assert!(error.contains("--claim none"), "{error}");
 }
 
+/// It was used without a cache meanwhile. Of the flash nothing is needed, and the journal says so.
+#[test]
+fn what_was_detached_is_attached_again_over_whatever_the_home_holds() {
+    for claim in ["xor", "none"] {
+        let place = Place::new();
+        let (home, flash) = (place.at("home"), place.at("a.flash"));
+        let mut bytes = vec![0; HOME_BYTES];
+        std::fs::write(&home, &bytes).unwrap();
+        place.attach("a", &home, &["--claim", claim]).unwrap();
+        for round in 1..3 {
+            let volume = place.volume("a");
+            open_client(&volume).unwrap().write(PageNo(3), vec![page(round)]).unwrap();
+            good(&["detach", text(&volume)]);
+            bytes[3 * PAGE_BYTES..4 * PAGE_BYTES].fill(round);
+            assert!(std::fs::read(&home).unwrap() == bytes, "{claim}, round {round}");
+            bytes[PAGE_BYTES + 7] = round;
+            std::fs::write(&home, &bytes).unwrap();
+            good(&["attach", text(&volume)]);
+        }
+        good(&["detach", text(&place.volume("a"))]);
+        assert!(std::fs::read(&home).unwrap() == bytes, "{claim}");
+        // Another file in its place is not given up.
+        let len = std::fs::metadata(&flash).unwrap().len() as usize;
+        for other in [vec![0; len - PAGE_BYTES], vec![1; len]] {
+            std::fs::write(&flash, &other).unwrap();
+            let error = refused(&["attach", text(&place.volume("a"))]);
+            assert!(error.contains("--force"), "{claim}: {error}");
+            assert!(std::fs::read(&flash).unwrap() == other);
+        }
+    }
+}
+
 #[test]
 fn a_new_volume_over_a_home_is_made_with_or_without_a_claim() {
     let place = Place::new();

@@ -1,6 +1,7 @@
 //! Making a new volume where there may be something already.
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt};
+use tantalum_cache::claim::forget_marks;
 use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
@@ -10,6 +11,7 @@ use crate::claim::{claim_home, prepare_home, refuse_claimed_home};
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
+use crate::lost_flash::is_detached;
 use crate::places::{journals_of_home, refuse_places};
 use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
@@ -78,7 +80,9 @@ async fn create(
     let path = config.data_path()?;
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
-        refuse_existing(live, &path).await?;
+        if !is_given_up(live, config, superblock.store_bytes()).await? {
+            refuse_existing(live, &path).await?;
+        }
         refuse_owned_home(live, config).await?;
     }
     if let Some(its) = &config.home {
@@ -111,6 +115,7 @@ async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Resul
     let path = home.journal_path(&config.path);
     let owned = async {
         let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+        forget_marks(store.clone()).await?;
         let (journal, _) = Journal::<_, PageBuf>::open(store, pair(&made), 0).await?;
         claim_home(live, config, &journal, made.volume_id).await?;
         journal.own_home().await
@@ -254,6 +259,20 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the file that is to be the flash is what a volume of this configuration left there when it was detached: of its size,
+/// without a superblock, and the journal beside the home says that nothing of it is needed.
+async fn is_given_up(live: &Live, config: &VolumeConfig, bytes: u64) -> Result<bool> {
+    let path = config.data_path()?;
+    if is_vacant(&path)? || std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() != bytes) {
+        return Ok(false);
+    }
+    let store = FileStore::open(live, &path, FileStoreOptions::default())?;
+    let start = store.read(0, store.buffer(FIRST_ZONE_BYTE as usize)).await?;
+    let is_left = superblock::is_left_behind(&start);
+    drop(store);
+    Ok(is_left && is_detached(live, config).await?)
 }
 
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin

@@ -20,6 +20,7 @@
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::ZoneGeometry;
+use tantalum_media::file_zones::ANCHOR_MAGIC;
 
 const MAGIC: &[u8; 8] = b"TANTALUM";
 /// Version of everything on media; `docs/format.md` describes it.
@@ -205,6 +206,15 @@ pub(crate) fn is_zero_where_unused(copy: &[u8]) -> bool {
 /// version and however damaged.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.chunks(SUPERBLOCK_BYTES).take(COPIES).any(|copy| copy.starts_with(MAGIC))
+}
+
+/// Whether a store that begins so held a volume that was given up, or nothing: of the superblocks nothing is there, and behind them
+/// is nothing but anchors.
+pub fn is_left_behind(start: &[u8]) -> bool {
+    let is_blank = |page: &[u8]| page.iter().all(|byte| *byte == 0);
+    let (superblocks, anchors) = start.split_at(start.len().min(FIRST_ANCHOR_BYTE as usize));
+    let is_anchor = |page: &[u8]| is_blank(page) || page.starts_with(&ANCHOR_MAGIC);
+    is_blank(superblocks) && anchors.chunks(PAGE_BYTES).all(is_anchor)
 }
 
 #[cfg(test)]

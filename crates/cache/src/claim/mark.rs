@@ -106,6 +106,16 @@ pub(super) async fn newest<J: BlockStore>(journal: &J) -> Result<(u64, Mark)> {
     Ok(newest)
 }
 
+/// Says in `journal` that nothing is known of the home: another cache comes over it, whatever it holds.
+///
+/// # Errors
+/// The store's.
+pub async fn forget_marks<J: BlockStore>(journal: J) -> Result<()> {
+    let (sequence, _) = newest(&journal).await?;
+    let marks = Marks::new(journal, sequence);
+    if marks.is_empty() { Ok(()) } else { marks.write(&Mark::UNKNOWN).await }
+}
+
 /// The marks in a journal.
 pub(super) struct Marks<J> {
     journal: J,

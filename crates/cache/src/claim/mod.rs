@@ -30,6 +30,7 @@ pub(crate) use change::Record;
 pub use claimed::Claimed;
 pub use evidence::{Evidence, claim_in, look};
 pub use extent::Extent;
+pub use mark::forget_marks;
 pub use opening::{HomeOwner, open_home, put_on, release, settle, take_off};
 pub use text::{Claim, SECTOR_BYTES};
 pub use unclaim::{UNDO_BYTES, unclaim};

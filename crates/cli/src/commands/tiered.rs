@@ -86,6 +86,7 @@ Examples:
 pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     let path = &args.volume;
     let new = (!path.exists()).then(|| NewConfig::at(path));
+    let mut gets_none = false;
     let config = if new.is_some() {
         let (Some(home), Some(flash), Some(flash_size)) =
             (&args.home, &args.flash, &args.flash_size)
@@ -94,7 +95,8 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         };
         let capacity = home_capacity(home)?;
         let new = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
-        let claim = claim_for(home, args.claim.as_deref())?;
+        gets_none = args.claim.is_none() && needs_no_claim(home)?;
+        let claim = if gets_none { Some("none") } else { args.claim.as_deref() };
         let settings = NewSettings { claim, ..NewSettings::default() };
         new.write(path, &capacity, settings)?
     } else {
@@ -120,6 +122,9 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     ))?;
     tell_room(&config, superblock.store_bytes())?;
     warn_of_memory(&config);
+    if gets_none {
+        tell_no_claim(&config);
+    }
     Ok(Verdict::Good)
 }
 
@@ -173,18 +178,14 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
     Ok(())
 }
 
-/// The claim of a new configuration, by what is `named` on the command line and by what `home` holds.
-fn claim_for<'a>(home: &Path, named: Option<&'a str>) -> anyhow::Result<Option<&'a str>> {
-    if named.is_some() || !needs_no_claim(home)? {
-        return Ok(named);
-    }
+/// Says that the home of a new volume got no claim though nobody asked for that.
+fn tell_no_claim(config: &VolumeConfig) {
     eprintln!(
         "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and its last MiB is zero, so that none \
          could be seen there, and it shows no file system, partition table or container that could be mounted by mistake; changes \
          made without the cache are noticed when it is opened",
-        home.display()
+        home_of(config)
     );
-    Ok(Some("none"))
 }
 
 /// Refuses a claim that is `named` on the command line and another in a configuration that is there already.

@@ -11,7 +11,8 @@ use std::pin::pin;
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 
-const MAGIC: [u8; 8] = *b"TantAnch";
+/// An anchor begins with it.
+pub const ANCHOR_MAGIC: [u8; 8] = *b"TantAnch";
 const CONTENT_AT: usize = 40;
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 
@@ -36,7 +37,7 @@ pub const fn anchor_area_bytes(places: u32) -> u64 {
 
 fn encode(page: &mut [u8], volume_id: u128, number: u64, content: &[u8]) {
     page.fill(0);
-    page[..8].copy_from_slice(&MAGIC);
+    page[..8].copy_from_slice(&ANCHOR_MAGIC);
     page[8..24].copy_from_slice(&volume_id.to_le_bytes());
     page[24..32].copy_from_slice(&number.to_le_bytes());
     page[32..36].copy_from_slice(&(content.len() as u32).to_le_bytes());
@@ -49,7 +50,7 @@ fn encode(page: &mut [u8], volume_id: u128, number: u64, content: &[u8]) {
 fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
     let long = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
     let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("4 bytes"));
-    let whole = page.starts_with(&MAGIC)
+    let whole = page.starts_with(&ANCHOR_MAGIC)
         && page[8..24] == volume_id.to_le_bytes()
         && word(CHECKSUM_AT) == crc32c(&page[..CHECKSUM_AT]);
     let length = word(32) as usize;

@@ -30,7 +30,7 @@ use crate::zone::{
     AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, Spare, ZoneGeometry, ZoneMedia,
 };
 use anchors::AnchorArea;
-pub use anchors::{ANCHOR_BYTES_MAX, anchor_area_bytes};
+pub use anchors::{ANCHOR_BYTES_MAX, ANCHOR_MAGIC, anchor_area_bytes};
 pub use header::APPEND_PAGES_MAX;
 use header::Place;
 use scan::Scanner;
