@@ -10,9 +10,12 @@
 //! - What no intact append was begun after that was durable by then may look like a cut before it. Only
 //!   then may anything be older than what was acknowledged.
 //! - In slots in which nothing is in force damage has no effect.
+mod let_go;
 mod tail;
 
 pub(super) use tail::Tail;
+
+use let_go::GivenUp;
 
 use std::collections::BTreeMap;
 use tantalum_base::{SlotNo, Version, ZoneNo};
@@ -45,8 +48,8 @@ pub(super) struct Writes<P> {
     gone: BTreeMap<SlotNo, Gone>,
     /// By number.
     checkpoints: BTreeMap<u64, Checkpoint>,
-    /// Contents of zones that were reset since the device was checked, and when.
-    given_up: Vec<(u64, P)>,
+    /// Contents of zones that were reset since the device was checked.
+    given_up: Vec<GivenUp<P>>,
     /// When an anchor was last written, where there are any: it says which checkpoint is in force.
     anchored: Option<u64>,
     clock: u64,
@@ -180,8 +183,10 @@ impl<P: Clone> Writes<P> {
             if append.zone == zone {
                 // One that no recovery found to be in force.
                 append.footer().map(|id| checkpoints.remove(&id));
-                let contents = append.bodies.iter().filter_map(content);
-                given_up.extend(contents.map(|content| (now, content.clone())));
+                let pages = append.spares.iter().zip(&append.bodies);
+                given_up.extend(pages.filter_map(|(spare, body)| {
+                    content(body).map(|it| GivenUp { at: now, spare: *spare, content: it.clone() })
+                }));
             }
             append.zone != zone
         });
@@ -317,11 +322,13 @@ impl<P: Clone> Writes<P> {
                 (Body::Data(page), _) if !self.has_later_place(append, index) => {
                     lost.push(page.clone());
                 }
-                // Which other pages have what this append's pages hold.
-                (Body::Meta(_), Spare { kind: SlotKind::Record, version: Version::NEVER, .. })
-                    if !self.is_covered(append, index) =>
-                {
+                // Which other pages have what this append's pages hold, and which pages have their content at home alone.
+                (
+                    Body::Meta(page),
+                    Spare { kind: SlotKind::Record, version: Version::NEVER, .. },
+                ) if !self.is_covered(append, index) => {
                     lost.extend(append.bodies.iter().filter_map(content).cloned());
+                    lost.extend(self.let_go(page, append.begun));
                 }
                 _ => {}
             }

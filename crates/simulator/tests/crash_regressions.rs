@@ -91,6 +91,16 @@ fn no_page_goes_home_that_the_flash_refused() {
     assert_noticed(Cache::RefusedWritesGoHome, violation);
 }
 
+/// A list of pages that are at home alone was reported written and was not: nothing says any more that home has them, and an error
+/// tells of it.
+#[test]
+fn pages_that_were_let_go_are_lost_with_the_list_of_them() {
+    let text = "tiered:destage=dense; nand; pages=24; seed=14704605632150779635; w19 w7 w13 w10 c17 w3 c14 -> dark;  -> dark; c14 \
+        w11 c2 w8 c23 c16 -> dark; w20 c7.18 -> dark; c15 w9 c21 -> dark; c4 w0 -> dark err@y2+1; c5 w1 c12 -> dark; w13 w22 w16 \
+        w19 / w3 c15 c22 w2 / c23 -> dark lost@h15";
+    assert_eq!(live(text).violations, []);
+}
+
 /// Some pages of a share were written again, and were in the mapping only later than the others: a
 /// share at the same time took one page as it was before the first share and another as it was behind.
 #[test]

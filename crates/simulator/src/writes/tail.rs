@@ -44,12 +44,12 @@ impl<P: Clone> Writes<P> {
         };
         let has_records = behind().any(|append| is_record(&append));
         let contents = appended.flat_map(|append| append.bodies.iter().filter_map(content));
-        let given_up = self.given_up.iter().filter(|(at, _)| *at > first.begun);
+        let given_up = self.given_up.iter().filter(|one| one.at > first.begun);
         Some(Tail {
             from: first.mark,
             has_records,
             contents: contents.cloned().collect(),
-            given_up: given_up.map(|(_, content)| content.clone()).collect(),
+            given_up: given_up.map(|one| one.content.clone()).collect(),
         })
     }
 
