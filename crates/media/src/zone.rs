@@ -303,6 +303,19 @@ pub trait ZoneMedia: 'static {
     /// `ZoneRetired` where the zone cannot be used again.
     async fn reset(&self, zone: ZoneNo) -> Result<()>;
 
+    /// Gives the room of a zone back to whoever the medium has it of, where that is not the medium's for good; whether
+    /// it did. Nothing of the zone can be read afterwards. It was [reset](Self::reset), and no recovery looks for
+    /// anything in it; no other operation on it may be in flight.
+    async fn give_room_back(&self, zone: ZoneNo) -> Result<bool> {
+        let _ = zone;
+        Ok(false)
+    }
+
+    /// Whether each zone may have room now. The others get theirs as they are written.
+    fn zones_with_room(&self) -> Vec<bool> {
+        vec![true; self.geometry().zones as usize]
+    }
+
     /// Makes every append that had returned before this call durable.
     async fn sync(&self) -> Result<()>;
 

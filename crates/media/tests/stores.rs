@@ -52,6 +52,14 @@ impl BlockStore for Asked {
         self.note("prepare", Ok(()))
     }
 
+    async fn give_room_back(&self, _offset: u64, _bytes: u64) -> Result<bool> {
+        self.note("give_room_back", Ok(true))
+    }
+
+    fn next_room(&self, _offset: u64) -> Option<u64> {
+        self.note("next_room", None)
+    }
+
     fn keep_spare(&self, _bytes: u64) {
         self.note("keep_spare", ());
     }
@@ -83,6 +91,8 @@ fn forwards(store: impl BlockStore, asked: &Asked) {
         store.sync().await?;
         store.zero(0, 4096).await?;
         store.prepare(0, 4096).await?;
+        assert!(store.give_room_back(0, 4096).await?);
+        assert_eq!(store.next_room(0), None);
         store.keep_spare(4096);
         store.check_room()
     };
@@ -96,6 +106,8 @@ fn forwards(store: impl BlockStore, asked: &Asked) {
         "sync",
         "zero",
         "prepare",
+        "give_room_back",
+        "next_room",
         "keep_spare",
         "check_room",
     ];

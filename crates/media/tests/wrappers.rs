@@ -266,7 +266,8 @@ fn every_method_of_a_wrapper_asks_the_same_of_its_medium() {
             forwards(Throttle::new(clock, inner(), ThrottleOptions::default()), &asked, &[]).await;
             forwards(Checker::new(inner()), &asked, &[]).await;
             forwards(UntilCut::new(Bare(inner()), || false), &asked, &[]).await;
-            let changes = ["reset", "append", "sync", "persist_mapping", "write_anchor"];
+            let changes =
+                ["reset", "give_room_back", "append", "sync", "persist_mapping", "write_anchor"];
             forwards(ReadOnly::new(inner()), &asked, &changes).await;
             let of_the_whole = ["anchors", "write_anchor", "read_anchors", "inspect_anchors"];
             forwards(ZoneWindow::new(inner(), 0..4).unwrap(), &asked, &of_the_whole).await;

@@ -440,6 +440,11 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         Ok(())
     }
 
+    /// A zeroing, of which a power cut may leave any part as it was; the inner store has no room back before it lands.
+    async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
+        StoreLayer::zero(self, offset, bytes).await.map(|()| true)
+    }
+
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
         self.check_power("a preparation")?;
         self.pass(IoClass::Write, offset, bytes).await?;

@@ -30,8 +30,8 @@ pub struct FileStoreOptions {
     /// may share the file, but not with a writer.
     pub read_only: bool,
     /// Create the file without allocating its space: a large file takes no time, but a full file
-    /// system shows only at a later write. What is zeroed gives its space back; a file that is not
-    /// sparse keeps it.
+    /// system shows only at a later write. What is zeroed gives its space back, and so does what is
+    /// [given back](BlockStore::give_room_back); a file that is not sparse keeps it.
     pub sparse: bool,
 }
 
@@ -57,6 +57,8 @@ struct Inner {
     // The options in effect: not `direct` where the file system refuses that.
     options: FileStoreOptions,
     zeroed_space: ZeroedSpace,
+    /// Never of a block device, and of no file whose owner did not ask for it.
+    gives_room_back: bool,
     pool: BufferPool,
     spare: Spare,
 }
@@ -109,7 +111,9 @@ impl FileStore {
         let end = control.seek(SeekFrom::End(0)).map_err(|error| io(path, "measuring", error))?;
         let metadata = control.metadata().map_err(|error| io(path, "looking at", error))?;
         // A block device has its space whether it uses it or not.
-        let zeroed_space = match metadata.file_type().is_file() && !options.sparse {
+        let is_file = metadata.file_type().is_file();
+        let gives_room_back = is_file && options.sparse && !options.read_only;
+        let zeroed_space = match is_file && !options.sparse {
             true => ZeroedSpace::Kept,
             false => ZeroedSpace::GivenBack,
         };
@@ -122,6 +126,7 @@ impl FileStore {
             bytes: Cell::new(end / BLOCK_BYTES * BLOCK_BYTES),
             options,
             zeroed_space,
+            gives_room_back,
             pool: BufferPool::default(),
             spare: Spare::new(live),
         })))
@@ -278,6 +283,25 @@ impl BlockStore for FileStore {
             return Ok(());
         }
         self.write_zeros(offset, bytes).await
+    }
+
+    async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
+        assert_in_store(self.bytes(), offset, bytes);
+        if !self.0.gives_room_back {
+            return Ok(false);
+        }
+        // Whatever is in the way, the file only stays as large as it is.
+        let given = self.0.file.zero(offset, bytes, ZeroedSpace::GivenBack).await;
+        Ok(given.unwrap_or(false))
+    }
+
+    fn next_room(&self, offset: u64) -> Option<u64> {
+        match rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Data(offset)) {
+            Ok(data) => Some(data.max(offset)),
+            Err(rustix::io::Errno::NXIO) => None,
+            // It cannot tell.
+            Err(_) => Some(offset),
+        }
     }
 
     fn keep_spare(&self, bytes: u64) {

@@ -51,6 +51,11 @@ impl<S: BlockStore, R: Runtime> StoreLayer for Flaky<S, R> {
         self.inner.zero(offset, bytes).await
     }
 
+    async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
+        self.pass(IoClass::Reset, offset, bytes).await?;
+        self.inner.give_room_back(offset, bytes).await
+    }
+
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
         self.pass(IoClass::Write, offset, bytes).await?;
         self.inner.prepare(offset, bytes).await

@@ -14,6 +14,7 @@ macro_rules! methods {
                 recycle(buf: IoBuf) -> ();
                 keep_spare(bytes: u64) -> ();
                 check_room() -> Result<()>;
+                next_room(offset: u64) -> Option<u64>;
             }
             async fn {
                 read(offset: u64, buf: IoBuf) -> Result<IoBuf>;
@@ -21,6 +22,7 @@ macro_rules! methods {
                 sync() -> Result<()>;
                 zero(offset: u64, bytes: u64) -> Result<()>;
                 prepare(offset: u64, bytes: u64) -> Result<()>;
+                give_room_back(offset: u64, bytes: u64) -> Result<bool>;
             }
         }
     };

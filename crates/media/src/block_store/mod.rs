@@ -85,6 +85,22 @@ pub trait BlockStore: 'static {
     /// range's content is unspecified afterwards; no other operation on it may be in flight.
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()>;
 
+    /// Gives the room of the range back to whoever the store has it of; whether it did. It then reads as zeros, or
+    /// after a power cut in part as before, until it is written again. Most stores have all their room for good.
+    ///
+    /// # Errors
+    /// None because it cannot be given back, or not now.
+    async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
+        let _ = (offset, bytes);
+        Ok(false)
+    }
+
+    /// The first byte from `offset` on that may have room; `None` where none has any up to the end. A store that
+    /// has all its room for good answers `offset`.
+    fn next_room(&self, offset: u64) -> Option<u64> {
+        Some(offset)
+    }
+
     /// Where writes may find no room, keeps `bytes` aside, for those that were accepted by then: they do not fail. From
     /// then on [`check_room`](Self::check_room) does.
     fn keep_spare(&self, bytes: u64) {

@@ -40,6 +40,10 @@ impl<S: BlockStore> StoreLayer for UntilCut<S> {
         until_cut(&self.is_cut, self.inner.zero(offset, bytes)).await
     }
 
+    async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
+        until_cut(&self.is_cut, self.inner.give_room_back(offset, bytes)).await
+    }
+
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()> {
         until_cut(&self.is_cut, self.inner.prepare(offset, bytes)).await
     }

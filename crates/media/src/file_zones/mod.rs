@@ -11,6 +11,7 @@
 //! latest epoch. So the caller guarantees that
 //! - every opening of a zone takes a larger epoch than every earlier one of the device;
 //! - a zone is reset only when nothing in it is needed, even if a power cut undoes the reset;
+//! - a zone gives its room back, and reads as zeros in whole or in part, only when no recovery looks for anything in it;
 //! - where it knows a zone's epoch, it passes it to [`scan`](ZoneMedia::scan). Without an epoch, a
 //!   zone whose new appends were all lost returns what it held before the reset: old pages with
 //!   their true versions, which lose against newer ones; a record that only changes the mapping (a
@@ -321,6 +322,25 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
         self.zones.borrow_mut()[zone.index()].next_offset = Some(0);
         Ok(())
+    }
+
+    async fn give_room_back(&self, zone: ZoneNo) -> Result<bool> {
+        let bytes = u64::from(self.options.slots_per_zone) * PAGE_BYTES as u64;
+        self.store.give_room_back(self.byte_of(self.geometry().slot(zone, 0)), bytes).await
+    }
+
+    fn zones_with_room(&self) -> Vec<bool> {
+        let zone_bytes = u64::from(self.options.slots_per_zone) * PAGE_BYTES as u64;
+        let first_byte = self.options.first_byte;
+        let mut with_room = vec![false; self.options.zones as usize];
+        let mut from = first_byte;
+        while let Some(byte) = self.store.next_room(from) {
+            let zone = (byte - first_byte) / zone_bytes;
+            let Some(has_room) = with_room.get_mut(zone as usize) else { break };
+            *has_room = true;
+            from = first_byte + (zone + 1) * zone_bytes;
+        }
+        with_room
     }
 
     fn anchors(&self) -> u32 {

@@ -65,6 +65,7 @@ impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
                 self.failing.borrow_mut().remove(&zone);
                 Ok(())
             }
+            ZoneOperation::GiveRoomBack(zone) => of_zone(IoClass::Reset, zone).await,
             ZoneOperation::Sync => of_none(IoClass::Sync).await,
             ZoneOperation::WriteAnchor(_) => of_none(IoClass::Write).await,
             ZoneOperation::ReadAnchors => of_none(IoClass::Scan).await,

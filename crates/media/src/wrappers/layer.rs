@@ -30,6 +30,8 @@ pub enum ZoneOperation<'a> {
     Peek(ZoneNo),
     /// [`reset`](ZoneMedia::reset).
     Reset(ZoneNo),
+    /// [`give_room_back`](ZoneMedia::give_room_back).
+    GiveRoomBack(ZoneNo),
     /// [`sync`](ZoneMedia::sync).
     Sync,
     /// [`write_anchor`](ZoneMedia::write_anchor), with its number.
@@ -67,6 +69,7 @@ macro_rules! operations {
             scan_spares(zone: ZoneNo) -> Vec<ScannedAppend>, ZoneOperation::ScanSpares(zone);
             peek(zone: ZoneNo) -> Option<AppendHeader>, ZoneOperation::Peek(zone);
             reset(zone: ZoneNo) -> (), ZoneOperation::Reset(zone);
+            give_room_back(zone: ZoneNo) -> bool, ZoneOperation::GiveRoomBack(zone);
             sync() -> (), ZoneOperation::Sync;
             write_anchor(number: u64, content: &[u8]) -> (), ZoneOperation::WriteAnchor(number);
             read_anchors() -> Vec<(u64, Vec<u8>)>, ZoneOperation::ReadAnchors;
@@ -134,6 +137,11 @@ pub trait ZoneLayer: 'static {
         self.inner().anchors()
     }
 
+    /// As [`ZoneMedia::zones_with_room`].
+    fn zones_with_room(&self) -> Vec<bool> {
+        self.inner().zones_with_room()
+    }
+
     operations!(forwarded);
 }
 
@@ -152,6 +160,10 @@ impl<L: ZoneLayer> ZoneMedia for L {
 
     fn anchors(&self) -> u32 {
         ZoneLayer::anchors(self)
+    }
+
+    fn zones_with_room(&self) -> Vec<bool> {
+        ZoneLayer::zones_with_room(self)
     }
 
     operations!(taken_from_the_layer);

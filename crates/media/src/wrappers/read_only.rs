@@ -43,6 +43,7 @@ impl<M: ZoneMedia> ZoneLayer for ReadOnly<M> {
             }
             Append { zone, .. } => format!("an append to zone {zone}"),
             Reset(zone) => format!("a reset of zone {zone}"),
+            GiveRoomBack(zone) => format!("giving back the room of zone {zone}"),
             Sync => "a sync".into(),
             WriteAnchor(number) => format!("anchor {number}"),
             PersistMapping => "writing the mapping down".into(),

@@ -80,7 +80,7 @@ impl<R: Runtime, M: ZoneMedia> ZoneLayer for Throttle<R, M> {
             // Only spare areas are read: no page crosses the link.
             ScanSpares(_) => (options.read_latency_ns, 0),
             Peek(_) => (options.read_latency_ns, 1),
-            Reset(_) => (options.reset_latency_ns, 0),
+            Reset(_) | GiveRoomBack(_) => (options.reset_latency_ns, 0),
             Sync => (options.sync_latency_ns, 0),
             WriteAnchor(_) | ReadAnchors | PersistMapping => return run.await,
         };

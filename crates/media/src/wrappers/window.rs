@@ -134,4 +134,13 @@ impl<M: ZoneMedia> ZoneLayer for ZoneWindow<M> {
     async fn reset(&self, zone: ZoneNo) -> Result<()> {
         self.inner.reset(self.zone(zone)).await
     }
+
+    async fn give_room_back(&self, zone: ZoneNo) -> Result<bool> {
+        self.inner.give_room_back(self.zone(zone)).await
+    }
+
+    fn zones_with_room(&self) -> Vec<bool> {
+        let (from, count) = (self.zones.start as usize, self.zones.len());
+        self.inner.zones_with_room().into_iter().skip(from).take(count).collect()
+    }
 }

@@ -11,7 +11,7 @@ use tantalum_media::zone::{
 pub struct Asked(RefCell<Vec<&'static str>>);
 
 /// The asynchronous operations, in an order that the contract allows.
-const OPERATIONS: [&str; 14] = [
+const OPERATIONS: [&str; 15] = [
     "reset",
     "append",
     "read",
@@ -20,6 +20,7 @@ const OPERATIONS: [&str; 14] = [
     "scan",
     "scan_spares",
     "peek",
+    "give_room_back",
     "sync",
     "persist_mapping",
     "write_anchor",
@@ -107,6 +108,14 @@ impl ZoneMedia for Asked {
         self.note("reset", ()).await
     }
 
+    fn zones_with_room(&self) -> Vec<bool> {
+        vec![true, false, true, false]
+    }
+
+    async fn give_room_back(&self, _zone: ZoneNo) -> Result<bool> {
+        self.note("give_room_back", true).await
+    }
+
     async fn sync(&self) -> Result<()> {
         self.note("sync", ()).await
     }
@@ -142,6 +151,7 @@ pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own
     assert_eq!(wrapper.geometry(), asked.geometry());
     assert_eq!(wrapper.retired(), asked.retired());
     assert_eq!(wrapper.anchors(), if own.contains(&"anchors") { 0 } else { asked.anchors() });
+    assert_eq!(wrapper.zones_with_room(), asked.zones_with_room());
     let body = Body::Data(Stamp::new(PageNo(0), 1));
     let (kind, checksum) = (SlotKind::Data, body.checksum());
     let spare = Spare { kind, page: PageNo(0), version: Version(1), checksum };
@@ -153,6 +163,7 @@ pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own
             "append" => {
                 _ = wrapper.append(zone, &header, &[spare], std::slice::from_ref(&body), true).await
             }
+            "give_room_back" => _ = wrapper.give_room_back(zone).await,
             "inspect" => _ = wrapper.inspect(zone, 1).await,
             "inspect_anchors" => _ = wrapper.inspect_anchors().await,
             "peek" => _ = wrapper.peek(zone).await,
