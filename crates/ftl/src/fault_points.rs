@@ -85,6 +85,8 @@ tantalum_base::fault_points! {
     WritesBehindUnfinishedCopies,
     /// A page that a share is about to change counts as clean when home has what readers still see.
     UnseenSharesClean,
+    /// Zones give room back though the checkpoint in force may name them.
+    RoomGivenBackEarly,
     /// A check leaves out what is not in force.
     OldContentUnchecked,
     /// A check takes for damaged what nothing says was whole once.

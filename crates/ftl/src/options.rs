@@ -33,6 +33,8 @@ pub struct FtlOptions {
     /// Hosts go on to write behind what cleaning copied, in the zone that it opened, and a zone is cleaned as they need the space: one
     /// log, as in simple firmware. Otherwise copies have zones of their own, which keeps what lives long apart.
     pub copies_with_writes: bool,
+    /// The medium gets its room as it is written: little of it is held beyond what is live, and the rest given back.
+    pub gives_room_back: bool,
     /// A checkpoint is written after so many appended slots; 0 chooses 32 times the size of a
     /// checkpoint, 256 times with a dump, at least 4096.
     pub checkpoint_interval_slots: u64,
@@ -69,6 +71,7 @@ impl FtlOptions {
             cleaning_high_zones: 4,
             paces_cleaning: false,
             copies_with_writes: false,
+            gives_room_back: false,
             checkpoint_interval_slots: 0,
             share_entries_max: None,
             dump: None,

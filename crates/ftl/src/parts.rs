@@ -45,7 +45,8 @@ impl Parts {
             map: Mapping::new(options.pages, slots, !M::READS_SPARES)
                 .staging_from(options.home_pages()),
             space: Space::new(geometry, &media.retired(), reserve)
-                .with_one_log(options.copies_with_writes),
+                .with_one_log(options.copies_with_writes)
+                .with_room(options.gives_room_back.then(|| media.zones_with_room())),
             log: Log::new(geometry.zones),
             relocation: Relocation::default(),
             unreadable: Unreadable::new(geometry),

@@ -18,6 +18,7 @@ mod refusals;
 mod refused_resets;
 mod remapped;
 mod retired_zones;
+mod room;
 mod shares_with_trims;
 mod tiny_devices;
 mod unreadable;

@@ -28,7 +28,16 @@ fn cut_again_and_again(seeds: std::ops::Range<u64>) -> impl Fn() -> Option<Strin
         for seed in seeds.clone() {
             let (after_max, batch_max) = (4 + 8 * seed, 1 + seed);
             let (cycles, shares, dumps) = (60, 0.0, false);
-            let load = cycles::Cycles { seed, cycles, after_max, batch_max, shares, dumps };
+            let gives_room_back = false;
+            let load = cycles::Cycles {
+                seed,
+                cycles,
+                after_max,
+                batch_max,
+                shares,
+                dumps,
+                gives_room_back,
+            };
             cycles::cycles::<FileRig>(load);
         }
         None

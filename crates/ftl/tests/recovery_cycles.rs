@@ -16,7 +16,8 @@ fn loads(seeds: Range<u64>, with_shares: bool, dumps: bool) -> impl Iterator<Ite
             false => 0.0,
         };
         let (after_max, batch_max) = (4 + rng.below(120), 1 + rng.below(20));
-        Cycles { seed, cycles: 200, after_max, batch_max, shares, dumps }
+        let gives_room_back = false;
+        Cycles { seed, cycles: 200, after_max, batch_max, shares, dumps, gives_room_back }
     })
 }
 
@@ -48,4 +49,13 @@ fn nand_cycles_with_dumps() {
 #[test]
 fn file_cycles_with_dumps() {
     loads(0..10, true, true).for_each(cycles::<FileRig>);
+}
+
+#[test]
+fn file_cycles_of_devices_that_give_room_back() {
+    for with_shares in [false, true] {
+        for load in loads(0..10, with_shares, false) {
+            cycles::<FileRig>(Cycles { gives_room_back: true, ..load });
+        }
+    }
 }

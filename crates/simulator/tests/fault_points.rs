@@ -29,6 +29,7 @@ const PACING: &str = "crates/volume/tests/pacing.rs";
 const PLANTED: &str = "crates/simulator/tests/planted_faults.rs";
 const REGRESSIONS: &str = "crates/simulator/tests/crash_regressions.rs";
 const READS: &str = "crates/models/tests/reads/mod.rs";
+const ROOM: &str = "crates/ftl/tests/room.rs";
 const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
 const UNREADABLE: &str = "crates/ftl/tests/unreadable.rs";
 
@@ -71,6 +72,9 @@ fn of_the_log(fault: Log) -> Test {
             (REGRESSIONS, "no_change_outlives_acknowledged_ones_that_could_not_be_written")
         }
         Log::DamageTakenForEnd => (PLANTED, "damage_is_not_the_end_of_the_log"),
+        Log::RoomGivenBackEarly => {
+            (ROOM, "a_zone_gives_its_room_back_when_no_checkpoint_in_force_names_it")
+        }
         Log::SharesNotLogged => (LOG, "shares_are_logged"),
         Log::UnwrittenForgotten => (DEVICE, "shares_are_dumped"),
         Log::UnwrittenNotAwaited => (LATE, "a_share_waits_for_what_it_builds_on"),

@@ -244,6 +244,7 @@ impl Parts {
         self.statistics.checkpoints += 1;
         self.log.uncovered.covered_up_to(footer.covered);
         self.forget_pages_at_home(footer.covered);
+        self.space.look_for_room();
         let mut void = self.checkpoints.finish(id, footer, slots);
         if let Some(dump) = &mut self.dump {
             void.extend(dump.checkpoint_finished(id));

@@ -18,7 +18,8 @@ impl<M: ZoneMedia> Ftl<M> {
             let due = || {
                 let parts = self.parts.borrow();
                 let due = self.is_short(&parts, self.options.cleaning_low_zones)
-                    || parts.relocation.evacuation_wanted;
+                    || parts.relocation.evacuation_wanted
+                    || parts.space.may_give_room_back();
                 let may = !parts.relocation.stuck && !self.cleaner.rest.is_due();
                 (parts.log.latched().is_some() || (due && may)).then_some(())
             };
@@ -27,6 +28,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let _at_work = self.cleaner.rest.work();
             self.cleaner.pace.begin();
             self.clean_to_high().await.inspect_err(|error| self.latch(error))?;
+            self.shrink().await.inspect_err(|error| self.latch(error))?;
         }
     }
 
@@ -203,6 +205,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     parts.log.uncovered.reset(zone);
                     parts.checkpoints.zone_given_up(zone);
                     parts.space.freed(zone);
+                    parts.space.named_until(zone, parts.checkpoints.begun);
                     parts.unreadable.patience.end();
                     parts.statistics.zone_resets += 1;
                     parts.statistics.zones_cleaned += 1;

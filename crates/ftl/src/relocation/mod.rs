@@ -5,6 +5,7 @@ pub(crate) mod dead_versions;
 pub(crate) mod pace;
 pub(crate) mod rest;
 pub(crate) mod retries;
+pub(crate) mod shrinking;
 pub(crate) mod unreadable;
 pub(crate) mod victim;
 pub(crate) mod wear;

@@ -70,6 +70,8 @@ impl<M: ZoneMedia> Ftl<M> {
         parts.log.latched().is_some()
             || parts.relocation.evacuation_wanted
             || self.cleaner.pace.zones_wanted.get() > 0
+            // A zone that has died meanwhile gives room without any copy: it is not to wait for hosts' writes.
+            || space.lags_behind(parts.checkpoints.slots.len())
             || host_pages < u64::from(slots / 2)
             // Short copies take more slots, for their headers: not where a zone gives little, or the last one is filled.
             || space.free_count() < kept + 2

@@ -30,14 +30,20 @@ impl Victims {
     /// The policy's choice among the zones that can be emptied now and give space; a failing zone
     /// first. `kept` free zones are not for cleaning.
     pub fn choose(&mut self, parts: &Parts, options: &FtlOptions, kept: u32) -> Choice {
-        let geometry = *parts.space.geometry();
-        let watermark = parts.log.durable();
+        let slots_per_zone = parts.space.geometry().slots_per_zone;
         // Above the low watermark only zones are worth it that give a quarter of their space.
         let live_max = if parts.space.is_short(options.cleaning_low_zones) {
-            geometry.slots_per_zone
+            slots_per_zone
         } else {
-            geometry.slots_per_zone / 4 * 3
+            slots_per_zone / 4 * 3
         };
+        self.choose_up_to(live_max, parts, kept)
+    }
+
+    /// The same among those with at most `live_max` pages to keep.
+    pub fn choose_up_to(&mut self, live_max: u32, parts: &Parts, kept: u32) -> Choice {
+        let geometry = *parts.space.geometry();
+        let watermark = parts.log.durable();
         // A cleaning must be able to finish: nobody else makes space meanwhile.
         let free = u64::from(parts.space.free_count().saturating_sub(kept));
         let copies_max =

@@ -42,6 +42,10 @@ impl Space {
             zone.durable_slots = zone.used_slots;
             zone.durable_version_max = zone.version_max;
         }
+        if zone.appends_in_flight == 0 && zone.live_slots == 0 {
+            // All of it may have been replaced before it returned.
+            self.zone_died();
+        }
     }
 
     /// Notes that a program of `stream` failed in `zone`, which takes no more appends.

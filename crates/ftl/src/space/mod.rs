@@ -4,6 +4,7 @@ pub(crate) mod census;
 pub(crate) mod durable;
 mod one_log;
 pub(crate) mod pins;
+pub(crate) mod room;
 pub(crate) mod zone;
 
 pub(crate) use zone::{Stream, Zone, ZoneState};
@@ -16,6 +17,7 @@ use tantalum_media::ZoneGeometry;
 use crate::fault_points::Fault;
 use crate::options::packed_slots;
 use one_log::OneLog;
+use room::Room;
 use zone::STREAMS;
 
 /// A zone may be closed with one in so many slots unused.
@@ -27,8 +29,8 @@ pub struct Space {
     // Zones that hosts may not fill.
     reserve_zones: u32,
     zones: Vec<Zone>,
-    // Least worn first, then lowest number: dynamic wear levelling.
-    free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
+    // Those that have room first, least worn first, then lowest number: dynamic wear levelling.
+    free: BinaryHeap<Reverse<(bool, u32, ZoneNo)>>,
     // Free zones that are taken only when there are no others.
     last: Vec<ZoneNo>,
     // Reset zones that the next batches of the host stream will open.
@@ -36,7 +38,11 @@ pub struct Space {
     open: [Option<ZoneNo>; STREAMS],
     epoch: u64,
     retired: u32,
+    // Slots whose content is live, in all zones.
+    live_slots: u64,
     one_log: OneLog,
+    // `None` where every zone has its room for good.
+    room: Option<Room>,
 }
 
 impl Space {
@@ -57,7 +63,9 @@ impl Space {
             open: [None; STREAMS],
             epoch: 0,
             retired: retired.len() as u32,
+            live_slots: 0,
             one_log: OneLog::default(),
+            room: None,
         };
         space.rebuild_free();
         space
@@ -72,16 +80,25 @@ impl Space {
     pub fn rebuild_free(&mut self) {
         self.last.clear();
         let free = self.iter().filter(|(_, zone)| zone.state == ZoneState::Free);
-        self.free = free.map(|(number, zone)| Reverse((zone.resets, number))).collect();
+        let place = |(number, zone): (ZoneNo, &Zone)| {
+            Reverse((self.is_without_room(number), zone.resets, number))
+        };
+        self.free = free.map(place).collect();
+    }
+
+    /// Adds `zone` to the pool of free zones.
+    fn push_free(&mut self, zone: ZoneNo) {
+        let (without, resets) = (self.is_without_room(zone), self.get(zone).resets);
+        self.free.push(Reverse((without, resets, zone)));
     }
 
     /// Takes free zones for which `last` is true only when there are no others, until
     /// [`rebuild_free`](Self::rebuild_free).
     pub fn keep_for_last(&mut self, last: impl Fn(ZoneNo) -> bool) {
         let free = std::mem::take(&mut self.free).into_vec();
-        let (kept, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|free| last(free.0.1));
+        let (kept, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|free| last(free.0.2));
         self.free = free.into();
-        self.last.extend(kept.into_iter().map(|Reverse((_, zone))| zone));
+        self.last.extend(kept.into_iter().map(|Reverse((_, _, zone))| zone));
         self.last.sort_unstable();
     }
 
@@ -231,7 +248,7 @@ impl Space {
     /// Returns a free zone to the pool that was taken from it and not opened.
     pub fn take_back(&mut self, zone: ZoneNo) {
         debug_assert_eq!(self.get(zone).state, ZoneState::Free, "{zone:?} was opened");
-        self.free.push(Reverse((self.get(zone).resets, zone)));
+        self.push_free(zone);
     }
 
     /// Returns a zone of the dump area to the pool.
@@ -239,8 +256,7 @@ impl Space {
         let given = self.get_mut(zone);
         assert_eq!(given.state, ZoneState::Dump, "{zone:?} is not set aside");
         given.state = ZoneState::Free;
-        let resets = given.resets;
-        self.free.push(Reverse((resets, zone)));
+        self.push_free(zone);
     }
 
     /// The zones of the dump area, in ascending order.
@@ -251,21 +267,21 @@ impl Space {
 
     /// Takes the next free zone from the pool, to be reset and opened.
     pub fn take_free(&mut self) -> Option<ZoneNo> {
-        self.free.pop().map(|Reverse((_, zone))| zone).or_else(|| self.last.pop())
+        self.free.pop().map(|Reverse((_, _, zone))| zone).or_else(|| self.last.pop())
     }
 
     /// The free zones that will be taken next, at most `most`.
     pub fn next_free(&self, most: usize) -> Vec<ZoneNo> {
         let mut free: Vec<_> = self.free.iter().map(|Reverse(free)| *free).collect();
         free.sort_unstable();
-        free.into_iter().take(most).map(|(_, zone)| zone).collect()
+        free.into_iter().take(most).map(|(_, _, zone)| zone).collect()
     }
 
     /// Takes the most worn free zone from the pool, for cold content.
     pub fn take_worn(&mut self) -> Option<ZoneNo> {
         let mut free = std::mem::take(&mut self.free).into_vec();
-        let worn = (0..free.len()).max_by_key(|at| free[*at].0);
-        let taken = worn.map(|at| free.swap_remove(at).0.1);
+        let worn = (0..free.len()).max_by_key(|at| (!free[*at].0.0, free[*at].0.1, free[*at].0.2));
+        let taken = worn.map(|at| free.swap_remove(at).0.2);
         self.free = free.into();
         taken.or_else(|| self.last.pop())
     }
@@ -278,6 +294,7 @@ impl Space {
         let opened = self.get_mut(zone);
         debug_assert!(opened.state == ZoneState::Free && !opened.needs_reset);
         *opened = Zone::empty(ZoneState::Open, stream, epoch, opened.resets);
+        self.gets_room(zone);
         self.open[stream as usize] = Some(zone);
     }
 
@@ -374,13 +391,24 @@ impl Space {
     pub fn add_live(&mut self, slot: SlotNo) {
         let zone = self.geometry.zone_of(slot);
         self.zones[zone.index()].live_slots += 1;
+        self.live_slots += 1;
     }
 
     /// Counts `slot` as no longer live in its zone.
     #[inline]
     pub fn remove_live(&mut self, slot: SlotNo) {
         let zone = self.geometry.zone_of(slot);
-        self.zones[zone.index()].live_slots -= 1;
+        self.slot_died(zone);
+    }
+
+    #[inline]
+    fn slot_died(&mut self, zone: ZoneNo) {
+        let live_slots = &mut self.zones[zone.index()].live_slots;
+        *live_slots -= 1;
+        self.live_slots -= 1;
+        if *live_slots == 0 {
+            self.zone_died();
+        }
     }
 
     /// Notes that a page left `slot` by the change `version`: the slot is no longer live, unless
@@ -388,9 +416,12 @@ impl Space {
     #[inline]
     pub fn left(&mut self, slot: SlotNo, version: Version, alive: bool) {
         let zone = self.geometry.zone_of(slot);
-        let zone = &mut self.zones[zone.index()];
-        *(if alive { &mut zone.extra_references } else { &mut zone.live_slots }) -= 1;
-        zone.replaced_by = zone.replaced_by.max(version);
+        let left = &mut self.zones[zone.index()];
+        left.replaced_by = left.replaced_by.max(version);
+        match alive {
+            true => left.extra_references -= 1,
+            false => self.slot_died(zone),
+        }
     }
 
     /// Notes that the content of `slot` had been replaced by the change `version` before it returned.
@@ -423,8 +454,7 @@ impl Space {
         freed.needs_reset = false;
         freed.lists_dead_until = None;
         freed.resets += 1;
-        let resets = freed.resets;
-        self.free.push(Reverse((resets, zone)));
+        self.push_free(zone);
     }
 
     /// Takes `zone` out of service.
@@ -439,7 +469,7 @@ impl Space {
 
     /// Panics where it contradicts itself. For tests.
     pub fn validate(&self) {
-        let pool = self.free.iter().map(|Reverse((_, zone))| zone).chain(&self.last);
+        let pool = self.free.iter().map(|Reverse((_, _, zone))| zone).chain(&self.last);
         let mut seen = vec![false; self.zones.len()];
         for zone in pool.chain(&self.prepared) {
             assert_eq!(self.get(*zone).state, ZoneState::Free, "{zone:?} is offered as free");
@@ -455,5 +485,7 @@ impl Space {
             zone.validate(number, self.geometry.slots_per_zone);
         }
         assert_eq!(retired, self.retired, "zones out of service");
+        let live = self.zones.iter().map(|zone| u64::from(zone.live_slots)).sum::<u64>();
+        assert_eq!(live, self.live_slots, "live slots");
     }
 }

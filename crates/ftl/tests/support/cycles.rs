@@ -67,6 +67,8 @@ pub struct Cycles {
     pub shares: f64,
     /// The device has the least energy for a dump, and zones for it.
     pub dumps: bool,
+    /// Much of the device is free, and gives its room back.
+    pub gives_room_back: bool,
 }
 
 /// Zones for the dump area and the delta pages.
@@ -82,18 +84,20 @@ fn options<M: ZoneMedia>(media: &M, load: &Cycles) -> FtlOptions {
         false => most,
         true => pages_max(&geometry, retired + with_dump.dump_zones(&geometry).unwrap()),
     };
+    let pages = if load.gives_room_back { pages / 4 } else { pages };
     FtlOptions {
         checkpoint_interval_slots: 200,
         // Every other device has one log.
         copies_with_writes: load.seed % 2 == 1,
         dump: if load.dumps { least(pages) } else { None },
+        gives_room_back: load.gives_room_back,
         ..FtlOptions::new(pages)
     }
 }
 
 /// Opens, checks every page, writes durably until power is cut; again and again.
 pub fn cycles<R: Rig>(load: Cycles) {
-    let Cycles { seed, cycles, after_max, batch_max, shares, dumps } = load;
+    let Cycles { seed, cycles, after_max, batch_max, shares, dumps, .. } = load;
     let mut rng = Rng::split(seed, "cycles");
     let mut rig = R::with_more_zones(seed, if dumps { DUMP_ZONES } else { 0 });
     let runtime = Virtual::new(Schedule::Fifo);
