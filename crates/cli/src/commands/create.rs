@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
     /// Make the file without room for its content: at once, however large; a full file system is met
-    /// later, at a write (see media.sparse in the configuration)
+    /// later, at a write. What is discarded gives its room back (see media.sparse in the configuration)
     #[arg(long)]
     sparse: bool,
     /// Give up what the volume's file or device holds

@@ -400,6 +400,10 @@ impl VolumeConfig {
             share_entries_max,
             checkpoint_interval_slots,
             paces_cleaning: self.kind == Kind::Flash,
+            // The flash of a tiered volume is a cache, which fills what it has.
+            gives_room_back: self.kind == Kind::Flash
+                && self.media.media_type == MediaType::File
+                && self.media.sparse,
             ..FtlOptions::new(pages)
         })
     }
