@@ -149,3 +149,37 @@ fn a_full_file_system_is_out_of_space_loses_nothing_and_passes() {
     let report = on_live(async move |live| check_volume(&live, &config, |_, _| ()).await.unwrap());
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
+
+#[test]
+fn what_is_discarded_makes_room_on_a_full_file_system() {
+    let Some(small) = Small::mount() else { return };
+    let config = volume(small.0.path());
+    on_live(async move |live| {
+        create_volume(&live, &config, false).await.unwrap();
+        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        for piece in 0..600 {
+            write(&volume, piece).await.unwrap();
+        }
+        small.fill();
+        let pieces = 600 + write_until_full(&volume, 600).await;
+        assert_refuses(&volume, pieces).await;
+        // More than is kept aside for what was accepted.
+        volume.trim(PageRange::new(PageNo(0), 500 * PIECE)).await.unwrap();
+        volume.flush().await.unwrap();
+        let mut tries = 0;
+        while let Err(full) = write(&volume, 0).await {
+            assert_eq!(full.kind(), ErrorKind::OutOfSpace, "{full}");
+            tries += 1;
+            assert!(tries < 250, "there is no room after 5 s");
+            live.sleep(20_000_000).await;
+        }
+        println!("writes go on after {tries} tries");
+        for piece in 500..pieces {
+            let mut read = vec![PageBuf::zero(); PIECE as usize];
+            volume.read(PageNo(piece * PIECE), &mut read, None).await.unwrap();
+            assert!(read == content(piece), "piece {piece}");
+        }
+        assert_holds(&volume, 1).await;
+        volume.close().await.unwrap();
+    });
+}
