@@ -13,7 +13,8 @@ use tantalum_runtime::{DeviceCounters, LifeCycle, Runtime};
 const OPERATION_PAGES_MAX: u32 = 256;
 
 /// A device of pages that lie one behind the other in a store, page `n` at byte `n * 4096`; in simulations
-/// their contents may be other than bytes.
+/// their contents may be other than bytes. The last page may reach past the end of the store: there it reads as zeros, and
+/// nothing is written.
 ///
 /// It promises no more than the store: it is `Volatile`, so that what a power cut meets before the next
 /// flush may be old, new or torn. It has no transactions and keeps no checksums. Commands that overlap must
@@ -21,17 +22,19 @@ const OPERATION_PAGES_MAX: u32 = 256;
 pub struct Image<S, P = PageBuf> {
     store: S,
     limits: Limits,
+    /// Where its last page ends, or the store.
+    end_byte: u64,
     counters: Cell<DeviceCounters>,
     contents: PhantomData<P>,
 }
 
 impl<S: BlockStore, P: Payload> Image<S, P> {
-    /// The first `pages` pages of `store`.
+    /// The first `pages` pages of `store`, the last of which need not be whole.
     ///
     /// # Errors
     /// `InvalidInput` where the store has fewer.
     pub fn new(store: S, pages: u64) -> Result<Self> {
-        let held = store.bytes() / PAGE_BYTES as u64;
+        let held = store.bytes().div_ceil(PAGE_BYTES as u64);
         if held < pages {
             let context = format!("an image of {pages} pages does not fit in {held}");
             return Err(Error::new(ErrorKind::InvalidInput, context));
@@ -45,7 +48,8 @@ impl<S: BlockStore, P: Payload> Image<S, P> {
             share_pairs_max: 0,
             durability: Durability::Volatile,
         };
-        Ok(Image { store, limits, counters: Cell::default(), contents: PhantomData })
+        let end_byte = store.bytes().min(pages * PAGE_BYTES as u64);
+        Ok(Image { store, limits, end_byte, counters: Cell::default(), contents: PhantomData })
     }
 
     /// The store underneath.
@@ -54,13 +58,25 @@ impl<S: BlockStore, P: Payload> Image<S, P> {
     }
 
     async fn read_run(&self, first: PageNo, out: &mut [P]) -> Result<()> {
-        let buf = self.store.buffer(out.len() * PAGE_BYTES);
+        let buf = self.store.buffer(self.bytes_of(first, out.len()));
         let buf = self.store.read(byte_of(first), buf).await?;
-        for (page, bytes) in out.iter_mut().zip(buf.chunks_exact(PAGE_BYTES)) {
-            *page = P::from_bytes(bytes);
+        for (page, bytes) in out.iter_mut().zip(buf.chunks(PAGE_BYTES)) {
+            *page = match bytes.len() {
+                PAGE_BYTES => P::from_bytes(bytes),
+                held => {
+                    let mut whole = [0; PAGE_BYTES];
+                    whole[..held].copy_from_slice(bytes);
+                    P::from_bytes(&whole)
+                }
+            };
         }
         self.store.recycle(buf);
         Ok(())
+    }
+
+    /// Bytes that the store has of `pages` pages from `first` on.
+    fn bytes_of(&self, first: PageNo, pages: usize) -> usize {
+        (pages * PAGE_BYTES).min((self.end_byte - byte_of(first)) as usize)
     }
 
     fn count(&self, change: impl FnOnce(&mut DeviceCounters)) {
@@ -102,9 +118,18 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
         if pages.is_empty() {
             return Ok(());
         }
-        let mut buf = self.store.buffer(pages.len() * PAGE_BYTES);
-        for (bytes, page) in buf.chunks_exact_mut(PAGE_BYTES).zip(pages) {
-            page.write_to(bytes);
+        let mut buf = self.store.buffer(self.bytes_of(first, pages.len()));
+        for (bytes, page) in buf.chunks_mut(PAGE_BYTES).zip(pages) {
+            match bytes.len() {
+                PAGE_BYTES => page.write_to(bytes),
+                held => {
+                    let mut whole = [0; PAGE_BYTES];
+                    page.write_to(&mut whole);
+                    // Who writes pages makes sure that there are zeros behind.
+                    debug_assert!(whole[held..].iter().all(|byte| *byte == 0), "past the end");
+                    bytes.copy_from_slice(&whole[..held]);
+                }
+            }
         }
         let written = self.store.write(byte_of(first), buf, false).await;
         self.store.recycle(written.context(|| format!("writing pages {range} at home"))?);
@@ -126,7 +151,8 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
         if range.pages == 0 {
             return Ok(());
         }
-        let zeroed = self.store.zero(byte_of(range.first), range.pages * PAGE_BYTES as u64).await;
+        let bytes = self.bytes_of(range.first, range.pages as usize) as u64;
+        let zeroed = self.store.zero(byte_of(range.first), bytes).await;
         zeroed.context(|| format!("zeroing pages {range} at home"))
     }
 }
@@ -194,6 +220,32 @@ mod tests {
         });
         let blocks: Vec<u8> = memory.image().chunks(PAGE_BYTES).map(|block| block[0]).collect();
         assert_eq!(blocks, [9, 1, 2, 9, 0, 0, 9, 9]);
+    }
+
+    #[test]
+    fn of_a_last_page_that_is_not_whole_the_sectors_are_used_that_there_are() {
+        let held = 3 * PAGE_BYTES + 512;
+        let memory = MemoryStore::with_image(&vec![9; held]);
+        assert!(Image::<_, PageBuf>::new(memory.clone(), 5).is_err());
+        let image = Image::new(memory.clone(), 4).unwrap();
+        let mut last = [0; PAGE_BYTES];
+        last[..512].fill(9);
+        let written = run(async move {
+            let mut out = vec![page(1); 2];
+            image.read(PageNo(2), &mut out, None).await.unwrap();
+            assert_eq!(out, [page(9), PageBuf::copy_from(&last)]);
+            last[..512].fill(5);
+            image.write(PageNo(2), &[page(4), PageBuf::copy_from(&last)], None).await.unwrap();
+            let written = memory.image();
+            image.trim(PageRange::new(PageNo(3), 1)).await.unwrap();
+            assert_eq!(
+                (memory.image().len(), &memory.image()[held - 512..]),
+                (held, &[0; 512][..])
+            );
+            written
+        });
+        let places = [0, 2 * PAGE_BYTES, 3 * PAGE_BYTES - 1, 3 * PAGE_BYTES, held - 1];
+        assert_eq!(places.map(|at| written[at]), [9, 4, 4, 5, 5]);
     }
 
     #[test]

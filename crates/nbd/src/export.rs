@@ -56,6 +56,27 @@ pub(crate) struct Export<D> {
     fua_flushes: bool,
 }
 
+/// Bytes of the export of a device of so many pages, which ends as is `asked`: at its last page's end, or within that.
+fn export_bytes(pages: u64, asked: Option<u64>) -> Result<u64> {
+    let page = PAGE_BYTES as u64;
+    let refused = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
+    let Some(bytes) = pages.checked_mul(page) else {
+        return refused(format!("a device of {pages} pages is past 64-bit offsets"));
+    };
+    match asked {
+        None => Ok(bytes),
+        Some(asked)
+            if asked.div_ceil(page) == pages && asked.is_multiple_of(BLOCK_BYTES_MIN.into()) =>
+        {
+            Ok(asked)
+        }
+        Some(asked) => refused(format!(
+            "an export of {asked} bytes is none of a device of {pages} pages: it ends within its last page, with \
+             {BLOCK_BYTES_MIN} bytes that are whole"
+        )),
+    }
+}
+
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
     pub(crate) fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
         options.check()?;
@@ -67,9 +88,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
                 limits.page_bytes
             ));
         }
-        let Some(size_bytes) = limits.pages.checked_mul(PAGE_BYTES as u64) else {
-            return bad(format!("a device of {} pages is past 64-bit offsets", limits.pages));
-        };
+        let size_bytes = export_bytes(limits.pages, options.size_bytes)?;
         let mut flags = handshake::EXPORT_HAS_FLAGS
             | handshake::EXPORT_SEND_FLUSH
             | handshake::EXPORT_SEND_FUA
@@ -113,6 +132,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
     ) -> Result<Done> {
         let span = Span { offset: request.offset, length: u64::from(request.length) };
         let counters = &self.counters;
+        let whole = self.to_end_of_page(span);
         match request.command {
             Command::Read => {
                 counters.reads.add(1);
@@ -128,7 +148,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             Command::Write => {
                 counters.writes.add(1);
                 counters.bytes_written.add(span.length);
-                self.write(span, pages).await?;
+                self.write(whole, pages).await?;
             }
             Command::Flush => {
                 counters.flushes.add(1);
@@ -138,12 +158,12 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             Command::Trim => {
                 counters.trims.add(1);
                 counters.bytes_trimmed.add(span.length);
-                self.trim(span.whole()).await?;
+                self.trim(whole.whole()).await?;
             }
             Command::WriteZeroes => {
                 counters.write_zeroes.add(1);
                 counters.bytes_zeroed.add(span.length);
-                self.write_zeroes(span, request.has(CMD_FLAG_NO_HOLE)).await?;
+                self.write_zeroes(whole, request.has(CMD_FLAG_NO_HOLE)).await?;
             }
             Command::Disconnect | Command::Unknown(_) => return Ok(Done::Changed),
         }
@@ -151,6 +171,18 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             self.device.flush().await?;
         }
         Ok(Done::Changed)
+    }
+
+    /// What reaches the end of the export covers its last page to the end, where there are zeros and stay zeros: a change of it
+    /// reads nothing first.
+    fn to_end_of_page(&self, span: Span) -> Span {
+        match span.length > 0 && span.offset + span.length == self.info.size_bytes {
+            true => {
+                let end = self.info.size_bytes.next_multiple_of(PAGE_BYTES as u64);
+                Span { length: end - span.offset, ..span }
+            }
+            false => span,
+        }
     }
 
     async fn read(&self, span: Span, pages: &mut Vec<PageBuf>) -> Result<()> {

@@ -11,6 +11,9 @@ pub struct ServerOptions {
     pub export_name: String,
     /// Shown to clients that ask for it. At most 4096 bytes.
     pub description: String,
+    /// Bytes of the export where it ends within the device's last page, a multiple of 512. What that page has behind them no
+    /// client sees, and it stays zeros. Without it the export is as large as the device.
+    pub size_bytes: Option<u64>,
     /// Refuse every command that changes the device.
     pub read_only: bool,
     /// Also listen on TCP addresses that other machines can reach. This server has no
@@ -43,6 +46,7 @@ impl Default for ServerOptions {
         ServerOptions {
             export_name: "tantalum".into(),
             description: "Tantalum volume".into(),
+            size_bytes: None,
             read_only: false,
             allow_remote: false,
             connections_max: 16,

@@ -14,7 +14,8 @@ use tantalum_runtime::Live;
 
 use crate::config::VolumeConfig;
 use crate::folder::sync_name;
-use crate::home_config::ClaimConfig;
+use crate::home_config::{ClaimConfig, HomeConfig};
+use crate::home_end::open_home_file;
 use crate::members::{is_known, refuse_member};
 
 /// The claim that the file or block device at `path` shows, also while its cache is in use.
@@ -44,11 +45,11 @@ fn ends(file: &File, path: &Path) -> Result<(Vec<u8>, Evidence)> {
         let evidence = claim_in(&bytes);
         Ok::<_, Error>((bytes, evidence))
     };
-    let held = held / BLOCK_BYTES * BLOCK_BYTES;
+    let held = whole_sectors(held);
     let (bytes, evidence) = read(held)?;
     match evidence.claim.map(|claim| claim.home_bytes()) {
         // It was shorter when it was claimed.
-        Some(home_bytes) if home_bytes < held => read(home_bytes / BLOCK_BYTES * BLOCK_BYTES),
+        Some(home_bytes) if home_bytes < held => read(whole_sectors(home_bytes)),
         _ => Ok((bytes, evidence)),
     }
 }
@@ -80,7 +81,7 @@ pub(crate) async fn prepare_home(
     let Some(home) = &config.home else { return Ok(()) };
     let path = home.home_path(&config.path);
     if overwrite {
-        finish_change(live, &path, &home.journal_path(&config.path)).await?;
+        finish_change(live, &path, home, &home.journal_path(&config.path)).await?;
     }
     let file = open(&path)?;
     let (mut bytes, Evidence { claim, zero_sectors }) = ends(&file, &path)?;
@@ -126,7 +127,12 @@ fn refuse_used_partitions(live: &Live, file: &File, path: &Path) -> Result<()> {
 }
 
 /// Makes a change of the claim on the home again that was cut short, as the journal says.
-async fn finish_change(live: &Live, home: &Path, journal: &Path) -> Result<()> {
+async fn finish_change(
+    live: &Live,
+    home: &Path,
+    config: &HomeConfig,
+    journal: &Path,
+) -> Result<()> {
     if !is_there(journal)? {
         return Ok(());
     }
@@ -145,7 +151,7 @@ async fn finish_change(live: &Live, home: &Path, journal: &Path) -> Result<()> {
     if !journal.has_unfinished_change() {
         return Ok(());
     }
-    let home = FileStore::open(live, home, home_options())?;
+    let home = open_as_claimed(live, home, config.store_options()?)?;
     let owner = HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: true };
     open_home(home, Some(&journal), owner).await.map(drop)
 }
@@ -158,13 +164,16 @@ pub(crate) async fn claim_home(
     volume_id: u128,
 ) -> Result<()> {
     let Some(config_of_home) = &config.home else { return Ok(()) };
-    let home = FileStore::open(live, &config_of_home.home_path(&config.path), home_options())?;
+    let path = config_of_home.home_path(&config.path);
+    let home = open_as_claimed(live, &path, config_of_home.store_options()?)?;
     let Evidence { claim, zero_sectors } = look(&home).await?;
     let given_up = claim.filter(|_| zero_sectors == 0);
-    let wanted = config_of_home.wanted_claim(&config.path, volume_id, home.bytes());
     if let Some(claim) = given_up {
         take_off(journal, &home, claim).await?;
     }
+    drop(home);
+    let home = open_home_file(live, config, false)?;
+    let wanted = config_of_home.wanted_claim(&config.path, volume_id, home.bytes());
     if let Some(claim) = wanted {
         put_on(journal, &home, claim).await?;
     }
@@ -174,8 +183,16 @@ pub(crate) async fn claim_home(
     }
 }
 
-fn home_options() -> FileStoreOptions {
-    FileStoreOptions { sparse: true, ..FileStoreOptions::default() }
+/// Opens a home up to where the claim that it shows ends, if that is within a block, and otherwise as `options` say.
+fn open_as_claimed(live: &Live, home: &Path, options: FileStoreOptions) -> Result<FileStore> {
+    let claimed = claim_of(home)?.map(|claim| claim.home_bytes());
+    let end_bytes = claimed.filter(|end| !end.is_multiple_of(BLOCK_BYTES)).or(options.end_bytes);
+    FileStore::open(live, home, FileStoreOptions { end_bytes, ..options })
+}
+
+/// `bytes` without what is no whole sector.
+fn whole_sectors(bytes: u64) -> u64 {
+    bytes / SECTOR_BYTES as u64 * SECTOR_BYTES as u64
 }
 
 /// Where [`unclaim_home`] saves what it is about to change: beside a file; in the present folder, where the home is a
@@ -202,7 +219,11 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
         refuse_journal(live, &claim, home).await?;
     }
     let within = |error: Error| error.wrap(format!("unclaiming {}", home.display()));
-    let store = FileStore::open(live, home, home_options())?;
+    let held = std::io::Seek::seek(&mut open(home)?, std::io::SeekFrom::End(0));
+    let held = held.context(|| format!("measuring {}", home.display()))?;
+    let end_bytes = Some(whole_sectors(held));
+    let options = FileStoreOptions { sparse: true, end_bytes, ..FileStoreOptions::default() };
+    let store = open_as_claimed(live, home, options)?;
     if shown.is_none() && !is_begun {
         // Says so.
         let nothing = tantalum_media::block_store::MemoryStore::new(UNDO_BYTES);

@@ -1,6 +1,6 @@
 //! Making a new volume where there may be something already.
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::claim::forget_marks;
 use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
@@ -11,6 +11,8 @@ use crate::claim::{claim_home, prepare_home, refuse_claimed_home};
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
+use crate::home_config::HomeConfig;
+use crate::home_end::open_home_file;
 use crate::lost_flash::is_detached;
 use crate::places::{journals_of_home, refuse_places};
 use crate::store::make_journal;
@@ -184,7 +186,7 @@ async fn fill(
     };
     erase_superblock(&store).await?;
     let stores = TieredStores {
-        home: make_home(live, &home_config.home_path(&config.path), superblock, home).await?,
+        home: make_home(live, config, home_config, home).await?,
         journal: Some(make_journal(live, config)?),
         flash: store,
     };
@@ -193,20 +195,19 @@ async fn fill(
     Ok(*superblock)
 }
 
-/// The home of a new tiered volume, at `path`.
+/// The home of a new tiered volume.
 async fn make_home(
     live: &Live,
-    path: &Path,
-    superblock: &Superblock,
+    config: &VolumeConfig,
+    home_config: &HomeConfig,
     home: Home,
 ) -> Result<FileStore> {
-    // Its room is taken as it is used, and trims give it back.
-    let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
-    let bytes = superblock.pages * PAGE_BYTES as u64;
     let overwrite = match home {
-        Home::AsItIs => return FileStore::open(live, path, options),
+        Home::AsItIs => return open_home_file(live, config, false),
         Home::New { overwrite } => overwrite,
     };
+    let path = &home_config.home_path(&config.path);
+    let (options, bytes) = (home_config.store_options()?, config.size_bytes()?);
     if !overwrite {
         let existing = refuse_existing(live, path).await;
         existing.map_err(|error| {

@@ -18,6 +18,8 @@ const KEPT: f64 = 0.85;
 pub struct HomeConfig {
     /// The slow file or block device; relative to the configuration file.
     pub path: PathBuf,
+    /// Its bytes, where it ends within a page; without it the capacity's whole pages.
+    pub size: Option<String>,
     /// What the cache is for when it is opened.
     #[serde(default = "default_mode")]
     pub mode: String,

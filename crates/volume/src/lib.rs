@@ -13,7 +13,7 @@
 //! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! tiered      kind "tiered": the same as a cache of a home; rescue, where the flash is lost
-//! home_config the home in a configuration
+//! home_config the home in a configuration; one that ends within a page (home_end)
 //! store       file or memory, as configured; a flash that is not there (lost_flash)
 //! open_options  to read and write, or to be read only
 //! check       everything that can be wrong, where; changes nothing
@@ -34,6 +34,7 @@ pub mod fault_points;
 mod flash;
 mod folder;
 mod home_config;
+mod home_end;
 mod host;
 pub mod layout;
 mod lost_flash;

@@ -29,6 +29,8 @@ pub struct NewSettings<'a> {
     pub sparse: bool,
     /// `home.claim`.
     pub claim: Option<&'a str>,
+    /// `home.size`.
+    pub home_size: Option<&'a str>,
 }
 
 impl NewSettings<'_> {
@@ -51,6 +53,9 @@ impl NewSettings<'_> {
         }
         if let Some(claim) = self.claim {
             say("# claim = \"xor\"", format!("claim = \"{}\"", quoted(claim)));
+        }
+        if let Some(size) = self.home_size {
+            say("# size = \"1000000000B\"", format!("size = \"{}\"", quoted(size)));
         }
         if let Some(buffer) = self.buffer {
             let said = format!("[buffer]\nsize = \"{}\"", quoted(buffer));
@@ -160,8 +165,13 @@ mod tests {
     #[test]
     fn each_setting_has_its_place_in_the_templates() {
         let (durability, buffer) = (Some("on_flush"), Some("5MiB"));
-        let settings =
-            NewSettings { durability, cache: Some("16MiB"), buffer, sparse: true, claim: None };
+        let settings = NewSettings {
+            durability,
+            cache: Some("16MiB"),
+            buffer,
+            sparse: true,
+            ..NewSettings::default()
+        };
         let text = settings.apply(&template("1GiB"));
         let config = VolumeConfig::parse(&text, Path::new("v.toml")).unwrap();
         assert_eq!(config.device.durability, Some(DurabilityConfig::OnFlush));

@@ -4,7 +4,7 @@
 //! together, in the order of commits; what is aborted does not come up. A share is recorded as the writes that it saves.
 //!
 //! What needs room is refused here, with nothing done, while the file system under the volume is full; reads, flushes and trims
-//! are not.
+//! are not. So is what has no place in a last page that is not whole.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,11 +12,12 @@ use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
+use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 use tantalum_trace::{PageEvent, Recorder};
 
+use crate::home_end::LastPage;
 use crate::room::Room;
 
 /// Files that are tried beside one that is there already.
@@ -87,12 +88,28 @@ pub struct Recorded<D> {
     device: Rc<D>,
     recording: Option<Recording>,
     room: Room,
+    last: Option<LastPage>,
 }
 
 impl<D> Recorded<D> {
     /// Records `device` where `recording` is given.
     pub(crate) fn new(device: D, recording: Option<Recording>, room: Room) -> Self {
-        Recorded { device: Rc::new(device), recording, room }
+        Recorded { device: Rc::new(device), recording, room, last: None }
+    }
+
+    /// The same device of which the `last` page is not whole: it takes nothing but zeros behind its end.
+    pub(crate) fn ending_in(self, last: Option<LastPage>) -> Self {
+        Recorded { last, ..self }
+    }
+
+    /// Refuses to write what the last page has no place for.
+    fn check_end<'a, P: Payload>(
+        &self,
+        pages: impl Iterator<Item = (PageNo, &'a P)>,
+    ) -> Result<()> {
+        let Some(last) = &self.last else { return Ok(()) };
+        let mut checked = pages.map(|(page, content)| last.check(page, content));
+        checked.find(Result::is_err).unwrap_or(Ok(()))
     }
 
     /// The trace that is being written.
@@ -145,6 +162,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
 
     async fn write(&self, first: PageNo, pages: &[D::Page], tx: Option<TxId>) -> Result<()> {
         let event = PageEvent::Write { page: first, pages: count(pages.len() as u64) };
+        self.check_end((first.0..).map(PageNo).zip(pages))?;
         self.room.check()?;
         let written = self.device.write(first, pages, tx).await;
         self.done(written, |to| to.written(tx, std::iter::once(event)))
@@ -157,6 +175,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
     ) -> Result<()> {
         let numbers = |_: &Recording| pages.iter().map(|(page, _)| *page).collect::<Vec<_>>();
         let written = self.recording.as_ref().map(numbers).unwrap_or_default();
+        self.check_end(pages.iter().map(|(page, content)| (*page, content)))?;
         self.room.check()?;
         let done = self.device.write_scattered(pages, ended).await;
         self.done(done, |to| to.committed(writes(&written)))

@@ -5,6 +5,9 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use crate::config::VolumeConfig;
 use crate::superblock::Superblock;
 
+/// What says how large a volume is.
+pub(crate) const CAPACITY: &str = "device.capacity";
+
 /// A size that is no multiple of a page, and what is taken in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundedSize {
@@ -54,9 +57,9 @@ impl VolumeConfig {
 
     /// The sizes that are no multiples of a page, and what is taken in their place.
     pub fn rounded_sizes(&self) -> Result<Vec<RoundedSize>> {
-        let device = &self.device;
+        let (device, exact) = (&self.device, self.is_capacity_exact()?);
         let sizes = [
-            ("device.capacity", Some(&device.capacity)),
+            (CAPACITY, Some(&device.capacity).filter(|_| !exact)),
             ("media.size", self.media.size.as_ref()),
             ("media.zone", self.media.zone.as_ref()),
             ("device.cache", Some(&device.cache)),

@@ -8,6 +8,7 @@ use tantalum_runtime::Live;
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
+use crate::home_end::open_home_file;
 use crate::lost_flash::{how_without_journal, refuse_blank_flash, without_flash};
 use crate::open_options::OpenOptions;
 use crate::places::journal_in_memory;
@@ -65,14 +66,13 @@ pub async fn open_tiered_stores(
     if config.media.media_type == MediaType::Memory {
         return open_in_memory(config, home).await;
     }
-    let open = |path: &Path, salvages: bool| {
+    let open = |path: &Path| {
         let options = FileStoreOptions { read_only, sparse: true, ..FileStoreOptions::default() };
         let file = EitherStore::One(FileStore::open(live, path, options)?);
-        Ok::<_, Error>(Salvage::new(file, salvages))
+        Ok::<_, Error>(Salvage::new(file, accept_loss))
     };
     let flash = open_store(live, config, options).await?;
     refuse_blank_flash(live, &flash, config).await?;
-    let home_path = home.home_path(&config.path);
     let journal_path = home.journal_path(&config.path);
     if let Some(journal) = journal_in_memory(config) {
         tracing::warn!(
@@ -90,10 +90,11 @@ pub async fn open_tiered_stores(
         false if !has_journal => {
             return Err(Error::new(ErrorKind::Io, how_without_journal(&journal_path)));
         }
-        false => Some(open(&journal_path, accept_loss)?),
+        false => Some(open(&journal_path)?),
     };
     // Home has no checksums: zeros in place of what cannot be read would pass for its content.
-    Ok(TieredStores { flash, home: open(&home_path, false)?, journal })
+    let home = Salvage::new(EitherStore::One(open_home_file(live, config, read_only)?), false);
+    Ok(TieredStores { flash, home, journal })
 }
 
 /// Makes the file, or takes the device, that becomes the journal of the tiered volume of `config`.
@@ -122,8 +123,8 @@ async fn open_rescue_stores(
             "with home.destage = \"dense\" nothing but the flash knows what is missing at home";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     };
-    let journal = open_beside_home(live, &home.journal_path(&config.path))?;
-    Ok((journal, open_beside_home(live, &home.home_path(&config.path))?))
+    let journal = open_journal_file(live, &home.journal_path(&config.path))?;
+    Ok((journal, open_home_alone(live, config)?))
 }
 
 /// Brings the home of `config`, whose flash is lost, to the last epoch that the journal beside it knows of.
@@ -137,8 +138,13 @@ pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueR
     Ok(rescued)
 }
 
-/// Opens a home or a journal by itself.
-fn open_beside_home(live: &Live, path: &Path) -> Result<VolumeStore> {
+/// Opens a home by itself.
+fn open_home_alone(live: &Live, config: &VolumeConfig) -> Result<VolumeStore> {
+    Ok(Salvage::new(EitherStore::One(open_home_file(live, config, false)?), false))
+}
+
+/// Opens a journal by itself.
+fn open_journal_file(live: &Live, path: &Path) -> Result<VolumeStore> {
     let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
     let file = EitherStore::One(FileStore::open(live, path, options)?);
     Ok(Salvage::new(file, false))
@@ -159,14 +165,11 @@ pub(crate) fn reread_partitions(home: &VolumeStore) {
 /// As [`open_store`].
 pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
     let store = open_store(live, config, OpenOptions::default()).await?;
-    let (home, journal) = {
-        let home = home_config(config)?;
-        (home.home_path(&config.path), home.journal_path(&config.path))
-    };
+    let journal = home_config(config)?.journal_path(&config.path);
     if is_ordered(config) || is_there(&journal)? {
         // First: until the flash is given up, the volume can be opened and detached again.
-        let journal = open_beside_home(live, &journal)?;
-        let home = open_beside_home(live, &home)?;
+        let journal = open_journal_file(live, &journal)?;
+        let home = open_home_alone(live, config)?;
         let released = release_home(journal, home.clone()).await;
         released.context(|| "giving home back, and the journal beside it")?;
         reread_partitions(&home);
@@ -183,7 +186,7 @@ async fn open_in_memory(
     let cache = home.cache_options(&superblock.geometry())?;
     let stores = TieredStores {
         flash: memory(superblock.store_bytes()),
-        home: memory(superblock.pages * PAGE_BYTES as u64),
+        home: memory(config.size_bytes()?),
         journal: Some(memory(home.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64))),
     };
     format_tiered(&stores, config, &superblock).await?;

@@ -1,9 +1,7 @@
 //! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another, with a journal
 //! beside that, behind a buffer where one is configured.
 use std::rc::Rc;
-use tantalum_base::{
-    Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result, ResultExt, Version,
-};
+use tantalum_base::{Error, ErrorKind, PageBuf, PageDevice, Result, ResultExt, Version};
 use tantalum_buffer::Buffered;
 use tantalum_cache::claim::{
     Claimed, HomeOwner, Watched, check_unchanged, open_home, release, settle,
@@ -114,7 +112,7 @@ pub async fn format_tiered<S: BlockStore + Clone>(
     config: &VolumeConfig,
     superblock: &Superblock,
 ) -> Result<()> {
-    let needed = superblock.pages * PAGE_BYTES as u64;
+    let needed = config.size_bytes()?;
     if stores.home.bytes() < needed {
         let context = format!("home has {} bytes, the volume needs {needed}", stores.home.bytes());
         return Err(Error::new(ErrorKind::OutOfSpace, context));
@@ -181,6 +179,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
     let room = Room::of(flash, spare_bytes(config)?);
     let recorded = Recorded::new(buffered, config.begin_recording()?, room);
+    let recorded = recorded.ending_in(config.last_page()?);
     let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))

@@ -14,6 +14,7 @@
 //! | 1024 | 512 | the claim afterwards, or zeros |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::evidence::read_extent;
+use super::extent::can_end;
 use super::{Claim, Extent, SECTOR_BYTES};
 use crate::fault_points::Fault;
 use tantalum_base::checksum::crc32c;
@@ -101,7 +102,7 @@ impl Change {
 
     /// Bytes that [`save`](Self::save) writes behind the record.
     pub(crate) fn saved_bytes(&self) -> u64 {
-        self.originals.len() as u64
+        saved_bytes(self.extent)
     }
 
     /// The record.
@@ -127,8 +128,10 @@ impl Change {
     ) -> Result<()> {
         let mut at = originals_at;
         for piece in self.originals.chunks(super::OPERATION_BYTES) {
-            let mut buf = store.buffer(piece.len());
-            buf.copy_from_slice(piece);
+            let mut buf = store.buffer(piece.len().next_multiple_of(PAGE_BYTES));
+            let (saved, rest) = buf.split_at_mut(piece.len());
+            saved.copy_from_slice(piece);
+            rest.fill(0);
             store.recycle(store.write(at, buf, false).await?);
             at += piece.len() as u64;
         }
@@ -147,17 +150,18 @@ impl Change {
         let record = Record::load(store, record_at).await?;
         let Record { before, after, home_bytes, originals_crc } = record;
         let extent = Extent::of(home_bytes);
-        let mut at = originals_at(extent.bytes());
+        let mut at = originals_at(saved_bytes(extent));
         let mut originals = Vec::with_capacity(extent.bytes() as usize);
         let damaged =
             || Error::new(ErrorKind::Checksum, "what the ends of the home hold is damaged there");
-        if at.checked_add(extent.bytes()).is_none_or(|end| end > store.bytes()) {
+        if at.checked_add(saved_bytes(extent)).is_none_or(|end| end > store.bytes()) {
             return Err(damaged());
         }
         while originals.len() < extent.bytes() as usize {
             let length = (extent.bytes() as usize - originals.len()).min(super::OPERATION_BYTES);
-            let buf = store.read(at, store.buffer(length)).await?;
-            originals.extend_from_slice(&buf);
+            let buf = store.buffer(length.next_multiple_of(PAGE_BYTES));
+            let buf = store.read(at, buf).await?;
+            originals.extend_from_slice(&buf[..length]);
             store.recycle(buf);
             at += length as u64;
         }
@@ -172,7 +176,7 @@ impl Change {
     /// # Errors
     /// The store's; `Corrupt`, with nothing written, where a sector is neither as before nor as it shall be.
     pub async fn carry_out<S: BlockStore>(&self, home: &S) -> Result<()> {
-        if home.bytes() < self.home_bytes {
+        if !can_end(self.home_bytes, home.bytes()) {
             let context =
                 format!("the home has {} bytes, and had {}", home.bytes(), self.home_bytes);
             return Err(Error::new(ErrorKind::Corrupt, context));
@@ -224,6 +228,11 @@ impl Change {
             bytes[part].copy_from_slice(&self.originals[place..place + length]);
         }
     }
+}
+
+/// Bytes that what `extent` holds takes elsewhere, in whole pages.
+fn saved_bytes(extent: Extent) -> u64 {
+    extent.bytes().next_multiple_of(PAGE_BYTES as u64)
 }
 
 impl Record {

@@ -3,18 +3,26 @@ use super::{Claim, OPERATION_BYTES};
 use std::ops::Range;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::BlockStore;
+use tantalum_media::block_store::{BLOCK_BYTES, SECTOR_BYTES};
 
 /// Claimed at either end of a home.
 const END_BYTES: u64 = 1 << 20;
 
-/// The first and the last MiB of a home of so many bytes; all of a smaller one.
+/// The first and the last MiB of a home of so many bytes; all of a smaller one. Where it ends within a block, the last
+/// MiB begins with the next whole block, as stores are used in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     home_bytes: u64,
 }
 
+/// Whether a home of `held` bytes can be used up to byte `end`: to a whole block, or to its own end.
+pub(super) fn can_end(end: u64, held: u64) -> bool {
+    end <= held
+        && (end.is_multiple_of(BLOCK_BYTES) || end == held && end.is_multiple_of(SECTOR_BYTES))
+}
+
 impl Extent {
-    /// Of a home of so many bytes, whole blocks.
+    /// Of a home of so many bytes, whole sectors.
     pub fn of(home_bytes: u64) -> Self {
         Extent { home_bytes }
     }
@@ -25,7 +33,7 @@ impl Extent {
     /// `Corrupt` where it is shorter.
     pub fn of_claim(claim: &Claim, home: &impl BlockStore) -> Result<Self> {
         let (bytes, held) = (claim.home_bytes(), home.bytes());
-        if bytes <= held && bytes.is_multiple_of(tantalum_media::block_store::BLOCK_BYTES) {
+        if can_end(bytes, held) {
             return Ok(Extent { home_bytes: bytes });
         }
         let context = format!("the home has {held} bytes, and had {bytes} when it was claimed");
@@ -35,7 +43,8 @@ impl Extent {
     /// Its ranges of bytes, in their order; one of them may be empty.
     pub fn ranges(&self) -> [Range<u64>; 2] {
         let first = self.home_bytes.min(END_BYTES);
-        [0..first, first.max(self.home_bytes.saturating_sub(END_BYTES))..self.home_bytes]
+        let last = self.home_bytes.saturating_sub(END_BYTES).next_multiple_of(BLOCK_BYTES);
+        [0..first, first.max(last)..self.home_bytes]
     }
 
     /// Bytes in all.
@@ -102,6 +111,23 @@ mod tests {
                 place += (range.end - range.start) as usize;
             }
             assert_eq!(place as u64, claimed);
+        }
+    }
+
+    #[test]
+    fn it_reaches_the_end_of_a_home_that_ends_within_a_block() {
+        for (bytes, claimed) in [
+            (512, 512),
+            (MIB + 512, MIB + 512),
+            (2 * MIB + 512, 2 * MIB + 512 - 4096),
+            (9 * MIB - 512, 2 * MIB - 512),
+        ] {
+            let extent = Extent::of(bytes);
+            assert_eq!((extent.bytes(), extent.parts(bytes - 512, 512).count()), (claimed, 1));
+            let operations = extent.operations();
+            assert_eq!(operations.last().map(|(range, _)| range.end), Some(bytes));
+            assert!(operations.iter().all(|(range, _)| range.start.is_multiple_of(4096)));
+            assert!(can_end(bytes, bytes) && !can_end(bytes, bytes + 4096));
         }
     }
 

@@ -149,6 +149,7 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
         buffer: args.buffer.as_deref(),
         sparse: args.sparse,
         claim: args.claim.as_deref(),
+        home_size: None,
     };
     if let (Some(home), Some(flash), Some(flash_size)) = (&args.home, &args.flash, &args.flash_size)
     {

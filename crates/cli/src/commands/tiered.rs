@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
-use tantalum_media::block_store::{Place, is_there};
+use tantalum_media::block_store::{Place, SECTOR_BYTES, is_there};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
@@ -93,11 +93,13 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         else {
             bail!("{} does not exist; --home, --flash and --flash-size make one", path.display());
         };
-        let capacity = home_capacity(home)?;
+        let bytes = home_bytes(home)?;
+        let capacity = capacity_text(bytes);
+        let home_size = (!bytes.is_multiple_of(PAGE_BYTES as u64)).then_some(&*capacity);
         let new = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
         gets_none = args.claim.is_none() && needs_no_claim(home)?;
         let claim = if gets_none { Some("none") } else { args.claim.as_deref() };
-        let settings = NewSettings { claim, ..NewSettings::default() };
+        let settings = NewSettings { claim, home_size, ..NewSettings::default() };
         new.write(path, &capacity, settings)?
     } else {
         let config = VolumeConfig::read(path)?;
@@ -114,7 +116,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     print_line(&format!(
         "{}: a volume of {} over {}, with {} of flash in {}, identity {:032x}",
         path.display(),
-        human_bytes(superblock.pages * PAGE_BYTES as u64),
+        human_bytes(config.size_bytes()?),
         home_of(&config),
         human_bytes(superblock.store_bytes()),
         config.data_path()?.display(),
@@ -210,16 +212,41 @@ pub fn warn_of_memory(config: &VolumeConfig) {
     }
 }
 
-/// The size of an image, or of a block device, in whole pages.
-fn home_capacity(home: &Path) -> anyhow::Result<String> {
+/// Bytes of an image or a block device, which are whole sectors.
+fn home_bytes(home: &Path) -> anyhow::Result<u64> {
     use std::io::{Seek, SeekFrom};
-    let mut file = std::fs::File::open(home)
-        .map_err(|error| anyhow::anyhow!("opening {}: {error}", home.display()))?;
-    let bytes = file.seek(SeekFrom::End(0))?;
-    if bytes == 0 || !bytes.is_multiple_of(PAGE_BYTES as u64) {
-        bail!("{} has {bytes} bytes: wanted is a multiple of {PAGE_BYTES}", home.display());
+    let path = home.display();
+    let mut file =
+        std::fs::File::open(home).map_err(|error| anyhow::anyhow!("opening {path}: {error}"))?;
+    let bytes = file.seek(SeekFrom::End(0)).with_context(|| format!("measuring {path}"))?;
+    if bytes == 0 {
+        bail!(
+            "the home {path} is empty: the volume is as large as its home (`truncate -s SIZE {path}` gives a file a size)"
+        );
     }
-    Ok(format!("{}KiB", bytes / 1024))
+    if !bytes.is_multiple_of(SECTOR_BYTES) {
+        let smaller = bytes / SECTOR_BYTES * SECTOR_BYTES;
+        bail!(
+            "the home {path} has {bytes} bytes, which is no multiple of the {SECTOR_BYTES} of a sector: make it {} bytes long \
+             (`truncate -s {} {path}` adds zeros){}",
+            smaller + SECTOR_BYTES,
+            smaller + SECTOR_BYTES,
+            match smaller {
+                0 => String::new(),
+                smaller =>
+                    format!(", or {smaller}, which gives up its last {} bytes", bytes - smaller),
+            }
+        );
+    }
+    Ok(bytes)
+}
+
+/// So many bytes as a configuration has them.
+fn capacity_text(bytes: u64) -> String {
+    match bytes.is_multiple_of(1024) {
+        true => format!("{}KiB", bytes / 1024),
+        false => format!("{bytes}B"),
+    }
 }
 
 fn home_of(config: &VolumeConfig) -> String {

@@ -49,11 +49,16 @@ fn fields(
     let first_unreadable = tiered.as_ref().and_then(|tiered| tiered.first_unreadable);
     let waits_for_first = first_unreadable.map(|page| page.0);
     let census = &ftl.census;
+    // A home may end within its last page; without one a volume that has grown may not say so in its configuration yet.
+    let capacity_bytes = match tiered {
+        Some(_) => config.size_bytes()?,
+        None => limits.pages * page_bytes,
+    };
     let zone_bytes = u64::from(report.superblock.slots_per_zone) * page_bytes;
     let fields: [(_, Value); 36] = [
         ("identity", format!("{:032x}", report.superblock.volume_id).into()),
         ("durability", config.durability().name().into()),
-        ("capacity_bytes", (limits.pages * page_bytes).into()),
+        ("capacity_bytes", capacity_bytes.into()),
         ("mapped_bytes", (ftl.pages_mapped * page_bytes).into()),
         ("store_bytes", report.superblock.store_bytes().into()),
         ("live_bytes", (census.slots_live * page_bytes).into()),

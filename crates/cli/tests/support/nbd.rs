@@ -14,10 +14,15 @@ pub enum Command {
     Write = 1,
     Flush = 3,
     Trim = 4,
+    WriteZeroes = 6,
 }
 
 /// A connection to a server.
-pub struct Client(UnixStream);
+pub struct Client {
+    stream: UnixStream,
+    /// Bytes of the export.
+    pub export_bytes: u64,
+}
 
 impl Client {
     /// Connects, and opens the one export by the oldest option, without any extension.
@@ -31,8 +36,10 @@ impl Client {
         hello.extend(1u32.to_be_bytes());
         hello.extend(0u32.to_be_bytes());
         stream.write_all(&hello)?;
-        stream.read_exact(&mut [0; 10])?;
-        Ok(Client(stream))
+        let mut export = [0; 10];
+        stream.read_exact(&mut export)?;
+        let export_bytes = u64::from_be_bytes(export[..8].try_into().expect("8 bytes"));
+        Ok(Client { stream, export_bytes })
     }
 
     /// Sends a request for `pages` pages from `first`; `content` for a write.
@@ -44,20 +51,32 @@ impl Client {
         pages: usize,
         content: &[u8],
     ) -> Result<()> {
+        let (offset, length) = (first * PAGE_BYTES as u64, (pages * PAGE_BYTES) as u32);
+        self.send_bytes(command, cookie, offset, length, content)
+    }
+
+    fn send_bytes(
+        &mut self,
+        command: Command,
+        cookie: u64,
+        offset: u64,
+        length: u32,
+        content: &[u8],
+    ) -> Result<()> {
         let mut request = 0x2560_9513_u32.to_be_bytes().to_vec();
         request.extend(0u16.to_be_bytes());
         request.extend((command as u16).to_be_bytes());
         request.extend(cookie.to_be_bytes());
-        request.extend((first * PAGE_BYTES as u64).to_be_bytes());
-        request.extend(((pages * PAGE_BYTES) as u32).to_be_bytes());
+        request.extend(offset.to_be_bytes());
+        request.extend(length.to_be_bytes());
         request.extend(content);
-        self.0.write_all(&request)
+        self.stream.write_all(&request)
     }
 
     /// The next reply: cookie and error (0 for none).
     pub fn reply(&mut self) -> Result<(u64, u32)> {
         let mut reply = [0; 16];
-        self.0.read_exact(&mut reply)?;
+        self.stream.read_exact(&mut reply)?;
         assert_eq!(reply[..4], 0x6744_6698_u32.to_be_bytes());
         let error = u32::from_be_bytes(reply[4..8].try_into().expect("4 bytes"));
         let cookie = u64::from_be_bytes(reply[8..].try_into().expect("8 bytes"));
@@ -70,11 +89,26 @@ impl Client {
         match self.reply().expect("answered") {
             (_, 0) => {
                 let mut content = vec![0; pages * PAGE_BYTES];
-                self.0.read_exact(&mut content).expect("content");
+                self.stream.read_exact(&mut content).expect("content");
                 Ok(content)
             }
             (_, error) => Err(error),
         }
+    }
+
+    /// Changes `length` bytes from byte `offset` on, and waits for the reply: the error's number, or 0.
+    pub fn change(&mut self, command: Command, offset: u64, length: u32, content: &[u8]) -> u32 {
+        self.send_bytes(command, 1, offset, length, content).expect("sent");
+        self.reply().expect("answered").1
+    }
+
+    /// Reads `length` bytes from byte `offset` on.
+    pub fn read_bytes(&mut self, offset: u64, length: usize) -> Vec<u8> {
+        self.send_bytes(Command::Read, 1, offset, length as u32, &[]).expect("sent");
+        assert_eq!(self.reply().expect("answered"), (1, 0));
+        let mut content = vec![0; length];
+        self.stream.read_exact(&mut content).expect("content");
+        content
     }
 
     /// Writes, and waits for the reply.

@@ -1,4 +1,5 @@
 //! A store in a file or on a block device: direct I/O, a lock, real syncs.
+use super::ending::{Ending, store_bytes};
 use super::opening::{io, open_alone};
 use super::partitions::reread_partition_table;
 use super::spare::{Spare, is_no_space, says_no_space};
@@ -33,11 +34,14 @@ pub struct FileStoreOptions {
     /// system shows only at a later write. What is zeroed gives its space back, and so does what is
     /// [given back](BlockStore::give_room_back); a file that is not sparse keeps it.
     pub sparse: bool,
+    /// Where the store ends, a multiple of 512 bytes, if the file has as many. Without it the store has the whole blocks of
+    /// the file.
+    pub end_bytes: Option<u64>,
 }
 
 impl Default for FileStoreOptions {
     fn default() -> Self {
-        FileStoreOptions { direct: true, read_only: false, sparse: false }
+        FileStoreOptions { direct: true, read_only: false, sparse: false, end_bytes: None }
     }
 }
 
@@ -50,6 +54,7 @@ struct Inner {
     // Dropped before the descriptors are closed.
     _parent_only: [ParentOnly; 2],
     file: LiveFile,
+    ending: Ending,
     // For what is not I/O: looking for holes, allocating.
     control: File,
     path: PathBuf,
@@ -118,12 +123,15 @@ impl FileStore {
             false => ZeroedSpace::GivenBack,
         };
         let parent_only = [ParentOnly::new(file.as_fd())?, ParentOnly::new(control.as_fd())?];
+        let bytes = store_bytes(end, options.end_bytes);
+        let ending = Ending::of(live, &control, path, bytes, options)?;
         Ok(FileStore(Rc::new(Inner {
             _parent_only: parent_only,
             file: LiveFile::new(live, file),
             control,
             path: path.to_path_buf(),
-            bytes: Cell::new(end / BLOCK_BYTES * BLOCK_BYTES),
+            ending,
+            bytes: Cell::new(bytes),
             options,
             zeroed_space,
             gives_room_back,
@@ -239,7 +247,8 @@ impl BlockStore for FileStore {
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
-        let (result, buf) = self.0.file.read_at(offset, buf).await;
+        let Inner { file, ending, .. } = &*self.0;
+        let (result, buf) = ending.read_at(file, offset, buf).await;
         result.map_err(|error| self.failed("reading", error))?;
         Ok(buf)
     }
@@ -247,9 +256,10 @@ impl BlockStore for FileStore {
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf> {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
         self.check_writable("writing")?;
-        let (mut result, mut buf) = self.0.file.write_at(offset, buf, durable).await;
+        let Inner { file, ending, .. } = &*self.0;
+        let (mut result, mut buf) = ending.write_at(file, offset, buf, durable).await;
         if result.as_ref().is_err_and(|error| self.makes_room(error)) {
-            (result, buf) = self.0.file.write_at(offset, buf, durable).await;
+            (result, buf) = ending.write_at(file, offset, buf, durable).await;
         }
         result.map_err(|error| self.failed("writing", error))?;
         Ok(buf)

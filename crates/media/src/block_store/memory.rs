@@ -22,7 +22,7 @@ struct Content {
 }
 
 impl MemoryStore {
-    /// A store of `bytes` bytes (a multiple of 4096), all zero; costs RAM as it is written.
+    /// A store of `bytes` bytes (whole sectors of 512), all zero; costs RAM as it is written.
     pub fn new(bytes: u64) -> Self {
         assert_in_store(bytes, 0, bytes);
         let chunks = vec![None; bytes.div_ceil(CHUNK_BYTES as u64) as usize];

@@ -5,6 +5,7 @@
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
 //! ├ file            a file or a block device: direct I/O, really synced; its partitions (partitions)
 //! │ ├ opening       opened, and locked, by nobody else
+//! │ ├ ending        the last sectors of one that ends within a block
 //! │ ├ spare         room behind its end, for when its file system is full
 //! │ └ in_use        who else uses it: file systems, swap, devices over it
 //! ├ counting        wrapper: counts what is written, for other threads to read
@@ -21,6 +22,7 @@ use tantalum_base::Result;
 mod buffer_pool;
 pub mod counting;
 pub mod crash;
+mod ending;
 pub mod file;
 mod flaky;
 mod in_use;
@@ -49,7 +51,11 @@ pub use until_cut::UntilCut;
 /// Offsets and lengths are multiples of this many bytes.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// A flat store. Offsets and lengths are multiples of 4096 bytes.
+/// What a store that ends within a block ends with a multiple of.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// A flat store. Offsets and lengths are multiples of 4096 bytes; where the store ends within a block, what reaches its end is
+/// shorter by what the last block lacks, and is whole sectors of 512 bytes.
 #[allow(async_fn_in_trait, reason = "stores live on one thread; their futures need not be Send")]
 pub trait BlockStore: 'static {
     /// Length in bytes.
@@ -118,12 +124,14 @@ pub trait BlockStore: 'static {
 
 /// Panics unless the operation is aligned and lies in the store: a caller's mistake, not a fault.
 fn assert_in_store(store_bytes: u64, offset: u64, bytes: u64) {
+    let end = offset.checked_add(bytes);
+    let reaches_end = end == Some(store_bytes) && bytes.is_multiple_of(SECTOR_BYTES);
     assert!(
-        offset.is_multiple_of(BLOCK_BYTES) && bytes.is_multiple_of(BLOCK_BYTES),
+        offset.is_multiple_of(BLOCK_BYTES) && (bytes.is_multiple_of(BLOCK_BYTES) || reaches_end),
         "unaligned operation: {bytes} bytes at byte {offset}"
     );
     assert!(
-        offset.checked_add(bytes).is_some_and(|end| end <= store_bytes),
+        end.is_some_and(|end| end <= store_bytes),
         "{bytes} bytes at byte {offset} reach past the end of the store ({store_bytes} bytes)"
     );
 }

@@ -51,6 +51,40 @@ fn long_writes_are_split_and_zeroes_leave_holes_unless_told() {
 }
 
 #[test]
+fn an_export_may_end_within_the_last_page() {
+    // The device has 64 pages.
+    let (last, size) = (63 * 4096, 63 * 4096 + 512);
+    for bytes in [size - 512, size - 1, 64 * 4096 + 512] {
+        let options = ServerOptions { size_bytes: Some(bytes), ..Default::default() };
+        let device = Rc::new(MemoryDevice::new(64, 4, Durability::OnAck));
+        assert!(Export::new(device, options).is_err(), "{bytes}");
+    }
+    let options = ServerOptions { size_bytes: Some(size), ..Default::default() };
+    with_server(3, options, Durability::OnAck, move |world| async move {
+        let client = world.client().await;
+        let page = async || {
+            let mut out = [PageBuf::zero()];
+            world.device.read(PageNo(63), &mut out, None).await.unwrap();
+            out[0].to_vec()
+        };
+        let held = |fill: u8| [vec![fill; 512], vec![0; 3584]].concat();
+        // All of the last page that there is: nothing is read first.
+        client.write(last - 4096, &[5; 4096 + 512]).await;
+        assert_eq!(world.server.statistics().read_modify_writes, 0);
+        assert_eq!((page().await, client.read(last, 512).await), (held(5), vec![5; 512]));
+        for (command, payload, code) in [(WRITE, 512, 28), (ZEROES, 0, 28), (READ, 0, 22)] {
+            let payload = vec![1; payload];
+            assert_eq!(client.call(command, 0, size, 512, &payload).await, code);
+        }
+        assert_eq!(client.call(TRIM, 0, last, 512, &[]).await, 0);
+        assert_eq!(page().await, vec![0; 4096]);
+        client.write(last, &[6; 512]).await;
+        assert_eq!(client.call(ZEROES, NO_HOLE, 4096, size as u32 - 4096, &[]).await, 0);
+        assert_eq!(page().await, vec![0; 4096]);
+    });
+}
+
+#[test]
 fn a_long_write_goes_side_by_side_and_keeps_what_is_before_an_error() {
     for seed in 0..20 {
         with_server(seed, ServerOptions::default(), Durability::OnAck, move |world| async move {

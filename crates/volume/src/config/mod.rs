@@ -249,7 +249,7 @@ impl VolumeConfig {
             self.check_flash()?;
         }
         self.check_durability()?;
-        self.capacity_pages()?;
+        self.size_bytes()?;
         self.over_provisioning()?;
         self.zone_slots()?;
         self.buffer_policy()?;
@@ -309,7 +309,7 @@ impl VolumeConfig {
 
     /// Logical pages.
     pub fn capacity_pages(&self) -> Result<u64> {
-        let pages = sizes::pages("device.capacity", &self.device.capacity)?;
+        let pages = sizes::pages(sizes::CAPACITY, &self.device.capacity)?;
         if pages > 1 << 31 {
             return Err(invalid("device.capacity is over the limit of 8 TiB".into()));
         }

@@ -264,6 +264,10 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
 ) -> Result<()> {
     let stop = terminated(live)?;
     let read_only = options.read_only;
+    if config.kind == Kind::Tiered {
+        // A home may end within its last page.
+        options.size_bytes = Some(config.size_bytes()?);
+    }
     // NBD's block sizes have no field for it (docs/nbd.md), so whoever looks is told in words.
     options.description = format!(
         "{}; a write of up to {} bytes is all or nothing",

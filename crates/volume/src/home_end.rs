@@ -1,0 +1,173 @@
+//! A home of whole sectors that is no whole number of pages: where it ends, and that nothing is written behind that.
+//!
+//! The volume has a page for its last sectors, too. What that lacks reads as zeros. NBD clients do not see it; others see whole
+//! pages, and may write nothing but zeros there, as home could not keep it.
+use tantalum_base::size::Size;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, ResultExt};
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::{FileStore, FileStoreOptions, SECTOR_BYTES};
+use tantalum_runtime::Live;
+
+use crate::config::VolumeConfig;
+use crate::home_config::HomeConfig;
+use crate::sizes;
+use crate::tiered::home_config;
+
+const SIZE: &str = "home.size";
+
+impl HomeConfig {
+    /// Bytes of the home where they are said: whole sectors.
+    ///
+    /// # Errors
+    /// `InvalidInput` where they are none.
+    pub(crate) fn size_bytes(&self) -> Result<Option<u64>> {
+        let Some(text) = &self.size else { return Ok(None) };
+        let bytes = Size::parse_bytes(text).context(|| SIZE)?;
+        match bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES) {
+            true => Ok(Some(bytes)),
+            false => {
+                let context = format!(
+                    "{SIZE} = {text:?} is no whole number of sectors of {SECTOR_BYTES} bytes"
+                );
+                Err(Error::new(ErrorKind::InvalidInput, context))
+            }
+        }
+    }
+
+    /// How its file or device is opened.
+    ///
+    /// # Errors
+    /// As of [`size_bytes`](Self::size_bytes).
+    pub(crate) fn store_options(&self) -> Result<FileStoreOptions> {
+        // Its room is taken as it is used, and trims give it back.
+        let end_bytes = self.size_bytes()?;
+        Ok(FileStoreOptions { sparse: true, end_bytes, ..FileStoreOptions::default() })
+    }
+}
+
+impl VolumeConfig {
+    /// Bytes that hosts see: all pages, but for what the last one lacks where the home ends within it.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the settings contradict one another.
+    pub fn size_bytes(&self) -> Result<u64> {
+        let pages = self.capacity_pages()?;
+        let said = self.home.as_ref().map(HomeConfig::size_bytes).transpose()?.flatten();
+        let bytes = said.unwrap_or(pages * PAGE_BYTES as u64);
+        if bytes.div_ceil(PAGE_BYTES as u64) == pages {
+            return Ok(bytes);
+        }
+        let context = format!(
+            "{SIZE} is {bytes} bytes, and device.capacity = {:?}: both are the size of the home",
+            self.device.capacity
+        );
+        Err(Error::new(ErrorKind::InvalidInput, context))
+    }
+
+    /// The last page, where the home ends within it.
+    pub(crate) fn last_page(&self) -> Result<Option<LastPage>> {
+        let (bytes, page) = (self.size_bytes()?, PAGE_BYTES as u64);
+        let held_bytes = (bytes % page) as usize;
+        Ok((held_bytes > 0).then_some(LastPage { page: PageNo(bytes / page), held_bytes }))
+    }
+
+    /// Whether the capacity is told in bytes that are all used, though they are no whole pages.
+    pub(crate) fn is_capacity_exact(&self) -> Result<bool> {
+        let bytes = Size::parse_bytes(&self.device.capacity).context(|| sizes::CAPACITY)?;
+        Ok(bytes == self.size_bytes()?)
+    }
+}
+
+/// Opens the home of `config`.
+///
+/// # Errors
+/// `InvalidInput` where it is shorter than the configuration says; as [`FileStore::open`].
+pub(crate) fn open_home_file(
+    live: &Live,
+    config: &VolumeConfig,
+    read_only: bool,
+) -> Result<FileStore> {
+    let home = home_config(config)?;
+    let options = FileStoreOptions { read_only, ..home.store_options()? };
+    let path = home.home_path(&config.path);
+    let store = FileStore::open(live, &path, options)?;
+    match options.end_bytes {
+        Some(bytes) if store.bytes() < bytes => {
+            let path = path.display();
+            let context = format!(
+                "the home {path} has fewer than the {bytes} bytes that {SIZE} says: it became shorter, or is another one (put \
+                 its own home back)"
+            );
+            Err(Error::new(ErrorKind::InvalidInput, context))
+        }
+        _ => Ok(store),
+    }
+}
+
+/// A page within which the home ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LastPage {
+    page: PageNo,
+    held_bytes: usize,
+}
+
+impl LastPage {
+    /// Refuses to write what home could not keep.
+    ///
+    /// # Errors
+    /// `OutOfRange` for a last page with anything but zeros behind the end.
+    pub(crate) fn check<P: Payload>(&self, page: PageNo, content: &P) -> Result<()> {
+        if page != self.page {
+            return Ok(());
+        }
+        let mut bytes = [0; PAGE_BYTES];
+        content.write_to(&mut bytes);
+        if bytes[self.held_bytes..].iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        let context = format!(
+            "page {page} is the last one, and the home ends {} bytes into it: behind that only zeros can be written",
+            self.held_bytes
+        );
+        Err(Error::new(ErrorKind::OutOfRange, context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use tantalum_base::PageBuf;
+
+    fn config(capacity: &str, size: &str) -> Result<VolumeConfig> {
+        let text = format!(
+            "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"flash\"\nsize = \"100MiB\"\n[home]\npath = \"home\"\n{size}\n\
+             [device]\ncapacity = \"{capacity}\"\n"
+        );
+        VolumeConfig::parse(&text, Path::new("v.toml"))
+    }
+
+    #[test]
+    fn a_home_may_end_within_the_last_page() {
+        let odd = config("10486272B", "size = \"10486272B\"").unwrap();
+        assert_eq!((odd.capacity_pages().unwrap(), odd.size_bytes().unwrap()), (2561, 10_486_272));
+        assert_eq!(odd.rounded_sizes().unwrap(), []);
+        let last = odd.last_page().unwrap().unwrap();
+        let mut content = [0; PAGE_BYTES];
+        content[511] = 1;
+        last.check(PageNo(2560), &PageBuf::copy_from(&content)).unwrap();
+        content[512] = 1;
+        let content = PageBuf::copy_from(&content);
+        last.check(PageNo(2559), &content).unwrap();
+        let error = last.check(PageNo(2560), &content).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfRange);
+        // Without it the pages are whole, as they always were.
+        let whole = config("10486272B", "").unwrap();
+        assert_eq!((whole.size_bytes().unwrap(), whole.last_page().unwrap()), (10_489_856, None));
+        assert_eq!(whole.rounded_sizes().unwrap().len(), 1);
+        for (size, word) in [("10486273B", "sectors"), ("10MiB", "both"), ("x", "home.size")] {
+            let error = config("10486272B", &format!("size = \"{size}\"")).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+}
