@@ -5,8 +5,8 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Payload, Result, Rng};
 use tantalum_cache::Journal;
 use tantalum_cache::claim::{
-    Claim, Claimed, HomeOwner, SECTOR_BYTES, UNDO_BYTES, Watched, check_unchanged, look, open_home,
-    release, settle, unclaim,
+    Claim, Claimed, Extent, HomeOwner, SECTOR_BYTES, UNDO_BYTES, Watched, check_unchanged, look,
+    open_home, release, settle, unclaim,
 };
 use tantalum_cache::fault_points::Fault;
 use tantalum_cache::journal::{Closed, Pair};
@@ -138,7 +138,8 @@ impl Rig {
         if work != Work::PutOn {
             return difference(&image, &self.wanted);
         }
-        let near = |at: usize| at < MIB || at + MIB >= image.len();
+        let ranges = Extent::of(image.len() as u64).ranges();
+        let near = |at: usize| ranges.iter().any(|range| range.contains(&(at as u64)));
         let same = |at: &usize| near(*at) == (image[*at] == self.wanted[*at]);
         (0..image.len()).find(same).map(|at| format!("byte {at} under the claim"))
     }
@@ -222,8 +223,8 @@ fn search(work: Work, home_bytes: usize) -> (Option<String>, usize) {
     (None, survived)
 }
 
-/// Two ends, ends that touch, and all of a home that is shorter than they are.
-const SIZES: [usize; 4] = [3 * MIB, 2 * MIB, MIB + 12288, 12288];
+/// Two ends, ends that touch, and all of a home that is shorter than they are; and homes that end within a block.
+const SIZES: [usize; 6] = [3 * MIB, 2 * MIB, MIB + 12288, 12288, 3 * MIB + 512, 11776];
 
 fn no_cut_harms(work: Work) {
     for home_bytes in SIZES {
@@ -264,11 +265,12 @@ fn used(home_bytes: usize, seed: u64) -> Option<String> {
     let mut rig = Rig::new(home_bytes, seed);
     rig.work(Work::PutOn, None).unwrap();
     let mut rng = Rng::new(seed);
-    let pages = (home_bytes / PAGE_BYTES) as u64;
+    let pages = home_bytes.div_ceil(PAGE_BYTES) as u64;
     for _ in 0..60 {
         let first = rng.below(pages);
         let count = 1 + rng.below((pages - first).min(300));
-        let bytes = first as usize * PAGE_BYTES..(first + count) as usize * PAGE_BYTES;
+        let end = ((first + count) as usize * PAGE_BYTES).min(home_bytes);
+        let bytes = first as usize * PAGE_BYTES..end;
         let written = (rng.below(3) > 0).then(|| content(bytes.len(), &mut rng));
         rig.wanted[bytes.clone()].fill(0);
         if let Some(written) = &written {

@@ -39,7 +39,7 @@ pub(super) struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// `offset` and `bytes` are multiples of a block.
+    /// `offset` is a multiple of a block, and so is `bytes` unless the store ends within one.
     pub(super) fn new(number: u64, offset: u64, bytes: u64, content: Content) -> Self {
         PendingWrite {
             number,
@@ -48,7 +48,7 @@ impl PendingWrite {
             offset,
             bytes,
             content,
-            live: RefCell::new(vec![true; (bytes / BLOCK_BYTES) as usize]),
+            live: RefCell::new(vec![true; bytes.div_ceil(BLOCK_BYTES) as usize]),
         }
     }
 
@@ -80,17 +80,18 @@ impl PendingWrite {
     pub(super) fn supersede(&self, offset: u64, bytes: usize) {
         let common = self.common(offset, bytes);
         let block = BLOCK_BYTES as usize;
-        self.live.borrow_mut()[common.start / block..common.end / block].fill(false);
+        self.live.borrow_mut()[common.start / block..common.end.div_ceil(block)].fill(false);
     }
 
     /// Puts this write over what was read at `offset`.
     pub(super) fn overlay(&self, offset: u64, buf: &mut [u8]) {
         let common = self.common(offset, buf.len());
-        for at in common.step_by(BLOCK_BYTES as usize) {
-            let block = at..at + BLOCK_BYTES as usize;
+        for at in common.clone().step_by(BLOCK_BYTES as usize) {
+            let block = at..common.end.min(at + BLOCK_BYTES as usize);
             if self.live.borrow()[at / BLOCK_BYTES as usize] {
                 let to = (self.offset + at as u64 - offset) as usize;
-                self.put(block, &mut buf[to..to + BLOCK_BYTES as usize]);
+                let out = &mut buf[to..to + block.len()];
+                self.put(block, out);
             }
         }
     }
@@ -109,7 +110,7 @@ impl PendingWrite {
         let mut at = 0;
         while let Some(run) = self.live_run(at) {
             at = run.end;
-            let bytes = run.start * block..run.end * block;
+            let bytes = run.start * block..(run.end * block).min(self.bytes as usize);
             let offset = self.offset + bytes.start as u64;
             let Content::Bytes(data) = &self.content else {
                 inner.zero(offset, bytes.len() as u64).await?;
@@ -133,6 +134,10 @@ impl PendingWrite {
     /// Lands some of the sectors: a random subset, a prefix or a suffix.
     pub(super) async fn tear<S: BlockStore>(&self, inner: &S, rng: &mut Rng) -> Result<()> {
         let sectors = self.bytes as usize / SECTOR_BYTES;
+        if sectors < 2 {
+            // A sector is written whole or not at all.
+            return Ok(());
+        }
         let split = 1 + rng.below(sectors as u64 - 1) as usize;
         let mut lands: Vec<bool> = match rng.below(3) {
             0 => (0..sectors).map(|sector| sector < split).collect(),
