@@ -3,6 +3,7 @@ mod failing;
 mod flash_pages;
 mod home;
 mod kills;
+mod odd_home;
 mod pairs;
 mod passing;
 mod places;

@@ -74,6 +74,16 @@ impl Rig {
         Rig::over(destage, 77, MemoryStore::new(PAGES * PAGE_BYTES as u64))
     }
 
+    /// A new volume over an empty home that lacks a sector of its last page.
+    pub fn odd(destage: &str) -> Rig {
+        let bytes = PAGES * PAGE_BYTES as u64 - 512;
+        let text = CONFIG
+            .replace("DESTAGE", destage)
+            .replace("16MiB\"\ncache", &format!("{bytes}B\"\ncache"));
+        let text = text.replace("[home]\n", &format!("[home]\nsize = \"{bytes}B\"\n"));
+        Rig::configured(&text, 79, MemoryStore::new(bytes))
+    }
+
     /// A new volume with this identity over `home`.
     pub fn over(destage: &str, volume_id: u128, home: MemoryStore) -> Rig {
         Rig::configured(&CONFIG.replace("DESTAGE", destage), volume_id, home)
