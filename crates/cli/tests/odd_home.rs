@@ -135,6 +135,10 @@ fn what_was_acknowledged_survives_kills_and_goes_home_to_the_last_sector() {
             client.flush();
             place.compare(&mut client);
             // Some rounds go home before, some do not.
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a process is to be killed at some time"
+            )]
             std::thread::sleep(std::time::Duration::from_millis(round * 150));
             server.kill();
         }
