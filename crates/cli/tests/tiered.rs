@@ -133,7 +133,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
     }
     std::fs::remove_file(&flash).unwrap();
     let told = good(&["rescue", text(&volume)]);
-    assert!(told.contains("at epoch ") && told.contains(" ago"), "{told}");
+    assert!(told.contains("(epoch ") && told.contains("Z, ") && told.contains(" ago"), "{told}");
     let image = std::fs::read(&home).unwrap();
     let written = |step: u64| {
         let at = |number: u64| &image[number as usize * PAGE_BYTES..][..PAGE_BYTES];
@@ -235,7 +235,7 @@ fn a_home_that_is_used_by_others_gets_nothing_from_an_old_journal() {
         }
         std::fs::remove_file(&flash).unwrap();
         if !detach_first {
-            assert!(good(&["rescue", text(&volume)]).contains("at epoch "));
+            assert!(good(&["rescue", text(&volume)]).contains("(epoch "));
         }
         assert_rescue_leaves_home_alone(&place, &volume);
     }

@@ -319,23 +319,49 @@ pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
             refuse_volume(&config, &data)?;
         }
     }
+    // Before the rescue itself writes there.
+    let worked_ms = journal_modified_ms(&config);
     let (handle, opened) = (live.clone(), config.clone());
     let rescued = live.run(async move { rescue_volume(&handle, &opened).await });
-    let RescueReport { epoch, pages } = rescued?;
-    let now_ms = tantalum_runtime::live::wall_clock::unix_ms();
-    let line = match epoch {
-        None => {
-            "no epoch ever went home: it is as it was when the cache was put over it".to_owned()
-        }
-        Some(closed) => format!(
-            "at epoch {}, closed {} ago: what was acknowledged later is missing ({} written from the journal)",
-            closed.epoch,
-            ago(now_ms.saturating_sub(closed.unix_ms)),
-            human_bytes(pages * PAGE_BYTES as u64),
-        ),
-    };
-    print_line(&format!("{}: {line}", home_of(&config)))?;
+    print_line(&format!("{}: {}", home_of(&config), rescued_to(&rescued?, worked_ms)))?;
     Ok(Verdict::Good)
+}
+
+/// Which moment a home was brought to, and as far as it is known what it lacks of what its cache had, which was at work at
+/// `worked_ms` for the last time, in milliseconds since 1970.
+fn rescued_to(rescued: &RescueReport, worked_ms: Option<u64>) -> String {
+    let Some(closed) = rescued.epoch else {
+        return "no epoch ever went home: it is as it was when the cache was put over it"
+            .to_owned();
+    };
+    let now_ms = tantalum_runtime::live::wall_clock::unix_ms();
+    let later = match worked_ms.map(|worked_ms| worked_ms.saturating_sub(closed.unix_ms)) {
+        Some(later_ms) if later_ms >= 1000 => {
+            format!("; the cache was at work for {} after that, at least", duration(later_ms))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "as it was at {}, {} ago (epoch {}, {} written from the journal): what was acknowledged later is missing{later}",
+        utc(closed.unix_ms),
+        duration(now_ms.saturating_sub(closed.unix_ms)),
+        closed.epoch,
+        human_bytes(rescued.pages * PAGE_BYTES as u64),
+    )
+}
+
+/// When the journal beside the home was written last, if it is a file: milliseconds since 1970.
+fn journal_modified_ms(config: &VolumeConfig) -> Option<u64> {
+    let journal = config.home.as_ref()?.journal_path(&config.path);
+    let metadata = std::fs::metadata(journal).ok().filter(std::fs::Metadata::is_file)?;
+    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(since.as_millis() as u64)
+}
+
+/// A time of day by UTC, to the second (RFC 3339).
+fn utc(unix_ms: u64) -> String {
+    let time = jiff::Timestamp::from_second((unix_ms / 1000) as i64);
+    time.map_or_else(|_| format!("{unix_ms} ms since 1970"), |time| time.to_string())
 }
 
 /// Whether the volume of `config` was detached or rescued before.
@@ -378,7 +404,7 @@ fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
 }
 
 /// A time span for people.
-fn ago(ms: u64) -> String {
+fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..120 => format!("{seconds} s"),
@@ -390,11 +416,34 @@ fn ago(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ago;
+    use super::{duration, rescued_to};
+    use tantalum_cache::journal::Closed;
+    use tantalum_volume::RescueReport;
+
+    #[test]
+    fn a_rescue_tells_the_moment_and_what_is_missing() {
+        let closed = Closed { epoch: 7, unix_ms: 1_700_000_000_900, ..Closed::default() };
+        let rescued = RescueReport { epoch: Some(closed), pages: 2 };
+        let told = rescued_to(&rescued, Some(closed.unix_ms + 8_500));
+        assert!(
+            told.contains("as it was at 2023-11-14T22:13:20Z, ") && told.contains(" days ago"),
+            "{told}"
+        );
+        assert!(
+            told.contains("(epoch 7, 8.0 KiB written") && told.contains(" for 8 s after that"),
+            "{told}"
+        );
+        // No time of the journal is known, or none that says more.
+        for worked_ms in [None, Some(0), Some(closed.unix_ms + 999)] {
+            assert!(rescued_to(&rescued, worked_ms).ends_with("later is missing"));
+        }
+        let never = RescueReport { epoch: None, pages: 0 };
+        assert!(rescued_to(&never, None).contains("no epoch ever went home"));
+    }
 
     #[test]
     fn spans_are_told_in_the_unit_that_fits() {
-        let told = [1_999, 119_000, 120_000, 7_200_000, 172_800_000].map(ago);
+        let told = [1_999, 119_000, 120_000, 7_200_000, 172_800_000].map(duration);
         assert_eq!(told, ["1 s", "119 s", "2 min", "2 h", "2 days"]);
     }
 }
