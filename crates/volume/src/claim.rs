@@ -71,18 +71,17 @@ pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidInput, context))
 }
 
-/// Looks whether the home of `config`, whose content becomes the volume's, can be claimed, before anything is written;
-/// with `overwrite` it may have a claim, of which a change that was cut short is made again first.
-pub(crate) async fn prepare_home(
-    live: &Live,
-    config: &VolumeConfig,
-    overwrite: bool,
-) -> Result<()> {
+/// Makes a change of a claim on the home of `config` again that was cut short, where that claim is given up.
+pub(crate) async fn finish_claim(live: &Live, config: &VolumeConfig) -> Result<()> {
+    let Some(home) = &config.home else { return Ok(()) };
+    let (path, journal) = (home.home_path(&config.path), home.journal_path(&config.path));
+    finish_change(live, &path, home, &journal).await
+}
+
+/// Looks whether the home of `config`, whose content becomes the volume's, can be claimed. Nothing is written.
+pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let path = home.home_path(&config.path);
-    if overwrite {
-        finish_change(live, &path, home, &home.journal_path(&config.path)).await?;
-    }
     let file = open(&path)?;
     let (mut bytes, Evidence { claim, zero_sectors }) = ends(&file, &path)?;
     match claim {

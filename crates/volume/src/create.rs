@@ -7,14 +7,15 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
-use crate::claim::{claim_home, prepare_home, refuse_claimed_home};
+use crate::claim::{claim_home, finish_claim, refuse_claimed_home, refuse_home};
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
 use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
 use crate::lost_flash::is_detached;
-use crate::places::{journals_of_home, refuse_places};
+use crate::places::{journals_of_home, refuse_missing_folders, refuse_places};
+use crate::space::{StoreSpace, refuse_without_space, spaces};
 use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
@@ -37,11 +38,12 @@ pub async fn create_volume(
     config: &VolumeConfig,
     overwrite: bool,
 ) -> Result<Superblock> {
-    create(live, config, overwrite, Home::New { overwrite }).await
+    create(live, config, overwrite, Home::New { overwrite }, |_| ()).await
 }
 
 /// Makes the tiered volume that `config` describes over a home that is there already and whose content becomes
-/// the volume's. `overwrite` gives up what flash and journal hold.
+/// the volume's. `overwrite` gives up what flash and journal hold. `tell` hears what is about to be taken, when nothing speaks
+/// against it and nothing is allocated yet.
 ///
 /// # Errors
 /// As [`create_volume`]; `Io` where there is no such home.
@@ -49,12 +51,28 @@ pub async fn attach_volume(
     live: &Live,
     config: &VolumeConfig,
     overwrite: bool,
+    tell: impl FnOnce(&[StoreSpace]),
 ) -> Result<Superblock> {
+    refuse_without_home(config)?;
+    create(live, config, overwrite, Home::AsItIs, tell).await
+}
+
+/// Looks whether [`attach_volume`] would refuse, but for want of space ([`refuse_without_space`]). Nothing is written.
+///
+/// # Errors
+/// As [`attach_volume`].
+pub async fn check_attach(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<()> {
+    refuse_without_home(config)?;
+    check(live, config, overwrite).await?;
+    refuse_home(live, config)
+}
+
+fn refuse_without_home(config: &VolumeConfig) -> Result<()> {
     if config.kind != Kind::Tiered {
         let context = "only a tiered volume is attached to a home";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
-    create(live, config, overwrite, Home::AsItIs).await
+    Ok(())
 }
 
 /// What becomes of the home of a new tiered volume.
@@ -71,28 +89,23 @@ async fn create(
     config: &VolumeConfig,
     overwrite: bool,
     home: Home,
+    tell: impl FnOnce(&[StoreSpace]),
 ) -> Result<Superblock> {
-    if config.media.media_type == MediaType::Memory {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "a volume in memory is created each time it is opened",
-        ));
+    let superblock = check(live, config, overwrite).await?;
+    let spaces = config.home.is_some().then(|| spaces(config)).transpose()?;
+    if let Some(spaces) = &spaces {
+        refuse_without_space(spaces)?;
     }
-    refuse_places(live, config)?;
+    if home == Home::AsItIs {
+        if overwrite {
+            finish_claim(live, config).await?;
+        }
+        refuse_home(live, config)?;
+    }
+    if let Some(spaces) = &spaces {
+        tell(spaces);
+    }
     let path = config.data_path()?;
-    let superblock = plan(config, new_volume_id()?)?;
-    if !overwrite {
-        if !is_given_up(live, config, superblock.store_bytes()).await? {
-            refuse_existing(live, &path).await?;
-        }
-        refuse_owned_home(live, config).await?;
-    }
-    if let Some(its) = &config.home {
-        refuse_claimed_home(&its.home_path(&config.path), overwrite)?;
-        if home == Home::AsItIs {
-            prepare_home(live, config, overwrite).await?;
-        }
-    }
     if !is_vacant(&path)? {
         let store =
             FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
@@ -108,6 +121,30 @@ async fn create(
         let _ = std::fs::remove_file(&staged);
     }
     own_home(live, config, made?).await
+}
+
+/// The superblock of the new volume, where the places of its stores can be had and nothing is lost that is not given up.
+async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Superblock> {
+    if config.media.media_type == MediaType::Memory {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "a volume in memory is created each time it is opened",
+        ));
+    }
+    refuse_places(live, config)?;
+    refuse_missing_folders(config)?;
+    let path = config.data_path()?;
+    let superblock = plan(config, new_volume_id()?)?;
+    if !overwrite {
+        if !is_given_up(live, config, superblock.store_bytes()).await? {
+            refuse_existing(live, &path).await?;
+        }
+        refuse_owned_home(live, config).await?;
+    }
+    if let Some(its) = &config.home {
+        refuse_claimed_home(&its.home_path(&config.path), overwrite)?;
+    }
+    Ok(superblock)
 }
 
 /// Says on the home of a new volume, if it has one, and in the journal beside it that home belongs to it, so that it gets no
@@ -136,7 +173,7 @@ fn is_vacant(path: &Path) -> Result<bool> {
 }
 
 /// Where the volume at `path` is made before it is renamed.
-fn staging_path(path: &Path) -> PathBuf {
+pub(crate) fn staging_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".creating");
     PathBuf::from(name)

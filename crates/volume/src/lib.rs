@@ -6,6 +6,7 @@
 //! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
+//! space       what a new tiered one takes of which file system, and whether that is free
 //! places      whether each store can be had: a file of its own that stays and that nobody uses
 //! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
 //! members     homes that are a part of something else
@@ -49,6 +50,7 @@ mod resize;
 mod room;
 mod served;
 mod sizes;
+mod space;
 mod store;
 pub mod superblock;
 mod tiered;
@@ -58,7 +60,7 @@ pub use claim::{claim_of, needs_no_claim, unclaim_home, undo_path};
 pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::Copies;
-pub use create::{attach_volume, create_volume};
+pub use create::{attach_volume, check_attach, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
 pub use home_config::{AdmitConfig, ClaimConfig, DestageConfig, HomeConfig};
 pub use host::{
@@ -74,6 +76,7 @@ pub use served::{
     connect, open_client, open_client_hosted, open_client_with, open_reader, volume_file,
 };
 pub use sizes::RoundedSize;
+pub use space::{Holder, StoreSpace, dirty_bytes_max, holder_of, refuse_without_space, spaces};
 pub use store::{VolumeStore, forget_volume, open_store, open_tiered_stores, rescue_volume};
 pub use tantalum_local::Level;
 pub use tiered::{

@@ -143,6 +143,18 @@ pub struct NewTiered<'a> {
 /// # Errors
 /// As [`write_new`].
 pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
+    write_text(path, &tiered_text(new))
+}
+
+/// What [`write_new_tiered`] would write to `path`, read. Nothing is written.
+///
+/// # Errors
+/// `InvalidInput` where a setting makes no sense.
+pub fn parse_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
+    VolumeConfig::parse(&tiered_text(new), path)
+}
+
+fn tiered_text(new: NewTiered<'_>) -> String {
     let beside = "# journal = \"{home}.journal\"";
     assert!(TIERED_TEMPLATE.contains(beside), "{beside} is not in the template");
     let text = match new.journal {
@@ -154,7 +166,7 @@ pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig>
         .replace("{flash_size}", &quoted(new.flash_size))
         .replace("{flash}", &quoted(new.flash))
         .replace("{home}", &quoted(new.home));
-    write_text(path, &new.settings.apply(&text))
+    new.settings.apply(&text)
 }
 
 #[cfg(test)]

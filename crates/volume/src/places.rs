@@ -50,6 +50,27 @@ pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a tiered volume whose flash or journal would be in a folder that is not there. That of the configuration is made with it.
+///
+/// # Errors
+/// `Io` with the path.
+pub(crate) fn refuse_missing_folders(config: &VolumeConfig) -> Result<()> {
+    if config.home.is_none() {
+        return Ok(());
+    }
+    let is_made = config.path.parent().map(std::path::absolute).and_then(|folder| folder.ok());
+    for (store, path) in stores(config)? {
+        let absolute = std::path::absolute(&path).context(|| store)?;
+        let Some(folder) = absolute.parent().filter(|_| store != "home") else { continue };
+        if is_made.as_deref() != Some(folder) && !is_there(folder)? {
+            let context =
+                format!("the {store} {}: there is no folder {}", path.display(), folder.display());
+            return Err(Error::new(ErrorKind::Io, context));
+        }
+    }
+    Ok(())
+}
+
 fn not_a_device(store: &str, path: &Path) -> String {
     let path = path.display();
     let what = format!(
@@ -81,7 +102,7 @@ fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
 }
 
 /// The number of the file system that a file at `path` is in, or would be, if that is in memory.
-fn file_system_in_memory(path: &Path) -> Option<u64> {
+pub(crate) fn file_system_in_memory(path: &Path) -> Option<u64> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let there = if path.exists() { path } else { folder.unwrap_or(Path::new(".")) };
     let kind = rustix::fs::statfs(there).ok()?.f_type as u32;

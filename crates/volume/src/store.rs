@@ -102,12 +102,22 @@ pub async fn open_tiered_stores(
 /// # Errors
 /// As [`FileStore::create`].
 pub(crate) fn make_journal(live: &Live, config: &VolumeConfig) -> Result<FileStore> {
+    let options =
+        FileStoreOptions { sparse: is_journal_sparse(config), ..FileStoreOptions::default() };
+    let path = home_config(config)?.journal_path(&config.path);
+    FileStore::create(live, &path, journal_bytes(config)?, options)
+}
+
+/// Bytes of that journal.
+pub(crate) fn journal_bytes(config: &VolumeConfig) -> Result<u64> {
     let home = home_config(config)?;
-    let cache = home.cache_options(&plan(config, 0)?.geometry())?;
+    Ok(home.journal_bytes(&home.cache_options(&plan(config, 0)?.geometry())?))
+}
+
+/// Whether it is made without room for its content.
+pub(crate) fn is_journal_sparse(config: &VolumeConfig) -> bool {
     // Without epochs nothing but its head is written.
-    let sparse = config.media.sparse || !is_ordered(config);
-    let options = FileStoreOptions { sparse, ..FileStoreOptions::default() };
-    FileStore::create(live, &home.journal_path(&config.path), home.journal_bytes(&cache), options)
+    config.media.sparse || !is_ordered(config)
 }
 
 /// Opens journal and home of the tiered volume of `config`, whose flash is lost.

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tantalum_base::size::human_bytes;
 use tantalum_report::number;
-use tantalum_volume::VolumeConfig;
+use tantalum_volume::{Holder, StoreSpace, VolumeConfig};
 
 /// Says in one line which sizes were not taken to the byte.
 pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
@@ -27,6 +27,35 @@ pub fn tell_room(config: &VolumeConfig, store_bytes: u64) -> anyhow::Result<()> 
         print_line(&room_at(&home.journal_path(&config.path), None)?)?;
     }
     Ok(())
+}
+
+/// Says what is about to be taken, before it is.
+pub fn tell_spaces(spaces: &[StoreSpace]) {
+    for space in spaces {
+        // Where nobody reads it, the volume is made all the same.
+        let _ = print_line(&format!(
+            "{}: takes {}{} ({})",
+            space.path.display(),
+            human_bytes(space.bytes),
+            of_what(space),
+            space.store
+        ));
+    }
+}
+
+/// What the space of a store is taken of.
+pub fn of_what(space: &StoreSpace) -> String {
+    let as_written = if space.is_sparse { " as it is written," } else { "" };
+    match &space.holder {
+        Holder::Device { bytes } => format!(" of the device's {}", human_bytes(*bytes)),
+        Holder::FileSystem { mounted_at, free_bytes: None, .. } => {
+            format!("{as_written} of the file system at {}", mounted_at.display())
+        }
+        Holder::FileSystem { mounted_at, free_bytes: Some(free_bytes), .. } => {
+            let free = human_bytes(*free_bytes);
+            format!("{as_written} of {free} free in the file system at {}", mounted_at.display())
+        }
+    }
 }
 
 /// What is allocated at `path`; of a device, which has its space anyway, what is `used` of it.

@@ -1,6 +1,6 @@
 //! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
 use crate::Verdict;
-use crate::commands::room::{tell_room, tell_rounded};
+use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
 use crate::common::{NewConfig, print_line};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     };
     let live = Live::new(LiveOptions::default())?;
     let (handle, made, force) = (live.clone(), config.clone(), args.force);
-    let attached = live.run(async move { attach_volume(&handle, &made, force).await });
+    let attached = live.run(async move { attach_volume(&handle, &made, force, tell_spaces).await });
     let superblock = attached.inspect_err(|_| new.iter().for_each(NewConfig::discard))?;
     tell_rounded(&config)?;
     print_line(&format!(

@@ -12,7 +12,9 @@ use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
-pub use crate::new_config::{NewSettings, NewTiered, template, write_new, write_new_tiered};
+pub use crate::new_config::{
+    NewSettings, NewTiered, parse_new_tiered, template, write_new, write_new_tiered,
+};
 use crate::recorded::Recording;
 use crate::sizes;
 

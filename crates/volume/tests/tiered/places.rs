@@ -29,7 +29,7 @@ fn a_home_in_use_leaves_the_flash_as_it_was() {
     let attach = || {
         let (live, config) = (Live::new(options()).unwrap(), config.clone());
         let handle = live.clone();
-        live.run(async move { attach_volume(&handle, &config, true).await })
+        live.run(async move { attach_volume(&handle, &config, true, |_| ()).await })
     };
     std::fs::write(at("home"), vec![0; 16 << 20]).unwrap();
     assert_noticed(Fault::StoresNotAskedFirst, || {

@@ -1,0 +1,208 @@
+//! The space that flash and journal of a new tiered volume take, where they take it, and whether it is there.
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use tantalum_base::size::human_bytes;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_media::block_store::Place;
+
+use crate::config::VolumeConfig;
+use crate::create::staging_path;
+use crate::flash::plan;
+use crate::places::file_system_in_memory;
+use crate::store::{is_journal_sparse, journal_bytes};
+use crate::tiered::home_config;
+
+/// What a store takes, and of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSpace {
+    /// `"flash"` or `"journal"`.
+    pub store: &'static str,
+    /// Its file, or its block device.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// What a file that is there has of that already.
+    pub held_bytes: u64,
+    /// Whether a file is made without room for its content.
+    pub is_sparse: bool,
+    /// What it lies on.
+    pub holder: Holder,
+}
+
+/// What has the space of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The store is a block device.
+    Device {
+        /// Its size.
+        bytes: u64,
+    },
+    /// The store is a file.
+    FileSystem {
+        /// Where it is mounted.
+        mounted_at: PathBuf,
+        /// Its number.
+        number: u64,
+        /// What this user may still take; `None` where it does not say.
+        free_bytes: Option<u64>,
+        /// Whether it is in memory.
+        in_memory: bool,
+    },
+}
+
+impl StoreSpace {
+    /// What is still to be allocated.
+    pub fn missing_bytes(&self) -> u64 {
+        if self.is_sparse { 0 } else { self.bytes.saturating_sub(self.held_bytes) }
+    }
+}
+
+/// What the flash and the journal of `config` take.
+///
+/// # Errors
+/// `InvalidInput` where a size makes no sense; `Io` where a place cannot be looked at.
+pub fn spaces(config: &VolumeConfig) -> Result<[StoreSpace; 2]> {
+    let flash = config.data_path()?;
+    let journal = home_config(config)?.journal_path(&config.path);
+    let flash_bytes = plan(config, 0)?.store_bytes();
+    Ok([
+        space("flash", flash, flash_bytes, config.media.sparse)?,
+        space("journal", journal, journal_bytes(config)?, is_journal_sparse(config))?,
+    ])
+}
+
+/// Most that may be newer in the flash of `config` than at home.
+///
+/// # Errors
+/// `InvalidInput` where a size makes no sense.
+pub fn dirty_bytes_max(config: &VolumeConfig) -> Result<u64> {
+    let cache = home_config(config)?.cache_options(&plan(config, 0)?.geometry())?;
+    Ok(cache.dirty_pages_max * PAGE_BYTES as u64)
+}
+
+fn space(store: &'static str, path: PathBuf, bytes: u64, is_sparse: bool) -> Result<StoreSpace> {
+    // A creation that was cut short left a file under another name, which is taken over.
+    let held = |path: &Path| std::fs::metadata(path).map_or(0, |there| there.blocks() * 512);
+    let held_bytes = held(&path).max(held(&staging_path(&path))).min(bytes);
+    let holder = holder_of(&path)?;
+    Ok(StoreSpace { store, path, bytes, held_bytes, is_sparse, holder })
+}
+
+/// What has the space of a store at `path`, which need not be there yet.
+///
+/// # Errors
+/// `Io` where it cannot be looked at.
+pub fn holder_of(path: &Path) -> Result<Holder> {
+    let looking = || format!("looking at {}", path.display());
+    if Place::of(path).is_device() {
+        let mut device = std::fs::File::open(path).context(looking)?;
+        return Ok(Holder::Device { bytes: device.seek(SeekFrom::End(0)).context(looking)? });
+    }
+    let absolute = std::path::absolute(path).context(looking)?;
+    // A folder that is made with the volume is not there yet.
+    let there = absolute.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let there = there.canonicalize().context(looking)?;
+    let number = std::fs::metadata(&there).context(looking)?.dev();
+    let is_its = |path: &&Path| std::fs::metadata(path).is_ok_and(|its| its.dev() == number);
+    let mounted_at = there.ancestors().take_while(is_its).last().unwrap_or(&there).to_path_buf();
+    let free = rustix::fs::statvfs(&there).map_err(std::io::Error::from).context(looking)?;
+    // Of what a file system keeps for the administrator nobody else gets anything.
+    let blocks = if rustix::process::geteuid().is_root() { free.f_bfree } else { free.f_bavail };
+    // One that has no blocks, such as a program's, does not count them.
+    let free_bytes = (free.f_blocks > 0).then(|| blocks.saturating_mul(free.f_frsize));
+    let in_memory = file_system_in_memory(&there).is_some();
+    Ok(Holder::FileSystem { mounted_at, number, free_bytes, in_memory })
+}
+
+/// Refuses where what these stores take is not there.
+///
+/// # Errors
+/// `OutOfSpace` with the file system or the device, what is wanted, and what is free.
+pub fn refuse_without_space(spaces: &[StoreSpace]) -> Result<()> {
+    for space in spaces {
+        match &space.holder {
+            Holder::Device { bytes } if *bytes < space.bytes => {
+                return Err(lacking(format!(
+                    "the {} wants {}, and the device {} has {}",
+                    space.store,
+                    human_bytes(space.bytes),
+                    space.path.display(),
+                    human_bytes(*bytes)
+                )));
+            }
+            Holder::FileSystem { mounted_at, number, free_bytes: Some(free_bytes), .. } => {
+                let its: Vec<_> = spaces.iter().filter(|other| is_on(other, *number)).collect();
+                let missing_bytes: u64 = its.iter().map(|space| space.missing_bytes()).sum();
+                if missing_bytes > *free_bytes {
+                    return Err(lacking(format!(
+                        "the file system at {} has {} free, and wanted are {}",
+                        mounted_at.display(),
+                        human_bytes(*free_bytes),
+                        wanted(&its)
+                    )));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_on(space: &StoreSpace, file_system: u64) -> bool {
+    matches!(space.holder, Holder::FileSystem { number, .. } if number == file_system)
+        && space.missing_bytes() > 0
+}
+
+/// What these stores want, each with its path.
+fn wanted(spaces: &[&StoreSpace]) -> String {
+    let each = spaces.iter().map(|space| {
+        let bytes = human_bytes(space.missing_bytes());
+        format!("{bytes} for the {} {}", space.store, space.path.display())
+    });
+    each.collect::<Vec<_>>().join(" and ")
+}
+
+fn lacking(what: String) -> Error {
+    let context = format!(
+        "{what}: name another place (--flash, --journal), or use less of the flash (--flash-size, media.size in a \
+         configuration that is there), which makes the journal smaller, too"
+    );
+    Error::new(ErrorKind::OutOfSpace, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(number: u64, store: &'static str, bytes: u64, is_sparse: bool) -> StoreSpace {
+        let mounted_at = PathBuf::from(format!("/mnt/{number}"));
+        let free_bytes = Some(10 << 20);
+        let holder = Holder::FileSystem { mounted_at, number, free_bytes, in_memory: false };
+        StoreSpace { store, path: store.into(), bytes, held_bytes: 0, is_sparse, holder }
+    }
+
+    #[test]
+    fn what_two_stores_take_of_one_file_system_is_added() {
+        let pair = |second, is_sparse| {
+            [on(1, "flash", 6 << 20, false), on(second, "journal", 5 << 20, is_sparse)]
+        };
+        refuse_without_space(&pair(2, false)).unwrap();
+        refuse_without_space(&pair(1, true)).unwrap();
+        let error = refuse_without_space(&pair(1, false)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfSpace);
+        let told = error.to_string();
+        for said in ["/mnt/1", "10.0 MiB free", "6.0 MiB for the flash", "5.0 MiB for the journal"]
+        {
+            assert!(told.contains(said), "{told}");
+        }
+        let mut held = pair(1, false);
+        held[0].held_bytes = 2 << 20;
+        refuse_without_space(&held).unwrap();
+        let device = StoreSpace {
+            holder: Holder::Device { bytes: 1 << 20 },
+            ..on(1, "flash", 6 << 20, false)
+        };
+        assert!(refuse_without_space(&[device]).unwrap_err().to_string().contains("the device"));
+    }
+}
