@@ -202,6 +202,30 @@ fn a_device_wants_its_journal_on_storage_that_stays() {
     good(&["detach", volume]);
 }
 
+#[test]
+fn a_plan_reads_devices_and_writes_none() {
+    let devices = [("slow", HOME_BYTES), ("fast", 128 << 20)];
+    let Some(machine) = Machine::new(&devices) else { return };
+    let [slow, fast] = [0, 1].map(|at| &*machine.devices[at]);
+    let files = ["the journal", "v.toml"].map(|name| machine.at(name));
+    let [journal, volume] = files.each_ref().map(|path| text(path));
+    let plan = good(&[&machine.attach(volume, [slow, fast, journal])[..], &["--plan"]].concat());
+    for said in [slow, fast, journal, "it was not written", "of the device's 128.0 MiB"] {
+        assert!(plan.contains(said), "{said}: {plan}");
+    }
+    assert!(![journal, volume].iter().any(|path| Path::new(path).exists()));
+    for (device, bytes) in [(slow, HOME_BYTES), (fast, 128 << 20)] {
+        let mut held = vec![1; bytes as usize];
+        std::fs::File::open(device).unwrap().read_exact_at(&mut held, 0).unwrap();
+        assert!(held.iter().all(|byte| *byte == 0), "{device}");
+    }
+    // Of a device that is too small nothing is taken, nor is anything of the others.
+    let cache = ["--home", slow, "--flash", fast, "--journal", journal, "--flash-size", "200MiB"];
+    let error = refused(&[&["attach", volume], &cache[..]].concat());
+    assert!(error.contains(fast) && error.contains("128.0 MiB"), "{error}");
+    assert!(![journal, volume].iter().any(|path| Path::new(path).exists()));
+}
+
 /// In memory, but by choice.
 #[test]
 fn a_journal_on_a_file_system_in_memory_is_told() {

@@ -1,5 +1,6 @@
 //! One file a command: its arguments, and `run`.
 mod advise;
+mod attach_plan;
 mod check;
 mod check_page;
 mod clone;
@@ -9,6 +10,7 @@ mod create;
 mod curve;
 mod demo;
 mod device_size;
+mod device_speed;
 mod home_stat;
 mod man_pages;
 mod mode;

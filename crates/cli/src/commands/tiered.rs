@@ -1,5 +1,6 @@
 //! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
 use crate::Verdict;
+use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
 use crate::common::{NewConfig, print_line};
 use anyhow::{Context, bail};
@@ -9,7 +10,7 @@ use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_media::block_store::{Place, SECTOR_BYTES, is_there};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::config::{Kind, NewSettings, NewTiered, write_new_tiered};
+use tantalum_volume::config::{Kind, NewSettings, NewTiered, parse_new_tiered, write_new_tiered};
 use tantalum_volume::{
     OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, is_detached,
     journal_in_memory, needs_no_claim, open_tiered_volume, rescue_volume,
@@ -20,27 +21,32 @@ use tantalum_volume::{
 #[command(after_help = ATTACH_HELP)]
 pub struct AttachArgs {
     /// The volume's configuration; written first, commented, where it does not exist
-    volume: PathBuf,
+    pub volume: PathBuf,
     /// The image or block device, for a configuration that does not exist yet
     #[arg(long, value_name = "PATH")]
-    home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// The flash: a file or a block device
     #[arg(long, value_name = "PATH", requires = "home")]
-    flash: Option<PathBuf>,
-    /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one
+    pub flash: Option<PathBuf>,
+    /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one. With --plan it may be
+    /// left out, and one is proposed
     #[arg(long, value_name = "SIZE", requires = "home")]
-    flash_size: Option<String>,
+    pub flash_size: Option<String>,
     /// The journal: a file on storage that is not lost with the flash. HOME.journal without it; a home that is a block
     /// device wants it
     #[arg(long, value_name = "PATH")]
-    journal: Option<PathBuf>,
+    pub journal: Option<PathBuf>,
     /// The mark on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at all
     /// times); xor without it
     #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
-    claim: Option<String>,
+    pub claim: Option<String>,
     /// Give up what flash and journal hold
     #[arg(long)]
-    force: bool,
+    pub force: bool,
+    /// Only say what would be taken and set, where, and why, and measure home and flash for some seconds; nothing stays, and
+    /// the home is only read
+    #[arg(long)]
+    plan: bool,
 }
 
 const ATTACH_HELP: &str = "The home is as large as the volume. While it has a cache its first and its last MiB are XORed with a text, so \
@@ -48,6 +54,7 @@ that nothing finds a file system there and mounts it by mistake; `tantalum stat 
 there, and writes back what is newer in the flash. Nothing else may use the home until then.
 
 Examples:
+  tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --plan
   tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --flash-size 10GiB
   tantalum attach vol/VOLUME.toml --home /dev/sdb --journal /slow/sdb.journal --flash /dev/nvme0n1p4 --flash-size 10GiB";
 
@@ -84,6 +91,9 @@ Examples:
 
 /// Runs `attach`.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
+    if args.plan {
+        return attach_plan::run(args);
+    }
     let path = &args.volume;
     let new = (!path.exists()).then(|| NewConfig::at(path));
     let mut gets_none = false;
@@ -95,18 +105,14 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         };
         let bytes = home_bytes(home)?;
         let capacity = capacity_text(bytes);
-        let home_size = (!bytes.is_multiple_of(PAGE_BYTES as u64)).then_some(&*capacity);
+        let home_size = odd_size(bytes, &capacity);
         let new = Tiers { home, flash, flash_size, journal: args.journal.as_deref() };
         gets_none = args.claim.is_none() && needs_no_claim(home)?;
         let claim = if gets_none { Some("none") } else { args.claim.as_deref() };
         let settings = NewSettings { claim, home_size, ..NewSettings::default() };
         new.write(path, &capacity, settings)?
     } else {
-        let config = VolumeConfig::read(path)?;
-        let named = [&args.home, &args.flash, &args.journal];
-        refuse_other_places(&config, named.map(Option::as_deref))?;
-        refuse_other_claim(&config, args.claim.as_deref())?;
-        config
+        existing_config(args)?
     };
     let live = Live::new(LiveOptions::default())?;
     let (handle, made, force) = (live.clone(), config.clone(), args.force);
@@ -130,6 +136,15 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
+/// The configuration that is there, which the command line must not contradict.
+pub fn existing_config(args: &AttachArgs) -> anyhow::Result<VolumeConfig> {
+    let config = VolumeConfig::read(&args.volume)?;
+    let named = [&args.home, &args.flash, &args.journal];
+    refuse_other_places(&config, named.map(Option::as_deref))?;
+    refuse_other_claim(&config, args.claim.as_deref())?;
+    Ok(config)
+}
+
 /// What a new tiered volume is made of, as on the command line.
 pub struct Tiers<'a> {
     /// The slow file or block device.
@@ -151,13 +166,32 @@ impl Tiers<'_> {
         capacity: &str,
         settings: NewSettings<'_>,
     ) -> anyhow::Result<VolumeConfig> {
+        self.make(capacity, settings, |new| write_new_tiered(path, new))
+    }
+
+    /// The configuration that would be written.
+    pub fn parse(
+        &self,
+        path: &Path,
+        capacity: &str,
+        settings: NewSettings<'_>,
+    ) -> anyhow::Result<VolumeConfig> {
+        self.make(capacity, settings, |new| parse_new_tiered(path, new))
+    }
+
+    fn make(
+        &self,
+        capacity: &str,
+        settings: NewSettings<'_>,
+        make: impl FnOnce(NewTiered<'_>) -> tantalum_base::Result<VolumeConfig>,
+    ) -> anyhow::Result<VolumeConfig> {
         let absolute =
             |path: &Path| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
         let (flash, home) = (absolute(self.flash)?, absolute(self.home)?);
         let journal = self.journal.map(absolute).transpose()?;
         let (journal, flash_size) = (journal.as_deref(), self.flash_size);
         let new = NewTiered { capacity, flash: &flash, flash_size, home: &home, journal, settings };
-        Ok(write_new_tiered(path, new)?)
+        Ok(make(new)?)
     }
 }
 
@@ -181,7 +215,7 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
 }
 
 /// Says that the home of a new volume got no claim though nobody asked for that.
-fn tell_no_claim(config: &VolumeConfig) {
+pub fn tell_no_claim(config: &VolumeConfig) {
     eprintln!(
         "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and its last MiB is zero, so that none \
          could be seen there, and it shows no file system, partition table or container that could be mounted by mistake; changes \
@@ -213,7 +247,7 @@ pub fn warn_of_memory(config: &VolumeConfig) {
 }
 
 /// Bytes of an image or a block device, which are whole sectors.
-fn home_bytes(home: &Path) -> anyhow::Result<u64> {
+pub fn home_bytes(home: &Path) -> anyhow::Result<u64> {
     use std::io::{Seek, SeekFrom};
     let path = home.display();
     let mut file =
@@ -242,14 +276,20 @@ fn home_bytes(home: &Path) -> anyhow::Result<u64> {
 }
 
 /// So many bytes as a configuration has them.
-fn capacity_text(bytes: u64) -> String {
+pub fn capacity_text(bytes: u64) -> String {
     match bytes.is_multiple_of(1024) {
         true => format!("{}KiB", bytes / 1024),
         false => format!("{bytes}B"),
     }
 }
 
-fn home_of(config: &VolumeConfig) -> String {
+/// The `capacity` of a home of so many bytes where it ends within a page, which its configuration says apart.
+pub fn odd_size(bytes: u64, capacity: &str) -> Option<&str> {
+    (!bytes.is_multiple_of(PAGE_BYTES as u64)).then_some(capacity)
+}
+
+/// The path of the home of `config`.
+pub fn home_of(config: &VolumeConfig) -> String {
     let home = config.home.as_ref().map(|home| home.home_path(&config.path));
     home.map_or_else(String::new, |home| home.display().to_string())
 }
@@ -404,7 +444,7 @@ fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
 }
 
 /// A time span for people.
-fn duration(ms: u64) -> String {
+pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..120 => format!("{seconds} s"),
