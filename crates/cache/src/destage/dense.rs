@@ -61,9 +61,10 @@ where
         Ok(())
     }
 
-    /// Leaves out those pages of the round of which the flash has nothing that home lacks: it refused what was written to
-    /// them. They may be written again at any time, and home must not get what is on its way to the flash, unless the flash
-    /// has something else of the page for good, which counts while home may have half of a write. The next round has them.
+    /// Leaves pages out of the round that are not dirty in the flash: it refused their last write. A later write of such a page may
+    /// be in the write cache now, and the flash may refuse that one, too; then home alone would have it. A page that is dirty and
+    /// durable in the flash stays: its flash content counts until home has a newer one as a whole. The next round has the
+    /// pages that were left out and changed since.
     async fn leave_out_refused(&self) -> Result<()> {
         if Fault::RefusedWritesGoHome.is_planted() {
             return Ok(());

@@ -60,8 +60,8 @@ pub fn run(args: &AttachArgs) -> anyhow::Result<Verdict> {
     }
 }
 
-/// The configuration that is there, or would be written; the flash's size where it is proposed; whether the home gets no claim
-/// though nobody asked for that.
+/// The configuration that is there, or would be written; the proposed size of the flash, if none was given; and whether the home
+/// goes without a claim though the command line does not say so.
 fn configuration(args: &AttachArgs) -> anyhow::Result<(VolumeConfig, Option<Proposal>, bool)> {
     if args.volume.exists() {
         return Ok((existing_config(args)?, None, false));
@@ -132,7 +132,7 @@ fn row(what: &str, value: &str, reason: &str) -> std::io::Result<()> {
     print_line(&format!("{what:<12} {value:>11}  {reason}"))
 }
 
-/// The row of what lies at `path`, and that of why.
+/// The rows of home, flash and journal: size, path, reason, and whether they fit.
 fn tell_places(
     config: &VolumeConfig,
     spaces: &[StoreSpace; 2],
@@ -237,7 +237,7 @@ fn tell_speeds(config: &VolumeConfig) -> anyhow::Result<()> {
     }
 }
 
-/// What was measured; of what could not be, a row that says why.
+/// The measurement. If it failed, a row says why, and there is none.
 fn told_of<T>(what: &str, measured: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
     match measured {
         Ok(measured) => Ok(Some(measured)),
