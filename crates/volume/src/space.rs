@@ -44,7 +44,7 @@ pub enum Holder {
         mounted_at: PathBuf,
         /// Its number.
         number: u64,
-        /// What this user may still take; `None` where it does not say.
+        /// What anybody may still take; `None` where it does not say.
         free_bytes: Option<u64>,
         /// Whether it is in memory.
         in_memory: bool,
@@ -107,10 +107,10 @@ pub fn holder_of(path: &Path) -> Result<Holder> {
     let is_its = |path: &&Path| std::fs::metadata(path).is_ok_and(|its| its.dev() == number);
     let mounted_at = there.ancestors().take_while(is_its).last().unwrap_or(&there).to_path_buf();
     let free = rustix::fs::statvfs(&there).map_err(std::io::Error::from).context(looking)?;
-    // Of what a file system keeps for the administrator nobody else gets anything.
-    let blocks = if rustix::process::geteuid().is_root() { free.f_bfree } else { free.f_bavail };
+    // As `df` says it: what is kept for the administrator is no room for a volume, whoever makes it.
+    let free_bytes = free.f_bavail.saturating_mul(free.f_frsize);
     // One that has no blocks, such as a program's, does not count them.
-    let free_bytes = (free.f_blocks > 0).then(|| blocks.saturating_mul(free.f_frsize));
+    let free_bytes = (free.f_blocks > 0).then_some(free_bytes);
     let in_memory = file_system_in_memory(&there).is_some();
     Ok(Holder::FileSystem { mounted_at, number, free_bytes, in_memory })
 }
