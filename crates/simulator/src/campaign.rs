@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use tantalum_base::{Limits, Result, Rng};
 use tantalum_runtime::supervision;
 
-use super::exhaustive::every_cut;
+use super::exhaustive::{Exhaustive, every};
 use super::generate::Workload;
 use super::life::{CutAt, Life};
 use super::registry::{self, Lives};
@@ -25,10 +25,10 @@ pub struct CampaignOptions {
     /// What lives look like.
     pub workload: Workload,
     /// Verified cuts to reach; a campaign goes on to the end of the life that reaches them. Nothing
-    /// to an exhaustive one, which ends when every cut was made.
+    /// to an exhaustive one, which ends when all was done.
     pub cuts: u64,
-    /// Every cut of one load in place of random ones.
-    pub exhaustive: bool,
+    /// What befalls one load everywhere, in place of random lives.
+    pub exhaustive: Option<Exhaustive>,
     /// The exhaustive one's device is aged before: filled, and written over until it is cleaned.
     pub aged: bool,
     /// Seed of everything.
@@ -145,8 +145,8 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
     let lives = registry::find(&options.device, &options.media)?;
     let mut campaign =
         Campaign { device: lives.device(), media: lives.media().to_owned(), ..Campaign::default() };
-    let mut next = if options.exhaustive {
-        let every = every_cut(&*lives, options)?;
+    let mut next = if let Some(exhaustive) = options.exhaustive {
+        let every = every(&*lives, options, exhaustive)?;
         campaign.add(&every.dry);
         Next::Listed(every.lives.into_iter())
     } else {
@@ -168,7 +168,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
             if !outcome.violations.is_empty() {
                 campaign.found.push(found(&*lives, options, life, campaign.cuts));
             }
-            let is_enough = !options.exhaustive && campaign.cuts >= options.cuts;
+            let is_enough = options.exhaustive.is_none() && campaign.cuts >= options.cuts;
             if is_enough || campaign.found.len() >= options.violations_max {
                 return Ok(campaign);
             }
@@ -176,7 +176,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
         if supervision::is_stopped() {
             break;
         }
-        progress(if options.exhaustive { campaign.lives } else { campaign.cuts }, goal);
+        progress(if options.exhaustive.is_some() { campaign.lives } else { campaign.cuts }, goal);
     }
     Ok(campaign)
 }

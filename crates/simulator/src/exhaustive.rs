@@ -1,11 +1,12 @@
-//! Every cut of one load, on a new device or on one that is cleaned already.
+//! Every cut of one load, or every error that passes in it, on a new device or on one that is cleaned already.
 use tantalum_base::{Error, ErrorKind, Limits, PageNo, PageRange, Result, Rng};
-use tantalum_media::Fate;
+use tantalum_media::{Fate, IoClass, Reach};
 
 use super::campaign::{CampaignOptions, PAGES};
 use super::command::Command;
 use super::generate::Workload;
 use super::life::{Cut, CutAt, End, Life, PowerOn};
+use super::passing::{Passing, Span};
 use super::registry::Lives;
 use super::run::Outcome;
 
@@ -15,22 +16,50 @@ const CLEANED_MIN: u64 = 12;
 /// Rounds of overwrites at the most until that is so.
 const ROUNDS_MAX: u64 = 64;
 
-/// Every cut of one load.
+/// What befalls one load everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhaustive {
+    /// A power cut at every operation with every fate; then at every operation of each recovery, with fates in turn; and
+    /// behind each of those another cut in the next recovery.
+    Cuts,
+    /// An I/O error at every operation, reads and scans included, once: of the load, of the recovery behind it, and of
+    /// the load behind that.
+    Errors,
+}
+
+/// All that befalls one load.
 pub(super) struct Every {
-    /// The load without a cut.
+    /// The load without any of it.
     pub(super) dry: Outcome,
     pub(super) lives: Vec<Life>,
 }
 
-/// One load, cut at every operation with every fate; then every operation of each recovery, with
-/// fates in turn; and behind each of those another cut in the next recovery. Where the device is aged,
-/// it loses its power behind the aging, so that the load's first cuts fall into a recovery.
-pub(super) fn every_cut(lives: &dyn Lives, options: &CampaignOptions) -> Result<Every> {
+/// One load with `exhaustive` everywhere. Where the device is aged, it loses its power behind the aging, so that the
+/// load's first operations are those of a recovery.
+///
+/// # Errors
+/// `InvalidInput` where the device does not fit, or is never cleaned.
+pub(super) fn every(
+    lives: &dyn Lives,
+    options: &CampaignOptions,
+    exhaustive: Exhaustive,
+) -> Result<Every> {
+    let (life, first) = load(lives, options)?;
+    let dry = lives.live(&life);
+    let lives = match exhaustive {
+        Exhaustive::Cuts => every_cut(lives, &life, first, &dry),
+        Exhaustive::Errors => every_error(lives, &life, first),
+    };
+    Ok(Every { dry, lives })
+}
+
+/// A life of one load with all that the workload has, and a little to go on with; and the number of the power-on at
+/// which it begins.
+fn load(lives: &dyn Lives, options: &CampaignOptions) -> Result<(Life, usize)> {
     let pages = lives.pages().unwrap_or(*PAGES.last().expect("there are some"));
     let limits = lives.limits(pages)?;
     let workload = Workload { power_ons: 2, ..options.workload.clone() };
     let mut life = workload.life(&limits, options.seed)?;
-    // One load with all that the workload has, and a little to go on with.
     let mut rng = Rng::split(options.seed, "exhaustive");
     let loads = (0..2).map(|_| workload.load(&limits, &mut rng)).collect::<Vec<_>>();
     life.power_ons =
@@ -40,11 +69,12 @@ pub(super) fn every_cut(lives: &dyn Lives, options: &CampaignOptions) -> Result<
         life.power_ons.insert(0, aging(lives, &limits, options.seed)?);
         first = 1;
     }
-    let dry = lives.live(&life);
+    Ok((life, first))
+}
+
+fn every_cut(lives: &dyn Lives, life: &Life, first: usize, dry: &Outcome) -> Vec<Life> {
     let mut all = Vec::new();
-    let Some(operations) = dry.operations.get(first).copied() else {
-        return Ok(Every { dry, lives: all });
-    };
+    let Some(operations) = dry.operations.get(first).copied() else { return all };
     for at in CutAt::ALL {
         for after in 0..operations.at(at) {
             for fate in Fate::ALL {
@@ -57,7 +87,29 @@ pub(super) fn every_cut(lives: &dyn Lives, options: &CampaignOptions) -> Result<
             }
         }
     }
-    Ok(Every { dry, lives: all })
+    all
+}
+
+/// Lives of the device with one error each, until there is no operation left that it could befall. Beside the medium
+/// of a device that has nothing there none does.
+fn every_error(lives: &dyn Lives, life: &Life, first: usize) -> Vec<Life> {
+    let mut all = Vec::new();
+    for power_on in first..life.power_ons.len() {
+        for at in CutAt::ALL.into_iter().filter(|at| *at != CutAt::Nvram) {
+            for class in IoClass::ALL {
+                let failing = (0..).map(|nth: u64| {
+                    let span = Span::Operations(nth..nth + 1);
+                    let reach = Reach::Everything;
+                    let mut failing = life.clone();
+                    let passing = Passing { at, classes: vec![class], span, reach };
+                    failing.power_ons[power_on].passing = vec![passing];
+                    failing
+                });
+                all.extend(failing.take_while(|life| lives.live(life).io_errors > 0));
+            }
+        }
+    }
+    all
 }
 
 /// The lives in which the recovery behind the cut of `life`, the power-on with number `recovery`, is cut

@@ -51,6 +51,7 @@ mod writes;
 
 pub use campaign::{Campaign, CampaignOptions, Found, campaign, check};
 pub use command::Command;
+pub use exhaustive::Exhaustive;
 pub use generate::Workload;
 pub use life::{Cut, CutAt, End, How, Life, LostWrite, Operations, PowerOn, Strike, Violation};
 pub use passing::{Passing, Span};

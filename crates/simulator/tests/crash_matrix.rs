@@ -1,6 +1,7 @@
 //! Cuts power at every operation of a load by several clients, with every fate, at every operation of
-//! the recoveries behind it, and again in the next recovery. `TANTALUM_NIGHTLY=1` takes larger loads.
-use tantalum_simulator::{Campaign, CampaignOptions, DEVICES, Workload, campaign};
+//! the recoveries behind it, and again in the next recovery; or has every operation fail once.
+//! `TANTALUM_NIGHTLY=1` takes larger loads.
+use tantalum_simulator::{Campaign, CampaignOptions, DEVICES, Exhaustive, Workload, campaign};
 
 fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
     let done = cut_everywhere(device, media, (clients, COMMANDS), seed, false);
@@ -15,6 +16,10 @@ fn short_matrix(device: &str, media: &str, seed: u64) {
 /// Commands of a load.
 const COMMANDS: u32 = 30;
 
+fn is_nightly() -> bool {
+    std::env::var_os("TANTALUM_NIGHTLY").is_some()
+}
+
 fn cut_everywhere(
     device: &str,
     media: &str,
@@ -22,15 +27,38 @@ fn cut_everywhere(
     seed: u64,
     aged: bool,
 ) -> Campaign {
-    let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
-    let commands = if nightly { 200 } else { commands };
+    let load = (clients, commands);
+    let done = everywhere(Exhaustive::Cuts, device, media, load, seed, aged);
+    // FAST writes next to nothing when it recovers.
+    let recoveries = if device == "fast:logs=2" { 20 } else { 50 };
+    assert!(done.cuts > 100 && done.cuts_in_recovery > recoveries);
+    done
+}
+
+/// Every operation of a load on a device that is cleaned, of the recovery behind it and of what follows fails once.
+fn fail_everywhere(device: &str, media: &str, seed: u64) {
+    let done = everywhere(Exhaustive::Errors, device, media, (1, COMMANDS / 2), seed, true);
+    println!("{} errors", done.io_errors);
+    // The life without one fails nowhere. What is tried again may meet more than one.
+    assert!(done.lives > 100 && done.io_errors + 1 >= done.lives);
+}
+
+fn everywhere(
+    exhaustive: Exhaustive,
+    device: &str,
+    media: &str,
+    (clients, commands): (u32, u32),
+    seed: u64,
+    aged: bool,
+) -> Campaign {
+    let commands = if is_nightly() { 200 } else { commands };
     let workload = format!("mixed:clients={clients},commands={commands}");
     let options = CampaignOptions {
         device: device.to_owned(),
         media: media.to_owned(),
         workload: Workload::parse(&workload).unwrap(),
         cuts: 0,
-        exhaustive: true,
+        exhaustive: Some(exhaustive),
         aged,
         seed,
         violations_max: 1,
@@ -47,9 +75,6 @@ fn cut_everywhere(
         done.lives, done.cuts, done.cuts_in_recovery
     );
     assert_eq!(done.undecided, 0);
-    // FAST writes next to nothing when it recovers.
-    let recoveries = if device == "fast:logs=2" { 20 } else { 50 };
-    assert!(done.cuts > 100 && done.cuts_in_recovery > recoveries);
     done
 }
 
@@ -59,6 +84,25 @@ fn aged_matrix(device: &str, media: &str, seed: u64) {
     // More than the aging of every life did, of which each cleans about as much.
     println!("{:?} in {} lives", done.coverage, done.lives);
     assert!(done.coverage.cleaned > 12 * done.lives, "the load is cleaned, too");
+}
+
+#[test]
+fn every_operation_of_a_tiered_device_fails_once() {
+    fail_everywhere("tiered:destage=ordered", "file", 61);
+    if is_nightly() {
+        fail_everywhere("tiered:destage=ordered,mode=write-through", "file", 62);
+        fail_everywhere("tiered:destage=dense", "file", 63);
+        fail_everywhere("tiered:destage=ordered", "nand", 64);
+    }
+}
+
+#[test]
+fn every_operation_of_flash_fails_once() {
+    fail_everywhere("ssd:cache=ordered,transactions=staged", "file", 66);
+    if is_nightly() {
+        fail_everywhere("ssd:cache=through", "file", 65);
+        fail_everywhere("ssd:cache=durable", "nand", 67);
+    }
 }
 
 #[test]

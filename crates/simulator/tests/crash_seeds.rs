@@ -27,7 +27,7 @@ fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> C
         media: media.to_owned(),
         workload: Workload::parse(workload).unwrap(),
         cuts: if nightly { 20 * cuts } else { cuts },
-        exhaustive: false,
+        exhaustive: None,
         aged: false,
         seed,
         violations_max: 1,

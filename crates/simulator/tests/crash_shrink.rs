@@ -9,7 +9,7 @@ fn options(shrink_tries: u32) -> CampaignOptions {
         media: "file".to_owned(),
         workload: Workload::parse("mixed").unwrap(),
         cuts: 2000,
-        exhaustive: false,
+        exhaustive: None,
         aged: false,
         seed: 1,
         violations_max: 1,

@@ -31,7 +31,7 @@ fn caught(fault: impl Into<FaultPoint>, places: &[(&str, &str)]) {
             media: (*media).to_owned(),
             workload: Workload::parse(workload).unwrap(),
             cuts: CUTS_MAX,
-            exhaustive: false,
+            exhaustive: None,
             aged: false,
             seed: 7,
             violations_max: 1,

@@ -2,7 +2,7 @@
 //! `planted_by_chance.rs`, and others in the tests of the crates that they belong to.
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_ftl::fault_points::Fault;
-use tantalum_simulator::{CampaignOptions, Workload, campaign};
+use tantalum_simulator::{CampaignOptions, Exhaustive, Workload, campaign};
 
 /// The crash lab's random lives, as `tantalum crash` runs them: so many verified cuts at most.
 fn crash_lab(device: &str, media: &str, cuts: u64) -> impl Fn() -> Option<String> {
@@ -25,18 +25,37 @@ fn lives_of(
         media: media.to_owned(),
         workload: Workload::parse(workload).unwrap(),
         cuts,
-        exhaustive: false,
+        exhaustive: None,
         aged: false,
         seed: 1,
         violations_max: 1,
         shrink_tries: 0,
         threads: 1,
     };
-    move || {
-        let done = campaign(&options, &mut |_, _| {}).unwrap();
-        let found = done.found.first()?;
-        Some(format!("after {} cuts: {}", found.after_cuts, found.violation))
-    }
+    move || first_of(&options)
+}
+
+fn first_of(options: &CampaignOptions) -> Option<String> {
+    let done = campaign(options, &mut |_, _| {}).unwrap();
+    let found = done.found.first()?;
+    Some(format!("after {} cuts: {}", found.after_cuts, found.violation))
+}
+
+#[test]
+fn a_page_that_could_not_be_read_once_is_not_lost() {
+    let options = CampaignOptions {
+        device: "ssd:cache=through".to_owned(),
+        media: "file".to_owned(),
+        workload: Workload::parse("mixed:clients=1,commands=6").unwrap(),
+        cuts: 0,
+        exhaustive: Some(Exhaustive::Errors),
+        aged: true,
+        seed: 65,
+        violations_max: 1,
+        shrink_tries: 0,
+        threads: 1,
+    };
+    assert_noticed(Fault::UnreadableTakenForLost, || first_of(&options));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tantalum_report::{
 };
 use tantalum_runtime::supervision;
 use tantalum_simulator::{
-    Campaign, CampaignOptions, DEVICES, Found, Outcome, Replay, Workload, campaign,
+    Campaign, CampaignOptions, DEVICES, Exhaustive, Found, Outcome, Replay, Workload, campaign,
 };
 
 /// Smaller scenarios that are tried to shrink one that breaks a promise.
@@ -37,9 +37,16 @@ pub struct Args {
     /// Verified cuts of each device on each medium; a run ends with the scenario that reaches them
     #[arg(long, value_name = "N", value_parser = count, default_value = "1000", conflicts_with = "exhaustive")]
     cuts: u64,
-    /// Every operation of one load, with every fate, and every operation of its recoveries
-    #[arg(long)]
-    exhaustive: bool,
+    /// Every operation of one load and of its recoveries: cut with every fate, or one I/O error each
+    #[arg(
+        long,
+        value_name = "BY",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "cuts"
+    )]
+    exhaustive: Option<By>,
     /// With --exhaustive: fill the device before, and write it over until it is cleaned
     #[arg(long, requires = "exhaustive")]
     age: bool,
@@ -61,6 +68,24 @@ pub struct Args {
     timing: bool,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// What befalls every operation of a load.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum By {
+    /// Power cuts
+    Cuts,
+    /// I/O errors that pass
+    Errors,
+}
+
+impl By {
+    fn exhaustive(self) -> Exhaustive {
+        match self {
+            By::Cuts => Exhaustive::Cuts,
+            By::Errors => Exhaustive::Errors,
+        }
+    }
 }
 
 const AFTER_HELP: &str = "Without --device, every device of the crash lab but those of the papers is taken; an unknown name \
@@ -87,6 +112,7 @@ Examples:
   tantalum crash --cuts 100
   tantalum crash --device ssd:cache=durable --cuts 100k
   tantalum crash --device txcache --media nand --exhaustive --age
+  tantalum crash --device tiered:destage=ordered --exhaustive=errors
   tantalum crash --device durassd --media nand
   tantalum crash --replay 'ssd:cache=through; file; pages=24; seed=7; w3 c4.5 -> tear@2; -> vanish@1'";
 
@@ -235,7 +261,7 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
                 media: media.clone(),
                 workload: workload.clone(),
                 cuts: args.cuts,
-                exhaustive: args.exhaustive,
+                exhaustive: args.exhaustive.map(By::exhaustive),
                 aged: args.age,
                 seed: args.seed,
                 violations_max: VIOLATIONS_MAX,
@@ -275,10 +301,15 @@ fn campaigns(args: &Args) -> anyhow::Result<Report> {
         number::thousands(cuts),
         number::thousands((cuts as f64 * 60.0 / seconds.max(1e-9)) as u64),
     );
+    let exhaustive = match args.exhaustive {
+        None => "false",
+        Some(By::Cuts) => "true",
+        Some(By::Errors) => "errors",
+    };
     let mut parts = vec![
         format!("workload={}", workload.text()),
-        format!("cuts={}", if args.exhaustive { 0 } else { args.cuts }),
-        format!("exhaustive={}", args.exhaustive),
+        format!("cuts={}", if args.exhaustive.is_some() { 0 } else { args.cuts }),
+        format!("exhaustive={exhaustive}"),
         format!("age={}", args.age),
         format!("timing={}", args.timing),
     ];
