@@ -13,6 +13,8 @@ pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
     Code(match error.kind() {
         ErrorKind::OutOfSpace | ErrorKind::TooLarge => sqlite::SQLITE_FULL,
         ErrorKind::ReadOnly => sqlite::SQLITE_READONLY,
+        // A transaction of another program, through another door of the volume, holds a page: its end is worth a wait.
+        ErrorKind::Conflict => sqlite::SQLITE_BUSY,
         ErrorKind::Checksum | ErrorKind::Corrupt | ErrorKind::Uncorrectable => {
             sqlite::SQLITE_IOERR_DATA
         }
@@ -33,4 +35,17 @@ pub(crate) fn errno_of(error: &Error) -> c_int {
 /// Locks; state behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_another_transaction_holds_is_busy_and_no_error_of_the_disk() {
+        let code = |kind| code_of(&Error::new(kind, "a page"), sqlite::SQLITE_IOERR_WRITE).0;
+        assert_eq!(code(ErrorKind::Conflict), sqlite::SQLITE_BUSY);
+        assert_eq!(code(ErrorKind::OutOfSpace), sqlite::SQLITE_FULL);
+        assert_eq!(code(ErrorKind::Io), sqlite::SQLITE_IOERR_WRITE);
+    }
 }

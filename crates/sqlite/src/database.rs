@@ -1,13 +1,14 @@
 //! One open volume with the database on it, shared by the connections of this process, and perhaps by other processes.
 use crate::codes::lock;
 use crate::header;
+use crate::memory::Memory;
 use crate::opener::SharedTrace;
 use crate::page_cache::PageCache;
 use crate::staged::Staged;
 use crate::write_set::WriteSet;
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt, TxId,
 };
@@ -72,7 +73,7 @@ impl Database {
         client: Client,
         trace: Option<SharedTrace>,
         access: Access,
-        cache_pages: u32,
+        memory: &Arc<Memory>,
     ) -> Result<Database> {
         let limits = client.limits();
         if limits.page_bytes as usize != PAGE_BYTES || limits.pages <= FIRST_DATABASE_PAGE {
@@ -87,8 +88,7 @@ impl Database {
         let front = client.read(FRONT.first, FRONT.pages as usize);
         let front = front.context(|| "reading the database's header")?;
         let (size_bytes, recorded_bytes) = sizes_told_by(&front)?;
-        let cache_pages = u64::from(cache_pages).min(limits.pages) as u32;
-        let mut cache = PageCache::new(cache_pages)?;
+        let cache = PageCache::new(memory);
         cache.put(PageNo(FIRST_DATABASE_PAGE), front[1].clone());
         Ok(Database {
             client,
@@ -263,7 +263,7 @@ impl Database {
         let moment = cache.moment();
         drop(cache);
         let mut content = self.read_volume(tx, first, at_once)?;
-        let mut cache = lock(&self.cache);
+        let cache = lock(&self.cache);
         for (page, content) in (first.0..).map(PageNo).zip(&content) {
             cache.put_read(moment, page, content.clone());
         }

@@ -31,6 +31,7 @@
 //! already, and is dropped too: on a full volume there may be no room for it.
 use crate::codes::{Code, code_of};
 use crate::database::{Database, end_page, page_of};
+use crate::memory::Share;
 use crate::staged::Staged;
 use crate::write_set::WriteSet;
 use libsqlite3_sys as sqlite;
@@ -59,8 +60,8 @@ pub(crate) struct DatabaseFile {
     /// What the set had no room for.
     staged: Option<Staged>,
     read_only: bool,
-    /// Pages that the set may hold.
-    memory_pages: usize,
+    /// What the set may hold.
+    share: Share,
     /// What the set held when the running batch began: pages that spilled from SQLite's cache.
     before_batch: Option<WriteSet>,
     /// Something failed, and the transaction was dropped; SQLite has yet to roll it back.
@@ -77,7 +78,7 @@ const FILE_VERSION_BYTES: usize = 16;
 
 impl DatabaseFile {
     /// One more connection to `database`.
-    pub(crate) fn new(database: Arc<Database>, read_only: bool, memory_pages: usize) -> Self {
+    pub(crate) fn new(database: Arc<Database>, read_only: bool, share: Share) -> Self {
         let id = database.next_id();
         let read_only = read_only || database.is_read_only();
         DatabaseFile {
@@ -87,7 +88,7 @@ impl DatabaseFile {
             set: WriteSet::default(),
             staged: None,
             read_only,
-            memory_pages,
+            share,
             before_batch: None,
             failed: false,
             synced: false,
@@ -211,8 +212,10 @@ impl DatabaseFile {
             self.set.size_bytes = Some(end);
         }
         // A batch may be dropped alone, so that it stays here: SQLite has all of it in memory as well.
-        if self.set.pages.len() > self.memory_pages && self.before_batch.is_none() {
+        self.share.set(self.set.pages.len());
+        if self.share.is_too_large() && self.before_batch.is_none() {
             self.database.stage(&mut self.set, &mut self.staged)?;
+            self.share.set(self.set.pages.len());
         }
         Ok(())
     }
@@ -343,6 +346,7 @@ impl DatabaseFile {
 
     fn drop_written(&mut self) {
         self.set.clear();
+        self.share.set(0);
         self.failed = false;
         if let Some(staged) = self.staged.take() {
             self.database.abort(&staged);
@@ -358,6 +362,7 @@ impl DatabaseFile {
             return Ok(());
         }
         let committed = self.database.commit(&mut self.set, self.staged.take());
+        self.share.set(self.set.pages.len());
         self.or_drop(committed.context(|| "committing"), sqlite::SQLITE_IOERR_FSYNC)
     }
 

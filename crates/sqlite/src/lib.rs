@@ -13,6 +13,7 @@
 //! write_set   the pages of the running transaction
 //! staged      what outgrows it, on the volume
 //! database    one open volume: its size, its locks, its commits
+//! memory      what all databases of a process may keep in memory together
 //! page_cache  committed pages in memory, and what a scan reads ahead
 //! header      the page in front of the database
 //! codes       the house's errors as SQLite's
@@ -28,6 +29,7 @@ mod file;
 mod header;
 mod journal;
 mod lock_waits;
+mod memory;
 mod opener;
 mod page_cache;
 mod staged;

@@ -54,7 +54,7 @@ const CACHE_VARIABLE: &str = "TANTALUM_SQLITE_CACHE";
 const CACHE_BYTES_MAX: u64 = 192 << 20;
 
 /// Pages that a transaction keeps however small the cache is.
-const MEMORY_PAGES_MIN: usize = 1024;
+pub(crate) const MEMORY_PAGES_MIN: usize = 1024;
 
 /// How the VFS behaves.
 pub struct Options {
@@ -62,10 +62,11 @@ pub struct Options {
     /// `SQLITE_ENABLE_BATCH_ATOMIC_WRITE` then commits without a journal. On by default; off is
     /// for tests and comparisons, and changes no promise.
     pub batch_atomic: bool,
-    /// Of a transaction, pages of 4 KiB that are kept in memory until it commits. What it writes more goes to the volume
-    /// before that, and is seen by nobody else until then. By default a quarter of the cache.
+    /// Pages of 4 KiB of running transactions, of all connections of the process, that are kept in memory until they
+    /// commit. What they write more goes to the volume before that, and is seen by nobody else until then; each may keep
+    /// 1,024, or so many as this says if that is less. By default a quarter of the cache.
     pub memory_pages: usize,
-    /// Pages of 4 KiB that are kept in memory for each database, for all connections of the process, as they are read or
+    /// Pages of 4 KiB that are kept in memory for all databases and connections of the process, as they are read or
     /// written; 0 for none. By default a tenth of the memory that the process may have, at most 192 MiB.
     pub cache_pages: u32,
     /// Told of every page that is read from or written to a volume.
@@ -96,6 +97,7 @@ impl Options {
     }
 
     fn with_cache(mut self, bytes: u64) -> Options {
+        let bytes = bytes.min(memory_bytes());
         self.cache_pages = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
         self.memory_pages = MEMORY_PAGES_MIN.max(self.cache_pages as usize / 4);
         self
@@ -109,16 +111,29 @@ fn memory_bytes() -> u64 {
     machine.min(control_group_bytes().unwrap_or(u64::MAX))
 }
 
-/// The least limit of the control groups that the process is in (Linux's Control Group v2, `memory.max`); `None` where
-/// there is none.
+/// The least limit of the control groups that the process is in; `None` where there is none.
 fn control_group_bytes() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    groups.lines().flat_map(limits_of).min()
+}
+
+/// The limits of a line of `/proc/self/cgroup` and of the groups above it: `memory.max` of version 2,
+/// `memory.limit_in_bytes` of version 1.
+fn limits_of(line: &str) -> Vec<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (folder, file) = match parts.next() {
+        Some("") => ("/sys/fs/cgroup", "memory.max"),
+        Some(controllers) if controllers.split(',').any(|it| it == "memory") => {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return Vec::new(),
+    };
+    let group = parts.next().unwrap_or_default().trim_start_matches('/');
     let limit = |group: &Path| {
-        let limit = Path::new("/sys/fs/cgroup").join(group).join("memory.max");
+        let limit = Path::new(folder).join(group).join(file);
         std::fs::read_to_string(limit).ok()?.trim().parse().ok()
     };
-    Path::new(group).ancestors().filter_map(limit).min()
+    Path::new(group).ancestors().filter_map(limit).collect()
 }
 
 /// The sink that all databases of a VFS tell.

@@ -4,12 +4,9 @@
 //! Nobody else changes the volume while it is open, and a commit holds the database alone: so a page is the
 //! committed one from when it was read, or committed, until it is committed again. So does a transaction that writes pages to
 //! the volume before its commit: while it [`hold`](PageCache::hold)s the cache, nobody else uses it.
-use std::collections::BTreeSet;
-use tantalum_base::{FastMap, PageBuf, PageNo, PageRange, Result, TxId};
-use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
-
-/// Which pages stay: scans of what is used once must not drive the rest out.
-const POLICY: &str = "s3_fifo";
+use crate::memory::{Memory, Part};
+use std::sync::Arc;
+use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
 
 /// Pages that a scan reads at once, at the most.
 const AHEAD_PAGES_MAX: u64 = 256;
@@ -28,10 +25,7 @@ struct Scan {
 
 /// The cache.
 pub(crate) struct PageCache {
-    pages: FastMap<PageNo, PageBuf>,
-    /// `None` where nothing is cached.
-    policy: Option<Box<dyn Policy>>,
-    effects: Vec<Effect>,
+    pages: Part,
     /// The one that went on last at the end.
     scans: [Scan; SCANS],
     /// Counts what changed on the volume.
@@ -41,42 +35,20 @@ pub(crate) struct PageCache {
 }
 
 impl PageCache {
-    /// An empty cache of at most `pages_max` pages.
-    ///
-    /// # Errors
-    /// Where the policy has no way to hold so many.
-    pub(crate) fn new(pages_max: u32) -> Result<PageCache> {
-        let frames = pages_max.min(PolicySpec::FRAMES_MAX);
-        let build = || {
-            PolicySpec::parse(POLICY)?.build(frames, Workload { pages_end: u64::MAX, future: &[] })
-        };
-        let policy = (frames > 0).then(build).transpose()?;
+    /// An empty cache in `memory`.
+    pub(crate) fn new(memory: &Arc<Memory>) -> PageCache {
         let scans = [Scan::default(); SCANS];
-        let (pages, effects) = (FastMap::default(), Vec::new());
-        Ok(PageCache { pages, policy, effects, scans, changes: 0, holder: None })
+        PageCache { pages: memory.join(), scans, changes: 0, holder: None }
     }
 
     /// The content of `page`, if it is there.
-    pub(crate) fn get(&mut self, page: PageNo) -> Option<PageBuf> {
-        let content = self.pages.get(&page)?.clone();
-        self.used(page);
-        Some(content)
+    pub(crate) fn get(&self, page: PageNo) -> Option<PageBuf> {
+        self.pages.get(page)
     }
 
     /// Keeps what was read or committed.
-    pub(crate) fn put(&mut self, page: PageNo, content: PageBuf) {
-        if self.policy.is_some() {
-            self.pages.insert(page, content);
-            self.used(page);
-        }
-    }
-
-    fn used(&mut self, page: PageNo) {
-        let Some(policy) = &mut self.policy else { return };
-        policy.access(Request::new(page, false), &mut self.effects);
-        for effect in self.effects.drain(..).filter(|effect| effect.leaves()) {
-            self.pages.remove(&effect.page());
-        }
+    pub(crate) fn put(&self, page: PageNo, content: PageBuf) {
+        self.pages.put(page, content);
     }
 
     /// What [`put_read`](Self::put_read) wants to know of the moment before a read.
@@ -85,7 +57,7 @@ impl PageCache {
     }
 
     /// Keeps what a read that began at `moment` brought, unless something was committed since.
-    pub(crate) fn put_read(&mut self, moment: u64, page: PageNo, content: PageBuf) {
+    pub(crate) fn put_read(&self, moment: u64, page: PageNo, content: PageBuf) {
         if moment == self.changes {
             self.put(page, content);
         }
@@ -111,34 +83,18 @@ impl PageCache {
     pub(crate) fn release(&mut self, pages: impl IntoIterator<Item = PageNo>) {
         self.change();
         self.holder = None;
-        pages.into_iter().for_each(|page| self.forget(page));
-    }
-
-    /// Drops `page`, which is not what is committed any more.
-    fn forget(&mut self, page: PageNo) {
-        if let Some(policy) = &mut self.policy
-            && self.pages.remove(&page).is_some()
-        {
-            policy.forget(page);
-        }
+        pages.into_iter().for_each(|page| self.pages.forget(page));
     }
 
     /// Drops all pages of `range`.
-    pub(crate) fn forget_range(&mut self, range: PageRange) {
-        if range.pages <= self.pages.len() as u64 {
-            range.iter().for_each(|page| self.forget(page));
-        } else {
-            let of_range = self.pages.keys().copied().filter(|page| range.contains(*page));
-            // In an order that does not depend on the table's.
-            let of_range = of_range.collect::<BTreeSet<_>>();
-            of_range.into_iter().for_each(|page| self.forget(page));
-        }
+    pub(crate) fn forget_range(&self, range: PageRange) {
+        self.pages.forget_range(range);
     }
 
     /// How many pages to read at once where `page` is missing, of a database that goes on for `left` pages from
     /// there: more and more while a scan goes on, one otherwise.
     pub(crate) fn read_at_once(&mut self, page: PageNo, left: u64) -> u64 {
-        if self.policy.is_none() {
+        if !self.pages.memory().keeps_pages() {
             return 1;
         }
         let scan = self.scans.iter().position(|scan| scan.next == page);
@@ -154,50 +110,19 @@ impl PageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-    use tantalum_base::{PAGE_BYTES, Rng};
+    use tantalum_base::PAGE_BYTES;
 
     fn content(number: u64) -> PageBuf {
         PageBuf::copy_from(&[number as u8; PAGE_BYTES])
     }
 
-    #[test]
-    fn what_it_has_is_what_was_put_last_and_no_more_than_it_may() {
-        for (seed, pages_max) in [(1, 0), (2, 1), (3, 7), (4, 1000)] {
-            let (mut rng, mut model) = (Rng::split(seed, "page cache"), BTreeMap::new());
-            let mut cache = PageCache::new(pages_max).unwrap();
-            let mut hits = 0;
-            for step in 0..20_000 {
-                let page = PageNo(rng.below(100));
-                match rng.below(10) {
-                    0..4 => {
-                        cache.put(page, content(step));
-                        model.insert(page, content(step));
-                    }
-                    4 => {
-                        cache.forget(page);
-                        model.remove(&page);
-                    }
-                    5 => {
-                        let range = PageRange::new(page, 1 + rng.below(30));
-                        cache.forget_range(range);
-                        range.iter().for_each(|page| _ = model.remove(&page));
-                    }
-                    _ => {
-                        let found = cache.get(page);
-                        hits += u32::from(found.is_some());
-                        assert!(found.is_none() || found.as_ref() == model.get(&page));
-                    }
-                }
-                assert!(cache.pages.len() <= pages_max as usize);
-            }
-            assert_eq!(hits > 50, pages_max > 0, "{pages_max}: {hits}");
-        }
+    fn cache_of(pages_max: u32) -> PageCache {
+        PageCache::new(&Arc::new(Memory::new(pages_max, 0)))
     }
 
     #[test]
     fn what_was_read_before_a_change_is_not_kept_after_it() {
-        let mut cache = PageCache::new(8).unwrap();
+        let mut cache = cache_of(8);
         let moment = cache.moment();
         cache.put_read(moment, PageNo(1), content(1));
         cache.change();
@@ -207,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_scan_reads_more_and_more_at_once_and_no_other_read_does() {
-        let mut cache = PageCache::new(8).unwrap();
+        let mut cache = cache_of(8);
         let (mut page, mut reads) = (1, Vec::new());
         while page < 1000 {
             let pages = cache.read_at_once(PageNo(page), 1000 - page);
@@ -222,7 +147,7 @@ mod tests {
         let both = both.map(|page| cache.read_at_once(PageNo(page), 100));
         assert_eq!(both, [1, 1, 2, 1, 2, 4, 4, 1, 8, 8]);
         // Where nothing is kept, nothing is read ahead.
-        let mut none = PageCache::new(0).unwrap();
+        let mut none = cache_of(0);
         let all = [1, 2, 3, 4].map(|page| none.read_at_once(PageNo(page), 100));
         assert_eq!(all, [1, 1, 1, 1]);
     }

@@ -8,6 +8,7 @@ use crate::database::{Access, Database};
 use crate::file::DatabaseFile;
 use crate::journal::Journals;
 use crate::lock_waits;
+use crate::memory::Memory;
 use crate::opener::{Options, SharedTrace, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_vfs};
@@ -79,6 +80,7 @@ pub(super) struct Vfs {
 /// are not its own, and a lock may be held by a thread that it has not.
 struct Here {
     process: Process,
+    memory: Arc<Memory>,
     /// Held while a volume is opened or closed, so that closing is over before the next opens.
     open: Mutex<BTreeMap<PathBuf, Weak<Database>>>,
     journals: Journals,
@@ -97,6 +99,7 @@ impl Vfs {
             }
             let new = Box::into_raw(Box::new(Here {
                 process: Process::current(),
+                memory: Arc::new(Memory::new(self.cache_pages, self.memory_pages)),
                 open: Mutex::default(),
                 journals: Journals::default(),
                 last_error: Mutex::default(),
@@ -143,7 +146,8 @@ impl Vfs {
 
     /// The database at `path`, for one who only reads, or may write.
     fn open_database(&self, path: &Path, only_reads: bool) -> Result<Arc<Database>> {
-        let mut open = lock(&self.here().open);
+        let Here { open, memory, .. } = self.here();
+        let mut open = lock(open);
         if let Some(database) = open.get(path).and_then(Weak::upgrade)
             && !database.has_moved()
             && !database.has_gone()
@@ -156,7 +160,7 @@ impl Vfs {
         }
         let (client, access) = self.open_client(path, only_reads)?;
         let trace = self.trace.clone();
-        let database = Arc::new(Database::open(client, trace, access, self.cache_pages)?);
+        let database = Arc::new(Database::open(client, trace, access, memory)?);
         open.insert(path.into(), Arc::downgrade(&database));
         Ok(database)
     }
@@ -215,7 +219,7 @@ impl Vfs {
             let read_only = asked.immutable || flags & sqlite::SQLITE_OPEN_READONLY != 0;
             return match self.open_database(path, read_only) {
                 Ok(database) => {
-                    let file = DatabaseFile::new(database, read_only, self.memory_pages);
+                    let file = DatabaseFile::new(database, read_only, self.here().memory.share());
                     Ok(Some(Handle::Database(file)))
                 }
                 Err(error) => {

@@ -1,0 +1,248 @@
+//! The memory that all databases of a process share: pages as they were read and written, and pages of running
+//! transactions.
+use crate::codes::lock;
+use crate::opener::MEMORY_PAGES_MIN;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tantalum_base::{FastMap, PageBuf, PageNo, PageRange};
+use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
+
+/// Which pages stay: scans of what is used once must not drive the rest out.
+const POLICY: &str = "s3_fifo";
+
+/// Bits of a key that tell the page; the others tell the database.
+const PAGE_BITS: u32 = 40;
+
+/// The memory.
+pub(crate) struct Memory {
+    kept: Mutex<Kept>,
+    keeps_pages: bool,
+    /// Pages of running transactions.
+    uncommitted: AtomicUsize,
+    uncommitted_max: usize,
+}
+
+/// Pages of each database, under keys that no two of them share.
+struct Kept {
+    pages: FastMap<PageNo, PageBuf>,
+    /// `None` where nothing is kept.
+    policy: Option<Box<dyn Policy>>,
+    effects: Vec<Effect>,
+    databases: BTreeSet<u64>,
+}
+
+impl Memory {
+    /// Memory for at most `cache_pages` pages, and for `uncommitted_max` of running transactions.
+    pub(crate) fn new(cache_pages: u32, uncommitted_max: usize) -> Memory {
+        let frames = cache_pages.min(PolicySpec::FRAMES_MAX);
+        let workload = Workload { pages_end: u64::MAX, future: &[] };
+        let build = || PolicySpec::parse(POLICY)?.build(frames, workload);
+        let policy =
+            (frames > 0).then(|| build().expect("a policy of the house, of frames in range"));
+        let keeps_pages = policy.is_some();
+        let (pages, effects, databases) = (FastMap::default(), Vec::new(), BTreeSet::new());
+        let kept = Mutex::new(Kept { pages, policy, effects, databases });
+        Memory { kept, keeps_pages, uncommitted: AtomicUsize::new(0), uncommitted_max }
+    }
+
+    /// Whether any page is kept.
+    pub(crate) fn keeps_pages(&self) -> bool {
+        self.keeps_pages
+    }
+
+    /// The part of one more database.
+    pub(crate) fn join(self: &Arc<Self>) -> Part {
+        let databases = &mut lock(&self.kept).databases;
+        let free = databases.iter().zip(0..).find(|(taken, number)| **taken != *number);
+        let database = free.map_or(databases.len() as u64, |(_, number)| number);
+        databases.insert(database);
+        Part { memory: Arc::clone(self), database }
+    }
+
+    /// The share of one more connection.
+    pub(crate) fn share(self: &Arc<Self>) -> Share {
+        Share { memory: Arc::clone(self), pages: 0 }
+    }
+}
+
+impl Kept {
+    fn used(&mut self, key: PageNo) {
+        let Some(policy) = &mut self.policy else { return };
+        policy.access(Request::new(key, false), &mut self.effects);
+        for effect in self.effects.drain(..).filter(|effect| effect.leaves()) {
+            self.pages.remove(&effect.page());
+        }
+    }
+
+    fn forget(&mut self, key: PageNo) {
+        if let Some(policy) = &mut self.policy
+            && self.pages.remove(&key).is_some()
+        {
+            policy.forget(key);
+        }
+    }
+}
+
+/// The pages of one database. When it is dropped they are gone.
+pub(crate) struct Part {
+    memory: Arc<Memory>,
+    database: u64,
+}
+
+impl Part {
+    /// The memory that it is a part of.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    fn key(&self, page: PageNo) -> PageNo {
+        debug_assert!(page.0 < 1 << PAGE_BITS, "{page} is of another database");
+        PageNo(self.database << PAGE_BITS | page.0)
+    }
+
+    /// The content of `page`, if it is there.
+    pub(crate) fn get(&self, page: PageNo) -> Option<PageBuf> {
+        let key = self.key(page);
+        let mut kept = lock(&self.memory.kept);
+        let content = kept.pages.get(&key)?.clone();
+        kept.used(key);
+        Some(content)
+    }
+
+    /// Keeps `content`, and perhaps drops another page, of whichever database.
+    pub(crate) fn put(&self, page: PageNo, content: PageBuf) {
+        if self.memory.keeps_pages {
+            let key = self.key(page);
+            let mut kept = lock(&self.memory.kept);
+            kept.pages.insert(key, content);
+            kept.used(key);
+        }
+    }
+
+    /// Drops `page`.
+    pub(crate) fn forget(&self, page: PageNo) {
+        lock(&self.memory.kept).forget(self.key(page));
+    }
+
+    /// Drops all pages of `range`.
+    pub(crate) fn forget_range(&self, range: PageRange) {
+        let end = range.first.0.saturating_add(range.pages).min((1 << PAGE_BITS) - 1);
+        let keys = self.key(range.first)..self.key(PageNo(end));
+        let kept = &mut *lock(&self.memory.kept);
+        if keys.end.0 - keys.start.0 <= kept.pages.len() as u64 {
+            (keys.start.0..keys.end.0).for_each(|key| kept.forget(PageNo(key)));
+        } else {
+            let of_range = kept.pages.keys().copied().filter(|key| keys.contains(key));
+            // In an order that does not depend on the table's.
+            let of_range = of_range.collect::<BTreeSet<_>>();
+            of_range.into_iter().for_each(|key| kept.forget(key));
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.forget_range(PageRange::new(PageNo(0), u64::MAX));
+        lock(&self.memory.kept).databases.remove(&self.database);
+    }
+}
+
+/// Pages of one connection's transaction that are in memory alone.
+pub(crate) struct Share {
+    memory: Arc<Memory>,
+    pages: usize,
+}
+
+impl Share {
+    /// It has so many pages now.
+    pub(crate) fn set(&mut self, pages: usize) {
+        let uncommitted = &self.memory.uncommitted;
+        uncommitted.fetch_add(pages, Ordering::Relaxed);
+        uncommitted.fetch_sub(std::mem::replace(&mut self.pages, pages), Ordering::Relaxed);
+    }
+
+    /// Whether that is more than it may have: some, and all transactions together as much as there is memory for.
+    pub(crate) fn is_too_large(&self) -> bool {
+        let all = self.memory.uncommitted.load(Ordering::Relaxed);
+        let own_max = self.memory.uncommitted_max.min(MEMORY_PAGES_MIN);
+        all > self.memory.uncommitted_max && self.pages > own_max
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use tantalum_base::{PAGE_BYTES, Rng};
+
+    fn content(number: u64) -> PageBuf {
+        PageBuf::copy_from(&[number as u8; PAGE_BYTES])
+    }
+
+    #[test]
+    fn databases_have_their_own_pages_and_one_limit() {
+        for (seed, pages_max) in [(1, 0), (2, 1), (3, 7), (4, 1000)] {
+            let (mut rng, mut model) = (Rng::split(seed, "memory"), BTreeMap::new());
+            let memory = Arc::new(Memory::new(pages_max, 0));
+            let mut parts: Vec<Part> = (0..3).map(|_| memory.join()).collect();
+            let mut hits = 0;
+            for step in 0..20_000 {
+                let (number, page) = (rng.below(3), PageNo(rng.below(100)));
+                let part = &parts[number as usize];
+                match rng.below(10) {
+                    0..4 => {
+                        part.put(page, content(step));
+                        model.insert((number, page), content(step));
+                    }
+                    4 => {
+                        part.forget(page);
+                        model.remove(&(number, page));
+                    }
+                    5 => {
+                        let range = PageRange::new(page, 1 + rng.below(30));
+                        part.forget_range(range);
+                        range.iter().for_each(|page| _ = model.remove(&(number, page)));
+                    }
+                    6 if rng.below(100) == 0 => {
+                        // Another one comes in its place, under its number.
+                        drop(parts.remove(number as usize));
+                        parts.insert(number as usize, memory.join());
+                        assert_eq!(parts[number as usize].database, number);
+                        model.retain(|(of, _), _| *of != number);
+                    }
+                    _ => {
+                        let found = part.get(page);
+                        hits += u32::from(found.is_some());
+                        let put = model.get(&(number, page));
+                        assert!(found.is_none() || found.as_ref() == put);
+                    }
+                }
+                assert!(lock(&memory.kept).pages.len() <= pages_max as usize);
+            }
+            assert_eq!(hits > 20, pages_max > 0, "{pages_max}: {hits}");
+            drop(parts);
+            assert!(lock(&memory.kept).pages.is_empty());
+        }
+    }
+
+    #[test]
+    fn transactions_share_what_they_may_hold_and_each_has_some() {
+        let memory = Arc::new(Memory::new(0, 3 * MEMORY_PAGES_MIN));
+        let (mut first, mut second) = (memory.share(), memory.share());
+        first.set(3 * MEMORY_PAGES_MIN);
+        assert!(!first.is_too_large());
+        second.set(MEMORY_PAGES_MIN);
+        assert!(first.is_too_large() && !second.is_too_large());
+        second.set(MEMORY_PAGES_MIN + 1);
+        assert!(second.is_too_large());
+        drop(first);
+        assert!(!second.is_too_large());
+    }
+}
