@@ -108,6 +108,31 @@ fn a_home_is_a_plain_image_before_and_after() {
     assert_eq!(client.read(PageNo(7), 1).unwrap()[0], page(7, 4));
 }
 
+/// A flash that is there has what home lacks: giving that up must be asked for, and is said.
+#[test]
+fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
+    let place = Place::new();
+    let (volume, home) = (place.at("VOLUME.toml"), place.at("home"));
+    place.create();
+    fill(&open_client(&volume).unwrap(), 1, 6);
+    let before = std::fs::read(&home).unwrap();
+    let error = refused(&["rescue", text(&volume)]);
+    assert!(error.contains("serve or detach the volume") && error.contains("--force"), "{error}");
+    assert_eq!(std::fs::read(&home).unwrap(), before, "nothing is changed by what is refused");
+    let told = good(&["rescue", text(&volume), "--force"]);
+    assert!(told.contains("no epoch ever went home"), "{told}");
+    let image = std::fs::read(&home).unwrap();
+    assert!(image.iter().all(|byte| *byte == 0), "as before the cache, without its claim");
+    assert!(good(&["rescue", text(&volume), "--force"]).contains("no epoch"), "again");
+    assert_eq!(std::fs::read(&home).unwrap(), image);
+    // Who uses the home has its writes: the cache does not come back over them.
+    let file = std::fs::File::options().write(true).open(&home).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[7; PAGE_BYTES], 100 << 20).unwrap();
+    let error = refused(&["check", text(&volume)]);
+    assert!(error.contains("without its cache: it was modified since"), "{error}");
+    assert!(std::fs::read(&home).unwrap()[100 << 20..].starts_with(&[7; PAGE_BYTES]));
+}
+
 #[test]
 fn without_the_flash_home_is_brought_to_its_last_epoch() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! I/O errors that pass, of zones and of stores: what fails, where, for how long, and that nothing is changed by it.
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageBuf, Payload, Result, SlotNo, ZoneNo};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, Payload, Result, SlotNo, ZoneNo};
 use tantalum_media::block_store::{self, CrashOptions, CrashStore, MemoryStore};
 use tantalum_media::conformance::{batch, header, page};
 use tantalum_media::wrappers::Flaky;
@@ -182,6 +182,37 @@ fn a_store_fails_by_bytes_and_keeps_what_it_had() {
         store.sync().await.unwrap();
         assert_eq!(memory.image()[32768..40960], [9; 8192]);
         assert_eq!(store.read(4096, store.buffer(4096)).await.unwrap()[..], [7; 4096]);
+    });
+}
+
+#[test]
+fn an_anchor_is_read_from_either_copy_and_missed_where_neither_can_be() {
+    run(async |runtime| {
+        let episodes = Episodes::new(runtime);
+        let store = block_store::Flaky::new(MemoryStore::new(1 << 20), episodes.clone());
+        let options =
+            FileZonesOptions { volume_id: 1, first_byte: 65536, zones: 3, slots_per_zone: 16 };
+        let zones = FileZones::new(store, options).unwrap().with_anchors(0, 2);
+        let anchors = [(6, b"six".to_vec()), (7, b"seven".to_vec())];
+        for (number, content) in &anchors {
+            zones.write_anchor(*number, content).await.unwrap();
+        }
+        // Two places, and behind them their copies.
+        let fails = |place: u64| {
+            let byte = place * PAGE_BYTES as u64;
+            Episode::of(&[IoClass::Read]).reaching(Reach::Range(byte..byte + PAGE_BYTES as u64))
+        };
+        for place in 0..4 {
+            let one = episodes.begin(fails(place));
+            assert_eq!(zones.read_anchors().await.unwrap(), anchors, "without place {place}");
+            let other = episodes.begin(fails((place + 2) % 4));
+            let error = zones.read_anchors().await.unwrap_err();
+            assert!(error.to_string().contains("neither copy of an anchor"), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Io, "it may pass, and nothing is lost");
+            episodes.end(one);
+            episodes.end(other);
+        }
+        assert_eq!(zones.read_anchors().await.unwrap(), anchors);
     });
 }
 

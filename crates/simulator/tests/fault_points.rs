@@ -176,10 +176,14 @@ fn of_the_device(fault: Device) -> Test {
 }
 
 fn of_a_volume(fault: Volume) -> Test {
+    const PAIRS: &str = "crates/volume/tests/tiered/pairs.rs";
     const RESIZE: &str = "crates/volume/tests/resize.rs";
     match fault {
         Volume::GrownCopiesTogether => (RESIZE, "copies_that_are_written_together_are_noticed"),
         Volume::GrownOverStaged => (RESIZE, "pages_that_were_staged_and_stay_are_noticed"),
+        Volume::RescuedHomeUnwatched => {
+            (PAIRS, "a_flash_that_comes_back_is_refused_where_its_home_was_used_since")
+        }
         Volume::StoresNotAskedFirst => {
             ("crates/volume/tests/tiered/places.rs", "a_home_in_use_leaves_the_flash_as_it_was")
         }

@@ -19,6 +19,7 @@ use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, SsdOptions, Transactional};
 
 use crate::config::VolumeConfig;
+use crate::fault_points::Fault;
 use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, spare_bytes, zones};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
@@ -192,9 +193,10 @@ async fn watch_home<S: BlockStore>(
     options: OpenOptions,
 ) -> Result<Watched<S>> {
     let watched = Watched::new(home);
-    let Some(((journal, _), marks)) = journal else { return Ok(watched) };
+    let Some((_, marks)) = journal else { return Ok(watched) };
     let OpenOptions { read_only, accept_loss } = options;
-    let believed = !(journal.is_released() || accept_loss);
+    // After a rescue, too: a flash that comes back knows nothing of what home was used for since.
+    let believed = !accept_loss && !Fault::RescuedHomeUnwatched.is_planted();
     if believed {
         check_unchanged(watched.inner(), &marks).await?;
     }
@@ -351,7 +353,7 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
         Some(_) => apply(&journal, &home, 8).await?.pages,
         None => 0,
     };
-    release(&journal, home.store()).await?;
+    give_back(&journal, home.store()).await?;
     Ok(RescueReport { epoch: journal.last_committed(), pages })
 }
 
@@ -360,11 +362,23 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
 ///
 /// # Errors
 /// Those of opening them; the stores'.
-pub(crate) async fn release_home<S: BlockStore>(journal: S, home: S) -> Result<()> {
+pub(crate) async fn release_home<S: BlockStore + Clone>(journal: S, home: S) -> Result<()> {
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await?;
-    let (journal, _) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    let marks = journal.clone();
+    let opened = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    let home = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
+    let (journal, _) = opened;
     let home = open_home(home, Some(&journal), owner_of(&pair)).await?;
-    release(&journal, &home).await
+    give_back(&journal, &home).await
+}
+
+/// Makes `home` an image of its own, without a claim, and marks it as it is then.
+async fn give_back<S: BlockStore>(
+    journal: &Journal<S, PageBuf>,
+    home: &Claimed<Watched<S>>,
+) -> Result<()> {
+    release(journal, home).await?;
+    home.inner().mark().await
 }
 
 fn owner_of(pair: &Pair) -> HomeOwner {

@@ -9,6 +9,7 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
+use tantalum_volume::fault_points::Fault as VolumeFault;
 use tantalum_volume::{ClaimConfig, DestageConfig, OpenOptions};
 
 /// A volume with this identity, whose pages home has too.
@@ -129,6 +130,47 @@ fn a_plain_home_that_somebody_changed_is_refused() {
     assert_noticed(Fault::ChangesUnnoticed, || {
         changed_behind(true, Some(0)).is_none().then(|| "it is opened".into())
     });
+}
+
+/// What opening a volume says whose flash was away, whose home was rescued meanwhile, and used if it `is_used`.
+fn back_after_a_rescue(claim: ClaimConfig, is_used: bool) -> Option<(ErrorKind, String)> {
+    let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
+    rig.config.home.as_mut().unwrap().claim = claim;
+    rig.live(|life| async move {
+        for number in 100..300 {
+            life.write(number, 1).await.unwrap();
+        }
+        life.write_home().await.unwrap();
+        life.write(200, 2).await.unwrap();
+    });
+    Rig::rescued([rig.home.clone(), rig.journal.clone()]);
+    assert!(rig.home.image()[..100 * PAGE_BYTES].iter().all(|byte| *byte == 0), "a plain image");
+    if is_used {
+        // A file system on it has its superblock there.
+        rig.home.flip_bit(1080, 3);
+    }
+    rig.live_as(OpenOptions::default(), |opened| async move {
+        match opened {
+            Ok(life) => {
+                assert_eq!(life.read(200).await.unwrap(), page(200, 2), "of the flash");
+                None
+            }
+            Err(error) => Some((error.kind(), error.to_string())),
+        }
+    })
+}
+
+#[test]
+fn a_flash_that_comes_back_is_refused_where_its_home_was_used_since() {
+    for claim in [ClaimConfig::Xor, ClaimConfig::None] {
+        assert_eq!(back_after_a_rescue(claim, false), None, "{claim:?}");
+        let (kind, error) = back_after_a_rescue(claim, true).expect("it is refused");
+        assert_eq!(kind, ErrorKind::Corrupt, "{error}");
+        assert!(error.contains("without its cache") && error.contains("--force"), "{error}");
+        assert_noticed(VolumeFault::RescuedHomeUnwatched, || {
+            back_after_a_rescue(claim, true).is_none().then(|| "it is opened".into())
+        });
+    }
 }
 
 /// What somebody wrote over a claim is taken as it is, and later openings take it, too.
