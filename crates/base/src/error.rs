@@ -116,7 +116,7 @@ pub struct Error(Arc<Inner>);
 struct Inner {
     kind: ErrorKind,
     context: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// Result with [`Error`].
@@ -134,7 +134,8 @@ impl Error {
         context: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Error(Arc::new(Inner { kind, context: context.into(), source: Some(source.into()) }))
+        let source = Some(Arc::from(source.into()));
+        Error(Arc::new(Inner { kind, context: context.into(), source }))
     }
 
     /// An operating-system failure; `context` names the file and the operation.
@@ -157,12 +158,18 @@ impl Error {
         self.0.source.as_deref().map(|source| source as _)
     }
 
+    /// The same failure as one of another kind.
+    pub fn with_kind(self, kind: ErrorKind) -> Self {
+        let Inner { context, source, .. } = &*self.0;
+        Error(Arc::new(Inner { kind, context: context.clone(), source: source.clone() }))
+    }
+
     /// The same kind with a wider context.
     pub fn wrap(self, context: impl Into<String>) -> Self {
         Error(Arc::new(Inner {
             kind: self.0.kind,
             context: context.into(),
-            source: Some(Box::new(self)),
+            source: Some(Arc::new(self)),
         }))
     }
 }
@@ -208,6 +215,16 @@ impl<T> ResultExt<T> for std::io::Result<T> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_failure_of_another_kind_says_the_same() {
+        let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = Error::io("writing /x", cause);
+        let other = error.clone().with_kind(ErrorKind::OutOfSpace);
+        assert_eq!(other.kind(), ErrorKind::OutOfSpace);
+        assert_eq!(other.to_string(), error.to_string());
+        assert!(other.cause().is_some_and(|cause| cause.is::<std::io::Error>()));
+    }
 
     #[test]
     fn every_kind_has_its_place_and_a_name_of_its_own() {

@@ -215,12 +215,18 @@ impl FileStore {
         self.0.spare.makes_room(&self.0.control, error)
     }
 
-    fn failed(&self, what: &str, error: Error) -> Error {
-        let context = format!("{what} {}", self.0.path.display());
-        if is_no_space(&error) {
-            return Error::with_source(ErrorKind::OutOfSpace, context, error);
+    /// `error` of an operation, which says what failed where, by the name that the kernel knows.
+    fn failed(&self, error: Error) -> Error {
+        let error = match is_no_space(&error) {
+            true => error.with_kind(ErrorKind::OutOfSpace),
+            false => error,
+        };
+        let path = &self.0.path;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match error.context().contains(&format!("/{name}")) {
+            true => error,
+            false => error.wrap(path.display().to_string()),
         }
-        error.wrap(context)
     }
 }
 
@@ -249,7 +255,7 @@ impl BlockStore for FileStore {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
         let Inner { file, ending, .. } = &*self.0;
         let (result, buf) = ending.read_at(file, offset, buf).await;
-        result.map_err(|error| self.failed("reading", error))?;
+        result.map_err(|error| self.failed(error))?;
         Ok(buf)
     }
 
@@ -261,13 +267,13 @@ impl BlockStore for FileStore {
         if result.as_ref().is_err_and(|error| self.makes_room(error)) {
             (result, buf) = ending.write_at(file, offset, buf, durable).await;
         }
-        result.map_err(|error| self.failed("writing", error))?;
+        result.map_err(|error| self.failed(error))?;
         Ok(buf)
     }
 
     async fn sync(&self) -> Result<()> {
         self.check_writable("syncing")?;
-        self.0.file.sync_data().await.map_err(|error| self.failed("syncing", error))
+        self.0.file.sync_data().await.map_err(|error| self.failed(error))
     }
 
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
@@ -280,7 +286,7 @@ impl BlockStore for FileStore {
             if zeroed.as_ref().is_err_and(|error| self.makes_room(error)) {
                 zeroed = self.0.file.zero(at, len, self.0.zeroed_space).await;
             }
-            if !zeroed.map_err(|error| self.failed("zeroing", error))? {
+            if !zeroed.map_err(|error| self.failed(error))? {
                 return self.write_zeros(at, offset + bytes - at).await;
             }
             at += len;
@@ -363,118 +369,4 @@ fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::MetadataExt;
-    use tantalum_runtime::live::LiveOptions;
-
-    fn live() -> Live {
-        Live::new(LiveOptions::default()).unwrap()
-    }
-
-    #[test]
-    fn what_was_written_is_read_and_the_lock_holds() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("store");
-        let live = live();
-        let store = FileStore::create(&live, &path, 1 << 20, FileStoreOptions::default()).unwrap();
-        assert_eq!(store.bytes(), 1 << 20);
-        let second = FileStore::open(&live, &path, FileStoreOptions::default());
-        let error = second.err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Locked);
-        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
-        let handle = store.clone();
-        live.run(async move {
-            let mut buf = handle.buffer(8192);
-            buf.fill(7);
-            let buf = handle.write(4096, buf, true).await.unwrap();
-            handle.recycle(buf);
-            handle.sync().await.unwrap();
-            assert!(handle.is_written(4096, 8192) && !handle.is_written(4096, 16384));
-            handle.prepare(0, 1 << 20).await.unwrap();
-        });
-        drop(store);
-        let store = FileStore::open(&live, &path, FileStoreOptions::default()).unwrap();
-        live.run(async move {
-            // `prepare` may destroy content: it made zeros of what was written here.
-            assert!(store.is_written(0, 1 << 20));
-            let buf = store.read(4096, store.buffer(4096)).await.unwrap();
-            assert!(buf.iter().all(|byte| *byte == 0));
-        });
-    }
-
-    #[test]
-    fn readers_share_the_file_with_readers_alone_and_change_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("store");
-        let (live, writable) = (live(), FileStoreOptions::default());
-        let read_only = FileStoreOptions { read_only: true, ..writable };
-        let refused = |options| FileStore::open(&live, &path, options).err().map(|it| it.kind());
-        let made = FileStore::create(&live, &path, 1 << 20, read_only).err().unwrap();
-        assert_eq!((made.kind(), path.exists()), (ErrorKind::ReadOnly, false));
-
-        let writer = FileStore::create(&live, &path, 1 << 20, writable).unwrap();
-        assert_eq!(refused(read_only), Some(ErrorKind::Locked));
-        drop(writer);
-        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
-        let reader = FileStore::open(&live, &path, read_only).unwrap();
-        let second = FileStore::open(&live, &path, read_only).unwrap();
-        assert_eq!(refused(writable), Some(ErrorKind::Locked));
-        live.run(async move {
-            let buf = second.read(4096, second.buffer(4096)).await.unwrap();
-            for refused in [
-                second.write(4096, buf, true).await.map(|_| ()),
-                second.sync().await,
-                second.zero(4096, 4096).await,
-            ] {
-                assert!(refused.is_err_and(|error| error.kind() == ErrorKind::ReadOnly));
-            }
-        });
-        drop(reader);
-        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), before);
-        assert_eq!(refused(writable), None);
-    }
-
-    #[test]
-    fn what_is_zeroed_reads_as_zeros_and_a_sparse_file_gives_its_space_back() {
-        for sparse in [true, false] {
-            let dir = tempfile::tempdir().unwrap();
-            let path = dir.path().join("store");
-            let (live, options) = (live(), FileStoreOptions { sparse, ..Default::default() });
-            let store = FileStore::create(&live, &path, 8 << 20, options).unwrap();
-            let space = || std::fs::metadata(&path).unwrap().blocks() * 512;
-            let handle = store.clone();
-            let read = live.run(async move {
-                let mut buf = handle.buffer(8 << 20);
-                buf.fill(7);
-                let buf = handle.write(0, buf, true).await.unwrap();
-                handle.zero(4096, (4 << 20) - 8192).await.unwrap();
-                // As where the file system has nothing quicker.
-                handle.write_zeros(4 << 20, (2 << 20) + 4096).await.unwrap();
-                handle.sync().await.unwrap();
-                handle.read(0, buf).await.unwrap()
-            });
-            for (block, content) in read.chunks(4096).enumerate() {
-                let zeroed = (1..1023).contains(&block) || (1024..1537).contains(&block);
-                let expected = if zeroed { 0 } else { 7 };
-                assert!(content.iter().all(|byte| *byte == expected), "block {block}");
-            }
-            assert_eq!(space() < 8 << 20, sparse, "{} bytes allocated", space());
-        }
-    }
-
-    #[test]
-    fn a_full_disk_is_out_of_space_and_leaves_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("store");
-        let result = FileStore::create(&live(), &path, 1 << 50, FileStoreOptions::default());
-        let kind = result.err().map(|error| error.kind());
-        assert!(matches!(kind, Some(ErrorKind::OutOfSpace | ErrorKind::Io)), "{kind:?}");
-        assert!(!path.exists());
-
-        std::fs::write(&path, "as before").unwrap();
-        let result = FileStore::create(&live(), &path, 1 << 50, FileStoreOptions::default());
-        assert!(result.is_err());
-        assert_eq!(std::fs::read(&path).unwrap(), b"as before");
-    }
-}
+mod tests;
