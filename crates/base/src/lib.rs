@@ -6,6 +6,7 @@
 //! device    PageDevice, the contract every front end and host sees; extent: pages stored alike
 //! device_layer  a device over another one, which has its own version of some calls
 //! error     one Error: a matchable kind, the context, the source
+//! refusal   refusals that the user can do something about, by their fixed words
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
 //! spec      "name:key=value,..." as text        fault_points  protections that tests switch off
@@ -19,6 +20,7 @@ pub mod fast;
 pub mod fault_points;
 pub mod ids;
 pub mod payload;
+pub mod refusal;
 pub mod rng;
 pub mod size;
 pub mod spec;
@@ -30,5 +32,6 @@ pub use extent::Extent;
 pub use fast::{FastMap, FastSet};
 pub use ids::{PageNo, PageRange, SlotNo, TxId, Version, ZoneNo};
 pub use payload::{PAGE_BYTES, PageBuf, Payload, Stamp};
+pub use refusal::Refusal;
 pub use rng::Rng;
 pub use spec::Spec;

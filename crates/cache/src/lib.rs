@@ -19,6 +19,7 @@
 //! mode         Mode: write-back, write-through, read-cache, off, changed while it runs
 //! journal/     Journal: what is about to be written home, so that the home is always consistent
 //! page_set     PageSet: sorted page numbers, dense or sparse, such as what is dirty
+//! refusals     why a home or a journal is not taken
 //! fault_points protections that a test can switch off
 //! ```
 pub mod claim;
@@ -36,6 +37,7 @@ mod options;
 mod pace;
 pub mod page_set;
 mod reads;
+pub mod refusals;
 mod statistics;
 mod streams;
 mod tiered;

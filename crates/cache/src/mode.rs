@@ -1,10 +1,11 @@
 //! What a cache is for. It may be changed while it runs: every mode goes through the flash's log, so that a change
 //! is all or nothing in each of them; they differ in what an acknowledgement promises, and in what stays.
-use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
+use tantalum_base::{ErrorKind, PageDevice, PageNo, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::{Runtime, yield_now};
 
 use crate::fault_points::Fault;
+use crate::refusals::NO_MODE;
 use crate::tiered::{Tiered, invalid};
 
 /// Clean pages that are marked before others have a turn.
@@ -45,7 +46,7 @@ impl Mode {
     pub fn parse(name: &str) -> Result<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
             let names = Mode::ALL.map(Mode::name).join(", ");
-            Error::new(ErrorKind::InvalidInput, format!("{name:?} is no mode: there are {names}"))
+            NO_MODE.error(ErrorKind::InvalidInput, format!("{name:?} {NO_MODE}: there are {names}"))
         })
     }
 

@@ -2,6 +2,7 @@
 use super::{Change, Claim, Claimed, Evidence, Extent, look};
 use crate::fault_points::Fault;
 use crate::journal::Journal;
+use crate::refusals::{OTHERS_HOME, WRITTEN_OVER};
 use tantalum_base::{Error, ErrorKind, Payload, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::StoreLayer;
@@ -74,11 +75,11 @@ where
             return Ok(Some(other));
         }
         let context = format!(
-            "the home belongs to volume {:032x}, whose journal is {}, and not to this one ({WAYS_OUT})",
+            "{OTHERS_HOME} {:032x}, whose journal is {}, and not to this one ({WAYS_OUT})",
             other.volume_id(),
             other.journal()
         );
-        return Err(Error::new(ErrorKind::Corrupt, context));
+        return Err(OTHERS_HOME.error(ErrorKind::Corrupt, context));
     }
     let known = match journal {
         Some(journal) => match journal.claim().await {
@@ -109,11 +110,11 @@ where
 
 fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
     let context = format!(
-        "somebody wrote to the home without its cache: {zero_sectors} sectors of 512 bytes at its ends are zero in clear, and \
+        "{WRITTEN_OVER}: {zero_sectors} sectors of 512 bytes at its ends are zero in clear, and \
          none is under the claim of volume {:032x} ({WAYS_OUT})",
         claim.volume_id()
     );
-    Error::new(ErrorKind::Corrupt, context)
+    WRITTEN_OVER.error(ErrorKind::Corrupt, context)
 }
 
 /// Takes a home as it is to which somebody wrote: where it still shows its claim that is made whole, and otherwise it has none.

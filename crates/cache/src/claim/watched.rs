@@ -5,10 +5,11 @@
 //! not have changed is known: after a close all of it, after a kill what was not being written.
 use super::mark::{Mark, Marks, PAGES, State, newest};
 use crate::fault_points::Fault;
+use crate::refusals::CHANGED;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{IoBuf, StoreLayer};
 use tantalum_runtime::sync::Semaphore;
@@ -197,11 +198,8 @@ pub async fn check_unchanged<S: BlockStore, J: BlockStore>(home: &S, journal: &J
         }
     };
     let Some(what) = changed else { return Ok(()) };
-    let context = format!(
-        "somebody changed the home without its cache: {what} ({})",
-        super::opening::WAYS_OUT
-    );
-    Err(Error::new(ErrorKind::Corrupt, context))
+    let context = format!("{CHANGED}: {what} ({})", super::opening::WAYS_OUT);
+    Err(CHANGED.error(ErrorKind::Corrupt, context))
 }
 
 impl<S: BlockStore> StoreLayer for Watched<S> {

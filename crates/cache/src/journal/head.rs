@@ -22,6 +22,7 @@
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::claims::Standing;
 use super::{Closed, Pair};
+use crate::refusals::{JOURNAL_VERSION, NO_JOURNAL};
 use std::fmt;
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, Version};
@@ -138,9 +139,9 @@ impl Head {
         let version = word(page, 8);
         if ![FIRST_VERSION, FORMAT_VERSION].contains(&version) {
             let context = format!(
-                "format version {version}, where this program reads versions {FIRST_VERSION} and {FORMAT_VERSION}"
+                "format version {version}, {JOURNAL_VERSION} {FIRST_VERSION} and {FORMAT_VERSION}"
             );
-            return Err(Error::new(ErrorKind::Format, context));
+            return Err(JOURNAL_VERSION.error(ErrorKind::Format, context));
         }
         let pair = Pair { volume_id: wide(page, 16), pages: long(page, 32) };
         let (epoch, unix_ms) = (long(page, 48), long(page, 56));
@@ -251,7 +252,7 @@ fn worst(copies: [&[u8]; 2], errors: [(usize, Option<Error>); 2]) -> Error {
     match worst {
         Some((2, error)) => error.wrap("the journal cannot be read"),
         Some((1, error)) => error.wrap("both copies of the journal's head are damaged"),
-        _ => Error::new(ErrorKind::Format, "this is no journal (no magic number)"),
+        _ => NO_JOURNAL.error(ErrorKind::Format, format!("{NO_JOURNAL} (no magic number)")),
     }
 }
 

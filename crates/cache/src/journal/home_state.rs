@@ -4,6 +4,7 @@ use super::head::{self, COPIES_AT, Found, Head, LACKED_PAGES_MAX, State};
 use super::reading::Window;
 use super::{Closed, FIRST_CONTENT_BYTE, Journal, Phase};
 use crate::fault_points::Fault;
+use crate::refusals::NO_JOURNAL;
 use std::cell::Cell;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, ResultExt, Version};
 use tantalum_ftl::{HomeState, Lacks};
@@ -160,8 +161,8 @@ pub fn is_no_journal(error: &Error) -> bool {
 /// Reads the head: the newer of its copies. Where one cannot be read it may be the newer one, so that neither counts.
 pub(super) async fn read_head<S: BlockStore>(store: &S) -> Result<Found> {
     if store.bytes() < FIRST_CONTENT_BYTE {
-        let context = format!("this is no journal: it has {} bytes", store.bytes());
-        return Err(Error::new(ErrorKind::Format, context));
+        let context = format!("{NO_JOURNAL}: it has {} bytes", store.bytes());
+        return Err(NO_JOURNAL.error(ErrorKind::Format, context));
     }
     let mut copies = [Vec::new(), Vec::new()];
     for (copy, at) in copies.iter_mut().zip(COPIES_AT) {

@@ -35,6 +35,7 @@ mod reading;
 mod writing;
 
 use crate::fault_points::Fault;
+use crate::refusals::OTHERS_JOURNAL;
 pub use apply::{Applied, apply};
 use claims::Standing;
 use head::{Commit, Found, Head, State};
@@ -194,8 +195,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     ) -> Result<(Self, Option<Closed>)> {
         let Found { head, write_first } = read_head(&store).await?;
         if head.pair != pair {
-            let context = format!("the journal is of {}, not of {pair}", head.pair);
-            return Err(Error::new(ErrorKind::Format, context));
+            let context = format!("{OTHERS_JOURNAL} {}, not of {pair}", head.pair);
+            return Err(OTHERS_JOURNAL.error(ErrorKind::Format, context));
         }
         let journal = Self::new(store, pair, memory_pages_max, head.sequence, write_first);
         let Some(commit) = journal.take_over(head) else { return Ok((journal, None)) };

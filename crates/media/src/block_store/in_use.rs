@@ -1,6 +1,7 @@
 //! Who uses a file or a block device beside this program, as the kernel tells it: file systems, swap, devices that are
 //! made of it, loop devices over it.
 use super::Place;
+use super::refusals::{LOOP, MOUNTED, PART, SWAP};
 use rustix::fs::{OFlags, major, makedev, minor};
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -42,10 +43,10 @@ impl Kernel {
     fn own_use(&self, place: &Place) -> Option<String> {
         if let Some(at) = self.mount_point(place) {
             let at = at.display();
-            return Some(format!("is mounted at {at}: `umount {at}` first"));
+            return Some(format!("{MOUNTED} {at}: `umount {at}` first"));
         }
         if let Some(name) = self.swap_name(place) {
-            return Some(format!("is swap space: `swapoff {}` first", name.display()));
+            return Some(format!("{SWAP}: `swapoff {}` first", name.display()));
         }
         let Place::Device(number) = place else { return None };
         let holders = names_in(&self.folder_of(*number).join("holders"));
@@ -55,7 +56,7 @@ impl Kernel {
             None => String::new(),
         };
         let holder = holder.display();
-        Some(format!("is a part of {holder}{called}: name that instead, or take it apart first"))
+        Some(format!("{PART} {holder}{called}: name that instead, or take it apart first"))
     }
 
     /// Who uses a partition of the device, or the device that it is a partition of.
@@ -92,10 +93,7 @@ impl Kernel {
             let device = self.dev.join(&name);
             let number = device_number(&block.join(&name));
             let told = number.and_then(|number| self.use_of_place(&Place::Device(number)));
-            let told = told.or_else(|| {
-                let told = "is in use: stop the program that uses it first";
-                is_held(&device).then(|| told.to_owned())
-            });
+            let told = told.or_else(|| is_held(&device).then(|| LOOP.to_string()));
             if let Some(told) = told {
                 return Some(format!("lies behind {}, which {told}", device.display()));
             }

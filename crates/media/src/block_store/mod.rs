@@ -8,6 +8,7 @@
 //! │ ├ ending        the last sectors of one that ends within a block
 //! │ ├ spare         room behind its end, for when its file system is full
 //! │ └ in_use        who else uses it: file systems, swap, devices over it
+//! refusals          why it is not opened
 //! ├ counting        wrapper: counts what is written, for other threads to read
 //! ├ salvage         wrapper: gives zeros for blocks that cannot be read
 //! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
@@ -31,6 +32,7 @@ pub mod memory;
 mod opening;
 mod partitions;
 mod place;
+pub mod refusals;
 pub mod salvage;
 mod spare;
 mod until_cut;

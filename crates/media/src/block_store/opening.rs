@@ -5,6 +5,7 @@
 use super::Place;
 use super::file::FileStoreOptions;
 use super::in_use::{Kernel, is_busy};
+use super::refusals::{FOLDER, IN_USE, NOT_ALLOWED, OPEN};
 use crate::fault_points::Fault;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -39,8 +40,11 @@ pub(super) fn open_alone(
     let opened = wait_for(path, || match open_direct(open, options) {
         Ok(opened) => Ok(Some(opened)),
         Err(error) if exclusive && is_busy(&error) => refuse_used(path).map(|()| None),
-        Err(error) => Err(io(path, "opening", error)),
+        Err(error) => Err(not_opened(path, error)),
     })?;
+    if opened.0.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(is_folder(path));
+    }
     lock(&opened.0, path, options.read_only)?;
     Ok(opened)
 }
@@ -57,6 +61,26 @@ fn open_direct(
         }
     }
     Ok((open(OFlags::empty())?, FileStoreOptions { direct: false, ..options }))
+}
+
+/// Why it could not be opened, and as far as that is known what to do.
+fn not_opened(path: &Path, error: std::io::Error) -> Error {
+    use std::io::ErrorKind::{IsADirectory, PermissionDenied};
+    match error.kind() {
+        IsADirectory => is_folder(path),
+        PermissionDenied => {
+            let context = format!(
+                "{} {NOT_ALLOWED}: run the command as root, or as one who may read and write it",
+                path.display()
+            );
+            Error::io(context, error)
+        }
+        _ => io(path, "opening", error),
+    }
+}
+
+fn is_folder(path: &Path) -> Error {
+    FOLDER.error(ErrorKind::Io, format!("{} {FOLDER}", path.display()))
 }
 
 /// Refuses a file or device that the kernel uses.
@@ -94,9 +118,12 @@ fn wait_for<T>(path: &Path, mut attempt: impl FnMut() -> Result<Option<T>>) -> R
         let holder = holder(path);
         if holder.is_some_and(is_alive) || waited >= WAIT {
             let holder = match holder {
-                Some(pid) => format!("another process (pid {pid}) has {} open", path.display()),
+                Some(pid) => format!(
+                    "{OPEN} {pid}) has {} open: stop it first, or use the volume through it",
+                    path.display()
+                ),
                 None => format!(
-                    "{} is in use, and nothing says by whom: by another process, or a file system of \
+                    "{} {IN_USE}: by another process, or a file system of \
                      another container or over several devices; it must be free",
                     path.display()
                 ),

@@ -113,3 +113,18 @@ fn an_open_device_cannot_be_mounted_and_is_nobody_elses() {
     );
     made_anew.unwrap();
 }
+
+#[test]
+fn who_has_no_permission_is_told_what_to_do() {
+    let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    let told = not_opened(Path::new("/dev/sdx"), denied).to_string();
+    assert!(
+        told.starts_with(&format!("/dev/sdx {NOT_ALLOWED}: run the command as root")),
+        "{told}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    for read_only in [true, false] {
+        let error = open(folder.path(), read_only).err().unwrap().to_string();
+        assert_eq!(error, format!("{} {FOLDER}", folder.path().display()));
+    }
+}
