@@ -53,6 +53,8 @@ fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
     let mapped = row(&config)["mapped_bytes"].as_u64().unwrap();
     let told = good(&["clone", text(&config)]);
     assert_tells(&told, &["2.0 MiB", "from byte 2097152 on", "clone of"]);
+    // Whoever has not got the answer asks again, and gets it.
+    assert_eq!(good(&["clone", text(&config)]), told);
     let stat = row(&config);
     assert_eq!(stat["mapped_bytes"].as_u64().unwrap(), 2 * mapped);
     assert_eq!(stat["shared_slots"].as_u64().unwrap() * PAGE_BYTES as u64, mapped);

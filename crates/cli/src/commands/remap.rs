@@ -83,7 +83,9 @@ impl Remap {
                 let done = self.apply(&volume).await;
                 // What was refused left the volume as it was; closing it must be tried all the same.
                 let closed = volume.close().await;
-                done.and_then(|done| closed.map(|()| done))
+                let done = done?;
+                closed.map_err(|error| error.wrap("it is done, and closing the volume failed"))?;
+                Ok::<_, Error>(done)
             })
         };
         match opened {
@@ -121,8 +123,11 @@ impl Remap {
                 let pages = pages.unwrap_or_else(|| Pages::halves(volume.limits().pages));
                 volume.limits().clone_ranges(PageNo(pages.to), PageNo(pages.from), pages.count)?;
                 check_length(pages.count)?;
-                if !replace {
-                    refuse_content(volume, pages)?;
+                if !replace
+                    && let Err(refused) = refuse_content(volume, pages)
+                    && !is_made(volume, pages).await?
+                {
+                    return Err(refused);
                 }
                 volume.clone_range(PageNo(pages.to), PageNo(pages.from), pages.count).await?;
                 pages
@@ -176,6 +181,15 @@ fn check_length(count: u64) -> Result<()> {
          LEN do it, each of which shows a moment of its own"
     );
     Err(Error::new(ErrorKind::TooLarge, context))
+}
+
+/// Whether a clone was made before, and nothing was written to either side since: of such a one perhaps only the answer was lost.
+/// Making it again changes nothing, and makes sure that it is durable.
+async fn is_made(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<bool> {
+    // What waits in the write cache is not in the mapping.
+    volume.flush().await?;
+    let (pairs, trims) = volume.device().ftl().differences(pages.left(), pages.right());
+    Ok(pairs.is_empty() && trims.is_empty())
 }
 
 /// Fails where a page that a clone would change holds something.
