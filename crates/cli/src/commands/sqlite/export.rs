@@ -32,12 +32,15 @@ const AFTER_HELP: &str = "Examples:
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (path, file) = (&args.volume, &args.file);
     if file.symlink_metadata().is_ok() {
-        bail!("{} is there already", file.display());
+        bail!("{} is there already: name a new file, or move it away", file.display());
     }
     let from = on_volume(path, open_client_with(path, OpenOptions::READ_ONLY)?)?;
     let size = Size::of(&from)?;
     if size.pages == 0 {
-        bail!("{} holds no database yet", path.display());
+        bail!(
+            "{} holds no database yet: `tantalum sqlite import` or SQLite makes one",
+            path.display()
+        );
     }
     write(&from, file).with_context(|| format!("exporting to {}", file.display()))?;
     print_line(&format!(

@@ -1,5 +1,5 @@
 //! `tantalum sqlite import FILE.db VOLUME.toml`.
-use super::{Size, copy, on_volume};
+use super::{Size, copy, on_volume, said_once};
 use crate::Verdict;
 use crate::commands::room::tell_room;
 use crate::common::{NewConfig, discard_unfinished, print_line};
@@ -50,9 +50,19 @@ const AFTER_HELP: &str = "Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (file, path) = (&args.file, &args.volume);
+    // SQLite says no more than that it cannot be opened.
+    let metadata = std::fs::metadata(file).with_context(|| {
+        format!("{} cannot be opened: name the database's file", file.display())
+    })?;
+    if metadata.is_dir() {
+        bail!("{} is a folder: name the database's file in it", file.display());
+    }
     let from = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .map_err(said_once)
         .with_context(|| format!("opening {}", file.display()))?;
-    let size = Size::of(&from).with_context(|| format!("{} is no database", file.display()))?;
+    let size = Size::of(&from)
+        .map_err(said_once)
+        .with_context(|| format!("{} is no database of SQLite", file.display()))?;
     let new = NewConfig::at(path);
     let made = make_where_missing(path, args.capacity.as_deref(), &size)?;
     let imported = fill(args, &from);
