@@ -5,7 +5,7 @@ use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::{Finding, LifeCycle, Live};
 
 use crate::config::{Kind, VolumeConfig};
-use crate::flash::{open_flash, read_copies};
+use crate::flash::{open_flash, read_copies, within_data};
 use crate::host::open_tiered_volume;
 use crate::open_options::OpenOptions;
 use crate::store::open_store;
@@ -52,14 +52,15 @@ pub async fn check_volume(
         |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
     let options = OpenOptions::READ_ONLY;
     let store = open_store(live, config, options).await.map_err(within)?;
-    let copies = read_copies(&store).await.map_err(within)?;
+    let in_data = within_data(config);
+    let copies = read_copies(&store).await.map_err(&in_data).map_err(within)?;
     let mut findings = copies.problems();
     let superblock = copies.in_force();
     let stopped = |findings, superblock| Ok(CheckReport::of(findings, superblock, None));
     let superblock = match superblock {
         Ok(superblock) => superblock,
         Err(error) if is_damage(error.kind()) => return stopped(findings, None),
-        Err(error) => return Err(within(error)),
+        Err(error) => return Err(within(in_data(error))),
     };
     let checked = match config.kind {
         Kind::Flash => match open_flash(live, store, config, options).await {

@@ -9,6 +9,7 @@ use tantalum_cache::claim::{
 };
 use tantalum_cache::journal::Journal;
 use tantalum_media::BlockStore;
+use tantalum_media::block_store::refusals::{FOLDER, NOT_ALLOWED};
 use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
@@ -17,18 +18,39 @@ use crate::folder::sync_name;
 use crate::home_config::{ClaimConfig, HomeConfig};
 use crate::home_end::open_home_file;
 use crate::members::{is_known, refuse_member};
+use crate::refusals::{HOME_CLAIMED, JOURNAL_THERE, NO_HOME, NO_ZERO_SECTOR};
 
 /// The claim that the file or block device at `path` shows, also while its cache is in use.
 ///
 /// # Errors
 /// `Io` where it cannot be read.
 pub fn claim_of(path: &Path) -> Result<Option<Claim>> {
-    let file = open(path)?;
+    let file = open_home_to_look(path)?;
     Ok(ends(&file, path)?.1.claim)
 }
 
-fn open(path: &Path) -> Result<File> {
-    File::open(path).context(|| format!("opening {}", path.display()))
+/// Opens the file or block device at `path`, which is or becomes a home, to look at it.
+///
+/// # Errors
+/// `Io` with what to do, where it is not there, a folder, or not to be opened by this user.
+pub fn open_home_to_look(path: &Path) -> Result<File> {
+    use std::io::ErrorKind::{NotFound, PermissionDenied};
+    let at = path.display();
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.is_dir(), file)));
+    match opened {
+        Ok((false, file)) => Ok(file),
+        Ok((true, _)) => Err(FOLDER.error(ErrorKind::Io, format!("the home {at} {FOLDER}"))),
+        Err(error) if error.kind() == NotFound => {
+            Err(NO_HOME.error(ErrorKind::Io, format!("the home {at} {NO_HOME} that is one")))
+        }
+        Err(error) if error.kind() == PermissionDenied => {
+            let context = format!(
+                "the home {at} {NOT_ALLOWED}: run the command as root, or as one who may read and write it"
+            );
+            Err(Error::io(context, error))
+        }
+        Err(error) => Err(Error::io(format!("opening the home {at}"), error)),
+    }
 }
 
 /// What the ends of a home hold, and show.
@@ -61,14 +83,14 @@ pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
     }
     let Some(claim) = claim_of(path)? else { return Ok(()) };
     let context = format!(
-        "{} belongs to volume {:032x} (its journal: {}), whose flash may have what home lacks: `tantalum detach` that \
+        "{} {HOME_CLAIMED} {:032x} (its journal: {}), whose flash may have what home lacks: `tantalum detach` that \
          volume, `tantalum rescue` it where its flash is lost, or `tantalum unclaim` the home where its journal is lost, too \
          (`tantalum attach --force` takes the home as it is)",
         path.display(),
         claim.volume_id(),
         claim.journal()
     );
-    Err(Error::new(ErrorKind::InvalidInput, context))
+    Err(HOME_CLAIMED.error(ErrorKind::InvalidInput, context))
 }
 
 /// Makes a change of a claim on the home of `config` again that was cut short, where that claim is given up.
@@ -82,7 +104,7 @@ pub(crate) async fn finish_claim(live: &Live, config: &VolumeConfig) -> Result<(
 pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let path = home.home_path(&config.path);
-    let file = open(&path)?;
+    let file = open_home_to_look(&path)?;
     let (mut bytes, Evidence { claim, zero_sectors }) = ends(&file, &path)?;
     match claim {
         // What somebody wrote over is taken as it is.
@@ -91,11 +113,11 @@ pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     }
     if home.claim == ClaimConfig::Xor && !would_show(&bytes) {
         let context = format!(
-            "no sector of 512 bytes in the first and the last MiB of {} is zero, so that a claim could not be seen there, and \
+            "no sector of 512 bytes in the first and the last MiB of {} is zero, {NO_ZERO_SECTOR}, and \
              not be taken off without flash and journal: set home.claim = \"none\" (--claim none for a new configuration)",
             path.display()
         );
-        return Err(Error::new(ErrorKind::InvalidInput, context));
+        return Err(NO_ZERO_SECTOR.error(ErrorKind::InvalidInput, context));
     }
     refuse_used_partitions(live, &file, &path)
 }
@@ -111,7 +133,7 @@ fn would_show(ends: &[u8]) -> bool {
 /// # Errors
 /// `Io` where it cannot be read.
 pub fn needs_no_claim(path: &Path) -> Result<bool> {
-    let file = open(path)?;
+    let file = open_home_to_look(path)?;
     let (bytes, Evidence { claim, .. }) = ends(&file, path)?;
     Ok(claim.is_none() && !would_show(&bytes) && !is_known(&file, path)?)
 }
@@ -122,7 +144,9 @@ fn refuse_used_partitions(live: &Live, file: &File, path: &Path) -> Result<()> {
         return Ok(());
     }
     let store = FileStore::open(live, path, FileStoreOptions::default())?;
-    store.reread_partitions().context(|| "a partition of the home is in use")
+    store.reread_partitions().context(
+        || "a partition of the home is in use: unmount it, or stop the program that uses it",
+    )
 }
 
 /// Makes a change of the claim on the home again that was cut short, as the journal says.
@@ -218,7 +242,7 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
         refuse_journal(live, &claim, home).await?;
     }
     let within = |error: Error| error.wrap(format!("unclaiming {}", home.display()));
-    let held = std::io::Seek::seek(&mut open(home)?, std::io::SeekFrom::End(0));
+    let held = std::io::Seek::seek(&mut open_home_to_look(home)?, std::io::SeekFrom::End(0));
     let held = held.context(|| format!("measuring {}", home.display()))?;
     let end_bytes = Some(whole_sectors(held));
     let options = FileStoreOptions { sparse: true, end_bytes, ..FileStoreOptions::default() };
@@ -269,10 +293,10 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
         return Ok(());
     }
     let context = format!(
-        "{}, the journal of volume {:032x}, is there: `tantalum detach` that volume, which loses nothing, or `tantalum rescue` it \
+        "{}, the journal of volume {:032x}, is there: `tantalum detach` {JOURNAL_THERE}, or `tantalum rescue` it \
          where its flash is lost (--force takes the home as it is, and gives up what is newer in flash and journal)",
         path.display(),
         claim.volume_id()
     );
-    Err(Error::new(ErrorKind::InvalidInput, context))
+    Err(JOURNAL_THERE.error(ErrorKind::InvalidInput, context))
 }

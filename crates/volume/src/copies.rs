@@ -13,6 +13,7 @@
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Finding;
 
+use crate::refusals::CONTRADICTION;
 use crate::superblock::{
     COPIES, SUPERBLOCK_BYTES, Superblock, has_magic, is_intact, is_zero_where_unused,
 };
@@ -88,11 +89,9 @@ impl Copies {
         let foreign = self.copies.iter().any(|copy| matches!(copy, Copy::Foreign(_)));
         if foreign || !good().all(is_of_newest) {
             let said: Vec<String> = self.said().collect();
-            let context = format!(
-                "the copies of the superblock contradict each other, and nothing tells which is old ({})",
-                said.join("; ")
-            );
-            return Err(Error::new(ErrorKind::Corrupt, context));
+            let context =
+                format!("{CONTRADICTION}, and nothing tells which is old ({})", said.join("; "));
+            return Err(CONTRADICTION.error(ErrorKind::Corrupt, context));
         }
         Ok(*newest)
     }

@@ -1,13 +1,13 @@
 //! Making a new volume where there may be something already.
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
+use tantalum_base::{ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::claim::forget_marks;
 use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
-use crate::claim::{claim_home, finish_claim, refuse_claimed_home, refuse_home};
+use crate::claim::{claim_home, finish_claim, open_home_to_look, refuse_claimed_home, refuse_home};
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::folder::sync_name;
@@ -15,10 +15,15 @@ use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
 use crate::lost_flash::is_detached;
 use crate::places::{journals_of_home, refuse_missing_folders, refuse_places};
+use crate::refusals::{
+    ATTACHED, DEVICE_THERE, FILE_THERE, HOME_OWNED, IN_MEMORY, NOT_CLAIMED, NOT_TIERED,
+    OWNER_UNREAD, VOLUME_THERE,
+};
 use crate::space::{StoreSpace, refuse_without_space, spaces};
 use crate::store::make_journal;
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
+use crate::unfinished::{Pairing, pairing};
 
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
@@ -69,10 +74,15 @@ pub async fn check_attach(live: &Live, config: &VolumeConfig, overwrite: bool) -
 
 fn refuse_without_home(config: &VolumeConfig) -> Result<()> {
     if config.kind != Kind::Tiered {
-        let context = "only a tiered volume is attached to a home";
-        return Err(Error::new(ErrorKind::InvalidInput, context));
+        let context = format!(
+            "{} {NOT_TIERED}, and only one is attached to a home: name a configuration that is not there yet, with --home, \
+             --flash and --flash-size",
+            config.path.display()
+        );
+        return Err(NOT_TIERED.error(ErrorKind::InvalidInput, context));
     }
-    Ok(())
+    let home = config.home.as_ref().map(|home| home.home_path(&config.path));
+    home.map_or(Ok(()), |home| open_home_to_look(&home).map(drop))
 }
 
 /// What becomes of the home of a new tiered volume.
@@ -126,10 +136,8 @@ async fn create(
 /// The superblock of the new volume, where the places of its stores can be had and nothing is lost that is not given up.
 async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Superblock> {
     if config.media.media_type == MediaType::Memory {
-        return Err(Error::new(
-            ErrorKind::InvalidInput,
-            "a volume in memory is created each time it is opened",
-        ));
+        let context = format!("{IN_MEMORY}: it needs no command of its own");
+        return Err(IN_MEMORY.error(ErrorKind::InvalidInput, context));
     }
     refuse_places(live, config)?;
     refuse_missing_folders(config)?;
@@ -137,7 +145,7 @@ async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Su
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
         if !is_given_up(live, config, superblock.store_bytes()).await? {
-            refuse_existing(live, &path).await?;
+            refuse_data(live, config, &path).await?;
         }
         refuse_owned_home(live, config).await?;
     }
@@ -159,7 +167,10 @@ async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Resul
         claim_home(live, config, &journal, made.volume_id).await?;
         journal.own_home().await
     };
-    owned.await.context(|| format!("claiming the home, with {}", path.display()))?;
+    owned.await.context(|| {
+        let path = path.display();
+        format!("{NOT_CLAIMED} (with {path}): the same command again finishes it")
+    })?;
     Ok(made)
 }
 
@@ -273,16 +284,16 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
             Ok(None) => {}
             Ok(Some(pair)) => {
                 let context = format!(
-                    "{} says that the home belongs to {pair}, whose flash may have what home lacks: `tantalum detach` \
+                    "{} {HOME_OWNED} {pair}, whose flash may have what home lacks: `tantalum detach` \
                      that volume, or `tantalum rescue` it where its flash is lost{}",
                     path.display(),
                     if path == own { "; --force gives up what flash and journal hold" } else { "" }
                 );
-                return Err(Error::new(ErrorKind::InvalidInput, context));
+                return Err(HOME_OWNED.error(ErrorKind::InvalidInput, context));
             }
             Err(error) if error.kind() == ErrorKind::Io => {
                 let context = format!(
-                    "whether {} says that the home belongs to a volume cannot be read now, and may be later",
+                    "whether {} {OWNER_UNREAD}, and may be later: try again",
                     path.display()
                 );
                 return Err(error.wrap(context));
@@ -313,6 +324,19 @@ async fn is_given_up(live: &Live, config: &VolumeConfig, bytes: u64) -> Result<b
     Ok(is_left && is_detached(live, config).await?)
 }
 
+/// As [`refuse_existing`] at the `path` of the volume's own data.
+async fn refuse_data(live: &Live, config: &VolumeConfig, path: &Path) -> Result<()> {
+    if pairing(live, config).await? == Pairing::Owned {
+        let (flash, at) = (path.display(), config.path.display());
+        let context = format!(
+            "{at} {ATTACHED}, with its flash {flash}: `tantalum serve {at}` serves it, and `tantalum detach {at}` ends it \
+             (--force gives up what flash and journal hold)"
+        );
+        return Err(ATTACHED.error(ErrorKind::InvalidInput, context));
+    }
+    refuse_existing(live, path).await
+}
+
 /// Refuses where `path` holds anything: a file that is not empty, a device that does not begin
 /// with zeros.
 async fn refuse_existing(live: &Live, path: &Path) -> Result<()> {
@@ -326,15 +350,16 @@ async fn refuse_existing(live: &Live, path: &Path) -> Result<()> {
     if !is_file && start.iter().all(|byte| *byte == 0) {
         return Ok(());
     }
-    let what = match (superblock::has_magic(&start), is_file) {
-        (true, _) => "a volume",
-        (false, true) => "a file",
-        (false, false) => "a device with something on it",
+    let refusal = match (superblock::has_magic(&start), is_file) {
+        (true, _) => VOLUME_THERE,
+        (false, true) => FILE_THERE,
+        (false, false) => DEVICE_THERE,
     };
-    Err(Error::new(
-        ErrorKind::InvalidInput,
-        format!("{} is {what} already; --force gives up what it holds", path.display()),
-    ))
+    let context = format!(
+        "{} {refusal}: name another place, or move it away; --force gives up what it holds",
+        path.display()
+    );
+    Err(refusal.error(ErrorKind::InvalidInput, context))
 }
 
 /// An identity for a new volume.

@@ -1,7 +1,7 @@
 //! A volume of kind `flash`: a superblock, then an SSD over zones of one store, behind a buffer where
 //! one is configured.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Refusal, Result, ResultExt};
 use tantalum_buffer::Buffered;
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport, mapped_pages_max};
 use tantalum_local::Tracked;
@@ -14,6 +14,7 @@ use crate::copies::Copies;
 use crate::layout::zones_for;
 use crate::open_options::OpenOptions;
 use crate::recorded::Recorded;
+use crate::refusals::{CUT_SHORT, OTHER_CAPACITY, OTHER_KIND, OTHER_ZONES, TOO_SHORT};
 use crate::room::Room;
 use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
@@ -126,11 +127,19 @@ pub async fn read_superblock<S: BlockStore>(store: &S) -> Result<Superblock> {
     read_copies(store).await?.in_force()
 }
 
+/// Adds to what is wrong with the superblock the name of the file of `config` that it is in. A failure to read has it already.
+pub(crate) fn within_data(config: &VolumeConfig) -> impl Fn(Error) -> Error + '_ {
+    |error| match config.data_path() {
+        Ok(path) if error.kind() != ErrorKind::Io => error.wrap(path.display().to_string()),
+        _ => error,
+    }
+}
+
 /// Reads both copies of the superblock of `store`.
 pub(crate) async fn read_copies<S: BlockStore>(store: &S) -> Result<Copies> {
     let bytes = COPIES * SUPERBLOCK_BYTES;
     if store.bytes() < bytes as u64 {
-        return Err(Error::new(ErrorKind::Format, "too short to be a Tantalum volume"));
+        return Err(TOO_SHORT.error(ErrorKind::Format, TOO_SHORT.words()));
     }
     let copies = store.read(0, store.buffer(bytes)).await?;
     let decoded = Copies::decode(&copies);
@@ -226,10 +235,11 @@ pub async fn open_flash<S: BlockStore + Clone>(
         let context = "a tiered volume cannot be opened without its home, and has no SHARE";
         return Err(Error::new(ErrorKind::Unsupported, context));
     }
-    let copies = read_copies(&store).await?;
-    let superblock = copies.in_force()?;
+    let within = within_data(config);
+    let copies = read_copies(&store).await.map_err(&within)?;
+    let superblock = copies.in_force().map_err(&within)?;
     let config = &as_grown(config, &superblock)?;
-    check_sizes(&superblock, &store, config)?;
+    check_sizes(&superblock, &store, config).map_err(within)?;
     let zones = zones(store.clone(), &superblock)?;
     let ftl_options = ftl_options(config, &superblock)?;
     let OpenOptions { read_only, accept_loss } = options;
@@ -266,11 +276,15 @@ pub(crate) fn check_sizes<S: BlockStore>(
     store: &S,
     config: &VolumeConfig,
 ) -> Result<()> {
-    let format = |context: String| Err(Error::new(ErrorKind::Format, context));
+    let format = |refusal: Refusal, context: String| Err(refusal.error(ErrorKind::Format, context));
     if superblock.is_cache != (config.kind == Kind::Tiered) {
         let kinds = ["flash", "tiered"];
         let is = kinds[usize::from(superblock.is_cache)];
-        return format(format!("it is a volume of kind \"{is}\", which is not what kind says"));
+        let context = format!(
+            "{OTHER_KIND} \"{is}\", which is not what kind says: name its own configuration, or put the volume's own flash \
+             back"
+        );
+        return format(OTHER_KIND, context);
     }
     let pages = config.capacity_pages()?;
     if pages != superblock.pages {
@@ -278,29 +292,38 @@ pub(crate) fn check_sizes<S: BlockStore>(
         let has = if superblock.growths > 0 { "has" } else { "was created with" };
         let way_out = match pages > superblock.pages && !superblock.is_cache {
             true => " (`tantalum resize` makes it larger)",
-            false => "",
+            false => " (set it to that, or put the volume's own file back)",
         };
-        return format(format!(
-            "device.capacity is {} bytes, but the volume {has} {}{way_out}",
-            pages * page,
-            superblock.pages * page
-        ));
+        return format(
+            OTHER_CAPACITY,
+            format!(
+                "{OTHER_CAPACITY} {} bytes, but the volume {has} {}{way_out}",
+                pages * page,
+                superblock.pages * page
+            ),
+        );
     }
     let planned = plan_as(config, superblock.volume_id, superblock.is_staged)?;
     let Superblock { growths, pages_before, .. } = *superblock;
     if (Superblock { growths, pages_before, ..planned }) != *superblock {
-        return format(format!(
-            "media.zone or device.over_provisioning differs from when the volume was created \
-             ({} zones of {} pages then, {} of {} now)",
-            superblock.zones, superblock.slots_per_zone, planned.zones, planned.slots_per_zone
-        ));
+        return format(
+            OTHER_ZONES,
+            format!(
+                "media.zone or device.over_provisioning {OTHER_ZONES} \
+             ({} zones of {} pages then, {} of {} now): set them, or media.size, to what they were",
+                superblock.zones, superblock.slots_per_zone, planned.zones, planned.slots_per_zone
+            ),
+        );
     }
     if store.bytes() < superblock.store_bytes() {
-        return format(format!(
-            "the volume needs {} bytes and the store has {}: it was cut short",
-            superblock.store_bytes(),
-            store.bytes()
-        ));
+        return format(
+            CUT_SHORT,
+            format!(
+                "the volume needs {} bytes and the store has {}: {CUT_SHORT}; put all of it back, from a copy",
+                superblock.store_bytes(),
+                store.bytes()
+            ),
+        );
     }
     Ok(())
 }

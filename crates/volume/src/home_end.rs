@@ -5,11 +5,12 @@
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, ResultExt};
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::{FileStore, FileStoreOptions, SECTOR_BYTES};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, SECTOR_BYTES, is_there};
 use tantalum_runtime::Live;
 
 use crate::config::VolumeConfig;
 use crate::home_config::HomeConfig;
+use crate::refusals::{HOME_GONE, HOME_SHORTER};
 use crate::sizes;
 use crate::tiered::home_config;
 
@@ -81,7 +82,7 @@ impl VolumeConfig {
 /// Opens the home of `config`.
 ///
 /// # Errors
-/// `InvalidInput` where it is shorter than the configuration says; as [`FileStore::open`].
+/// `Io` where it is not there; `InvalidInput` where it is shorter than the configuration says; as [`FileStore::open`].
 pub(crate) fn open_home_file(
     live: &Live,
     config: &VolumeConfig,
@@ -90,18 +91,24 @@ pub(crate) fn open_home_file(
     let home = home_config(config)?;
     let options = FileStoreOptions { read_only, ..home.store_options()? };
     let path = home.home_path(&config.path);
-    let store = FileStore::open(live, &path, options)?;
-    match options.end_bytes {
-        Some(bytes) if store.bytes() < bytes => {
-            let path = path.display();
-            let context = format!(
-                "the home {path} has fewer than the {bytes} bytes that {SIZE} says: it became shorter, or is another one (put \
-                 its own home back)"
-            );
-            Err(Error::new(ErrorKind::InvalidInput, context))
-        }
-        _ => Ok(store),
+    if !is_there(&path)? {
+        let (home, at) = (path.display(), config.path.display());
+        let context = format!("the home {home} {HOME_GONE}, or mend home.path in {at}");
+        return Err(HOME_GONE.error(ErrorKind::Io, context));
     }
+    let store = FileStore::open(live, &path, options)?;
+    let (bytes, key) = match options.end_bytes {
+        Some(bytes) => (bytes, SIZE),
+        None => (config.size_bytes()?, sizes::CAPACITY),
+    };
+    if store.bytes() < bytes {
+        let path = path.display();
+        let context = format!(
+            "the home {path} has fewer than the {bytes} bytes that {key} says: {HOME_SHORTER} (put its own home back)"
+        );
+        return Err(HOME_SHORTER.error(ErrorKind::InvalidInput, context));
+    }
+    Ok(store)
 }
 
 /// A page within which the home ends.

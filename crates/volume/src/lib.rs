@@ -6,9 +6,11 @@
 //! folder      makes names of files durable
 //! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
 //! create      making a new one, and refusing to overwrite
+//! refusals    why a volume is not made, opened or given up
 //! space       what a new tiered one takes of which file system, and whether that is free
 //! places      whether each store can be had: a file of its own that stays and that nobody uses
 //! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
+//! unfinished  whether flash and journal are a volume already
 //! members     homes that are a part of something else
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
@@ -46,6 +48,7 @@ mod open_options;
 mod origin;
 mod places;
 mod recorded;
+pub mod refusals;
 mod resize;
 mod room;
 mod served;
@@ -54,9 +57,10 @@ mod space;
 mod store;
 pub mod superblock;
 mod tiered;
+mod unfinished;
 
 pub use check::{CheckReport, check_volume};
-pub use claim::{claim_of, needs_no_claim, unclaim_home, undo_path};
+pub use claim::{claim_of, needs_no_claim, open_home_to_look, unclaim_home, undo_path};
 pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::Copies;

@@ -7,6 +7,7 @@ use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
 use crate::config::{MediaType, VolumeConfig};
+use crate::refusals::{FLASH_BLANK, FLASH_GONE, JOURNAL_GONE, TAKEN_OFF};
 use crate::superblock::{SUPERBLOCK_BYTES, has_magic};
 use crate::tiered::is_ordered;
 
@@ -29,15 +30,15 @@ pub(crate) async fn without_flash(
     data: &Path,
     config: &VolumeConfig,
 ) -> Result<Error> {
-    let gone = format!("{} does not exist", data.display());
+    let gone = format!("{} {FLASH_GONE}", data.display());
     let context = match standing(live, config).await? {
         Standing::Unknown => {
-            format!("{gone}; `tantalum create {}` makes it", config.path.display())
+            format!("{gone}; {}", how_to_make(config))
         }
         Standing::Owned => format!("{gone}; {}", how_without_flash(config)),
         Standing::Released => format!("{gone}; {}", how_without_cache(config)),
     };
-    Ok(Error::new(ErrorKind::Io, context))
+    Ok(FLASH_GONE.error(ErrorKind::Io, context))
 }
 
 /// Refuses a `flash` that holds no volume, where the home says what became of that.
@@ -52,15 +53,14 @@ pub(crate) async fn refuse_blank_flash(
     if holds_volume(flash).await? {
         return Ok(());
     }
-    let blank =
-        format!("{} holds no Tantalum volume (no magic number)", config.data_path()?.display());
+    let blank = format!("{} {FLASH_BLANK} (no magic number)", config.data_path()?.display());
     let context = match standing(live, config).await? {
         // Who reads it says that it is none.
         Standing::Unknown => return Ok(()),
         Standing::Owned => format!("{blank}; {}", how_without_flash(config)),
         Standing::Released => format!("{blank}; {}", how_without_cache(config)),
     };
-    Err(Error::new(ErrorKind::Format, context))
+    Err(FLASH_BLANK.error(ErrorKind::Format, context))
 }
 
 /// Whether the tiered volume of `config` was detached, or rescued: its home is an image of its own, and its flash holds nothing
@@ -112,6 +112,19 @@ async fn holds_volume(store: &impl BlockStore) -> Result<bool> {
     Ok(found)
 }
 
+/// There never was a volume, or all of it is gone.
+fn how_to_make(config: &VolumeConfig) -> String {
+    let at = config.path.display();
+    match config.home {
+        Some(_) => format!(
+            "put the volume's flash and journal there; `tantalum attach {at}` puts a new cache over the home as it is"
+        ),
+        None => format!(
+            "put the volume's file there, or mend media.path in {at}; `tantalum create {at}` makes a new, empty one"
+        ),
+    }
+}
+
 /// There was a volume. Making a new one would lose what home lacks, if the flash is but elsewhere.
 fn how_without_flash(config: &VolumeConfig) -> String {
     let at = config.path.display();
@@ -132,17 +145,18 @@ fn how_without_cache(config: &VolumeConfig) -> String {
     let home = config.home.as_ref().map(|home| home.home_path(&config.path)).unwrap_or_default();
     let at = config.path.display();
     format!(
-        "nothing is missing: the volume was detached, or rescued, and its home {} is a plain image; `tantalum attach {at}` puts \
+        "{TAKEN_OFF}, and its home {} is a plain image; `tantalum attach {at}` puts \
          a cache over it (with --force, where an old flash is in the way)",
         home.display()
     )
 }
 
 /// What is said where the journal beside a home is not there.
-pub(crate) fn how_without_journal(journal: &Path) -> String {
-    format!(
-        "{}, the journal beside the home, does not exist (put it back; or set home.destage = \"dense\": the volume \
+pub(crate) fn without_journal(journal: &Path) -> Error {
+    let context = format!(
+        "{}, {JOURNAL_GONE} (put it back; or set home.destage = \"dense\": the volume \
          gets a new one and loses nothing)",
         journal.display()
-    )
+    );
+    JOURNAL_GONE.error(ErrorKind::Io, context)
 }

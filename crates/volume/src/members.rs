@@ -3,7 +3,9 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_base::{ErrorKind, Result, ResultExt};
+
+use crate::refusals::MEMBER;
 
 const MD_MAGIC: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
@@ -42,11 +44,9 @@ pub(crate) fn refuse_member(file: &File, path: &Path) -> Result<()> {
     let bytes = (&mut &*file).seek(SeekFrom::End(0)).context(|| "measuring the home")?;
     let member = member(file, bytes).context(|| format!("reading {}", path.display()))?;
     let Some(what) = member else { return Ok(()) };
-    let context = format!(
-        "{} is {what}: put the cache over what is made of it, or clear it first (`wipefs` shows it)",
-        path.display()
-    );
-    Err(Error::new(ErrorKind::InvalidInput, context))
+    let context =
+        format!("{} is {what}: {MEMBER}, or clear it first (`wipefs` shows it)", path.display());
+    Err(MEMBER.error(ErrorKind::InvalidInput, context))
 }
 
 /// Whether the system would find something it knows on the home in `file`: a file system, a partition table, a container.

@@ -1,12 +1,13 @@
 //! The places of a volume's stores, whatever they are called, and whether they can be had.
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_base::{ErrorKind, Result, ResultExt};
 use tantalum_media::block_store::{FileStore, FileStoreOptions, Place, is_there};
 use tantalum_runtime::Live;
 
 use crate::config::VolumeConfig;
 use crate::fault_points::Fault;
+use crate::refusals::{AMONG_DEVICES, NO_FOLDER, SAME_FILE};
 
 /// The folder in which the machine's devices have their names.
 const DEVICES: &str = "/dev";
@@ -36,7 +37,7 @@ pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
     for (store, path) in stores(config)? {
         if is_file_among_devices(&path) {
             let context = not_a_device(store, &path);
-            return Err(Error::new(ErrorKind::InvalidInput, context));
+            return Err(AMONG_DEVICES.error(ErrorKind::InvalidInput, context));
         }
     }
     if Fault::StoresNotAskedFirst.is_planted() {
@@ -44,7 +45,8 @@ pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
     }
     for (store, path) in stores(config)? {
         if is_there(&path)? {
-            FileStore::open(live, &path, FileStoreOptions::default()).context(|| store)?;
+            FileStore::open(live, &path, FileStoreOptions::default())
+                .context(|| format!("the {store}"))?;
         }
     }
     Ok(())
@@ -63,23 +65,26 @@ pub(crate) fn refuse_missing_folders(config: &VolumeConfig) -> Result<()> {
         let absolute = std::path::absolute(&path).context(|| store)?;
         let Some(folder) = absolute.parent().filter(|_| store != "home") else { continue };
         if is_made.as_deref() != Some(folder) && !is_there(folder)? {
-            let context =
-                format!("the {store} {}: there is no folder {}", path.display(), folder.display());
-            return Err(Error::new(ErrorKind::Io, context));
+            let context = format!(
+                "the {store} {}: {NO_FOLDER} {}: make it, or name another place",
+                path.display(),
+                folder.display()
+            );
+            return Err(NO_FOLDER.error(ErrorKind::Io, context));
         }
     }
     Ok(())
 }
 
 fn not_a_device(store: &str, path: &Path) -> String {
+    let is_there = path.exists();
     let path = path.display();
-    let what = format!(
-        "the {store} would be the file {path}, in memory, and lost with the next start of the machine"
-    );
+    let what = format!("the {store} would be the file {path}, {AMONG_DEVICES}");
     match store {
         "journal" => format!(
             "{what}: name one on storage that stays, with --journal PATH, or as home.journal in the configuration"
         ),
+        _ if is_there => format!("{what}: that is no block device: name one, or a file elsewhere"),
         _ => format!("{what}: there is no device of that name"),
     }
 }
@@ -92,9 +97,9 @@ fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
             if Place::of(path) == Place::of(its) {
                 let (path, its) = (path.display(), its.display());
                 let context = format!(
-                    "{what} and {other} are the same file ({path}, {its}): each wants one of its own"
+                    "{what} and {other} {SAME_FILE} ({path}, {its}): each wants one of its own"
                 );
-                return Err(Error::new(ErrorKind::InvalidInput, context));
+                return Err(SAME_FILE.error(ErrorKind::InvalidInput, context));
             }
         }
     }

@@ -3,13 +3,14 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Refusal, Result, ResultExt};
 use tantalum_media::block_store::Place;
 
 use crate::config::VolumeConfig;
 use crate::create::staging_path;
 use crate::flash::plan;
 use crate::places::file_system_in_memory;
+use crate::refusals::{DEVICE_TOO_SMALL, NO_ROOM};
 use crate::store::{is_journal_sparse, journal_bytes};
 use crate::tiered::home_config;
 
@@ -123,24 +124,30 @@ pub fn refuse_without_space(spaces: &[StoreSpace]) -> Result<()> {
     for space in spaces {
         match &space.holder {
             Holder::Device { bytes } if *bytes < space.bytes => {
-                return Err(lacking(format!(
-                    "the {} wants {}, and the device {} has {}",
-                    space.store,
-                    human_bytes(space.bytes),
-                    space.path.display(),
-                    human_bytes(*bytes)
-                )));
+                return Err(lacking(
+                    DEVICE_TOO_SMALL,
+                    &format!(
+                        "the {} wants {}, {DEVICE_TOO_SMALL} {} has {}",
+                        space.store,
+                        human_bytes(space.bytes),
+                        space.path.display(),
+                        human_bytes(*bytes)
+                    ),
+                ));
             }
             Holder::FileSystem { mounted_at, number, free_bytes: Some(free_bytes), .. } => {
                 let its: Vec<_> = spaces.iter().filter(|other| is_on(other, *number)).collect();
                 let missing_bytes: u64 = its.iter().map(|space| space.missing_bytes()).sum();
                 if missing_bytes > *free_bytes {
-                    return Err(lacking(format!(
-                        "the file system at {} has {} free, and wanted are {}",
-                        mounted_at.display(),
-                        human_bytes(*free_bytes),
-                        wanted(&its)
-                    )));
+                    return Err(lacking(
+                        NO_ROOM,
+                        &format!(
+                            "the file system at {} has {} {NO_ROOM} {}",
+                            mounted_at.display(),
+                            human_bytes(*free_bytes),
+                            wanted(&its)
+                        ),
+                    ));
                 }
             }
             _ => {}
@@ -163,12 +170,12 @@ fn wanted(spaces: &[&StoreSpace]) -> String {
     each.collect::<Vec<_>>().join(" and ")
 }
 
-fn lacking(what: String) -> Error {
+fn lacking(refusal: Refusal, what: &str) -> Error {
     let context = format!(
         "{what}: name another place (--flash, --journal), or use less of the flash (--flash-size, media.size in a \
          configuration that is there), which makes the journal smaller, too"
     );
-    Error::new(ErrorKind::OutOfSpace, context)
+    refusal.error(ErrorKind::OutOfSpace, context)
 }
 
 #[cfg(test)]

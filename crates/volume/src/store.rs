@@ -9,9 +9,10 @@ use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
-use crate::lost_flash::{how_without_journal, refuse_blank_flash, without_flash};
+use crate::lost_flash::{refuse_blank_flash, without_flash, without_journal};
 use crate::open_options::OpenOptions;
 use crate::places::journal_in_memory;
+use crate::refusals::DENSE;
 use crate::tiered::{
     RescueReport, TieredStores, format_tiered, home_config, is_ordered, release_home, rescue,
 };
@@ -88,7 +89,7 @@ pub async fn open_tiered_stores(
         true if read_only => None,
         true => Some(Salvage::new(EitherStore::One(make_journal(live, config)?), accept_loss)),
         false if !has_journal => {
-            return Err(Error::new(ErrorKind::Io, how_without_journal(&journal_path)));
+            return Err(without_journal(&journal_path));
         }
         false => Some(open(&journal_path)?),
     };
@@ -129,9 +130,11 @@ async fn open_rescue_stores(
     config: &VolumeConfig,
 ) -> Result<(VolumeStore, VolumeStore)> {
     let Some(home) = config.home.as_ref().filter(|_| is_ordered(config)) else {
-        let context =
-            "with home.destage = \"dense\" nothing but the flash knows what is missing at home";
-        return Err(Error::new(ErrorKind::InvalidInput, context));
+        let context = format!(
+            "with home.destage = \"dense\" {DENSE} at home: put the volume's flash back; where it is lost, `tantalum attach \
+             --force` takes the home as it is"
+        );
+        return Err(DENSE.error(ErrorKind::InvalidInput, context));
     };
     let journal = open_journal_file(live, &home.journal_path(&config.path))?;
     Ok((journal, open_home_alone(live, config)?))

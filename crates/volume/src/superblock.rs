@@ -22,6 +22,8 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::ZoneGeometry;
 use tantalum_media::file_zones::ANCHOR_MAGIC;
 
+use crate::refusals::OTHER_VERSION;
+
 const MAGIC: &[u8; 8] = b"TANTALUM";
 /// Version of everything on media; `docs/format.md` describes it.
 pub const FORMAT_VERSION: u32 = 3;
@@ -99,9 +101,10 @@ impl Superblock {
         }
         let version = word(8);
         if version != FORMAT_VERSION {
-            return format(format!(
-                "the volume has format version {version}; this program reads version {FORMAT_VERSION}"
-            ));
+            let context = format!(
+                "{OTHER_VERSION} {version}; this program reads version {FORMAT_VERSION}: use a program of the volume's version"
+            );
+            return Err(OTHER_VERSION.error(ErrorKind::Format, context));
         }
         if bytes.len() < SUPERBLOCK_BYTES || crc32c(&bytes[..CRC_AT]) != word(CRC_AT) {
             return Err(Error::new(ErrorKind::Checksum, "the superblock is damaged"));

@@ -20,10 +20,13 @@ use tantalum_ssd::{Drive, SsdOptions, Transactional};
 
 use crate::config::VolumeConfig;
 use crate::fault_points::Fault;
-use crate::flash::{OpenReport, check_sizes, mend_copies, read_copies, spare_bytes, zones};
+use crate::flash::{
+    OpenReport, check_sizes, mend_copies, read_copies, spare_bytes, within_data, zones,
+};
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
 use crate::recorded::Recorded;
+use crate::refusals::{COMPARED, DENSE};
 use crate::room::Room;
 use crate::superblock::Superblock;
 
@@ -37,8 +40,8 @@ pub type TieredVolume<R, S> = Tracked<Recorded<Buffered<Transactional<TieredDevi
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
 /// Where the journal cannot be opened, and how the volume can.
-const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back; or move this one away and set \
-                               home.destage = \"dense\": the volume gets a new one and loses nothing; `tantalum \
+const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or the volume's own flash, where that is \
+                               another's; or move this one away and set home.destage = \"dense\": the volume gets a new one and loses nothing; `tantalum \
                                attach --force` gives up what is newer in the flash)";
 
 /// Where the journal does not answer.
@@ -141,9 +144,10 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     unix_ms: impl Fn() -> u64 + 'static,
 ) -> Result<(Rc<TieredVolume<R, S>>, OpenReport)> {
     let TieredStores { flash, home, journal } = stores;
-    let copies = read_copies(&flash).await?;
-    let superblock = copies.in_force()?;
-    check_sizes(&superblock, &flash, config)?;
+    let within = within_data(config);
+    let copies = read_copies(&flash).await.map_err(&within)?;
+    let superblock = copies.in_force().map_err(&within)?;
+    check_sizes(&superblock, &flash, config).map_err(within)?;
     Image::<_, PageBuf>::new(home.clone(), superblock.pages).context(|| "the home")?;
     let marks = journal.clone();
     let mut journal = match journal {
@@ -305,11 +309,11 @@ async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
         home.read(page, &mut there, None).await?;
         if here != there {
             let context = format!(
-                "home does not hold page {page} as it was written there: it is another volume's, or another \
+                "{COMPARED} {page} as it was written there: it is another volume's, or another \
                  program has changed it (put its own home back; `tantalum attach --force` takes this one as it \
                  is, and gives up what is newer in the flash)"
             );
-            return Err(Error::new(ErrorKind::Corrupt, context));
+            return Err(COMPARED.error(ErrorKind::Corrupt, context));
         }
     }
     match unreadable.filter(|_| compared == 0) {
@@ -343,9 +347,11 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
     let home = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
     let (journal, committed) = opened;
     if journal.is_without_epochs() {
-        let context = "pages went home one by one (home.destage = \"dense\"): nothing but the flash knows what is \
-                       missing there";
-        return Err(Error::new(ErrorKind::InvalidInput, context));
+        let context = format!(
+            "pages went home one by one (home.destage = \"dense\"): {DENSE} there: put the volume's flash back; where it is \
+             lost, `tantalum attach --force` takes the home as it is"
+        );
+        return Err(DENSE.error(ErrorKind::InvalidInput, context));
     }
     let home = open_home(home, Some(&journal), owner_of(&pair)).await?;
     let home = Image::new(home, pair.pages).context(|| "the home")?;

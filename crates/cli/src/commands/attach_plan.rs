@@ -7,14 +7,14 @@ use crate::commands::tiered::{
     tell_no_claim, warn_of_memory,
 };
 use crate::common::print_line;
-use anyhow::bail;
 use std::path::Path;
-use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::NewSettings;
+use tantalum_volume::refusals::OPTIONS_MISSING;
 use tantalum_volume::{
     Holder, StoreSpace, VolumeConfig, check_attach, dirty_bytes_max, holder_of, is_ordered,
     needs_no_claim, refuse_without_space, spaces,
@@ -67,7 +67,8 @@ fn configuration(args: &AttachArgs) -> anyhow::Result<(VolumeConfig, Option<Prop
         return Ok((existing_config(args)?, None, false));
     }
     let (Some(home), Some(flash)) = (&args.home, &args.flash) else {
-        bail!("{} does not exist; --home and --flash plan one", args.volume.display());
+        let context = format!("{} {OPTIONS_MISSING} and --flash plan one", args.volume.display());
+        return Err(OPTIONS_MISSING.error(ErrorKind::InvalidInput, context).into());
     };
     let home_bytes = home_bytes(home)?;
     let capacity = capacity_text(home_bytes);

@@ -19,6 +19,7 @@ mod replay;
 mod repro;
 mod repro_page;
 mod repro_summary;
+mod rescue;
 mod resize;
 mod room;
 mod serve;
@@ -45,7 +46,7 @@ pub enum Command {
     Create(create::Args),
     Attach(tiered::AttachArgs),
     Detach(tiered::DetachArgs),
-    Rescue(tiered::RescueArgs),
+    Rescue(rescue::Args),
     Unclaim(unclaim::Args),
     Serve(serve::Args),
     Mode(mode::Args),
@@ -78,7 +79,7 @@ impl Command {
             Command::Create(args) => create::run(&args),
             Command::Attach(args) => tiered::attach(&args),
             Command::Detach(args) => tiered::detach(&args),
-            Command::Rescue(args) => tiered::run_rescue(&args),
+            Command::Rescue(args) => rescue::run(&args),
             Command::Unclaim(args) => unclaim::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Mode(args) => mode::run(&args),

@@ -5,11 +5,12 @@ use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
-use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_cache::Mode;
 use tantalum_volume::VolumeConfig;
 use tantalum_volume::config::Kind;
+use tantalum_volume::refusals::{NOT_SERVED, NOT_TIERED};
 
 /// Change what the cache of a tiered volume is for, while it is served
 #[derive(clap::Args, Debug)]
@@ -34,14 +35,17 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
     let path = config.path.display();
     if config.kind != Kind::Tiered {
-        bail!("{path} is of kind {}: only a tiered volume has modes", config.kind.name());
+        let context = format!("{path} {NOT_TIERED}, and only one has modes");
+        return Err(NOT_TIERED.error(ErrorKind::InvalidInput, context).into());
     }
     let name = mode.map_or("", Mode::name);
     let Some(lines) = ask(&config.path, &format!("mode {name}"))? else {
-        bail!(
-            "{path} is not being served (nobody listens at {}); home.mode says what its cache is for when it is",
+        let context = format!(
+            "{path} {NOT_SERVED} (nobody listens at {}): `tantalum serve {path}` serves it; or set home.mode in it, which says \
+             what its cache is for when it is served next",
             socket_path(&config.path).display()
-        )
+        );
+        return Err(NOT_SERVED.error(ErrorKind::InvalidInput, context).into());
     };
     let mut left = 0;
     for line in lines {

@@ -1,19 +1,22 @@
-//! `tantalum attach`, `tantalum detach` and `tantalum rescue`: a cache over a home, and the home alone.
+//! `tantalum attach` and `tantalum detach`: a cache over a home, and the home alone.
 use crate::Verdict;
 use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
 use crate::common::{NewConfig, print_line};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
-use tantalum_media::block_store::{Place, SECTOR_BYTES, is_there};
+use tantalum_media::block_store::{Place, SECTOR_BYTES};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::{Kind, NewSettings, NewTiered, parse_new_tiered, write_new_tiered};
+use tantalum_volume::refusals::{
+    HOME_EMPTY, HOME_SECTORS, NOT_TIERED, OPTIONS_MISSING, OTHER_CLAIM, OTHER_PLACE, PAGES_LOST,
+};
 use tantalum_volume::{
-    OpenOptions, RescueReport, VolumeConfig, attach_volume, forget_volume, is_detached,
-    journal_in_memory, needs_no_claim, open_tiered_volume, rescue_volume,
+    OpenOptions, VolumeConfig, attach_volume, forget_volume, is_detached, journal_in_memory,
+    needs_no_claim, open_home_to_look, open_tiered_volume,
 };
 
 /// Put a flash cache over an existing image or disk, whose content becomes the volume's
@@ -72,23 +75,6 @@ stopped first. The flash keeps its content, so that attaching it again wants --f
 Examples:
   tantalum detach vol/VOLUME.toml";
 
-/// Bring a home whose flash is lost to the last consistent image that it knows of
-#[derive(clap::Args, Debug)]
-#[command(after_help = RESCUE_HELP)]
-pub struct RescueArgs {
-    /// The volume's configuration, for the places of home and journal
-    volume: PathBuf,
-    /// Also where the flash seems to be there: what is newer in it is lost
-    #[arg(long)]
-    force: bool,
-}
-
-const RESCUE_HELP: &str = "With home.destage = \"ordered\" home and the journal beside it hold all that the volume held at one \
-moment, some seconds before the flash was lost. It may be repeated.
-
-Examples:
-  tantalum rescue vol/VOLUME.toml";
-
 /// Runs `attach`.
 pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     if args.plan {
@@ -101,7 +87,9 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         let (Some(home), Some(flash), Some(flash_size)) =
             (&args.home, &args.flash, &args.flash_size)
         else {
-            bail!("{} does not exist; --home, --flash and --flash-size make one", path.display());
+            let context =
+                format!("{} {OPTIONS_MISSING}, --flash and --flash-size make one", path.display());
+            return Err(OPTIONS_MISSING.error(ErrorKind::InvalidInput, context).into());
         };
         let bytes = home_bytes(home)?;
         let capacity = capacity_text(bytes);
@@ -208,7 +196,11 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
             && Place::of(named) != Place::of(&says)
         {
             let (path, says) = (config.path.display(), says.display());
-            bail!("{option} {}: {path} has {says} there: change {key} in it", named.display());
+            let context = format!(
+                "{option} {}: {path} has {says} {OTHER_PLACE} {key} in it",
+                named.display()
+            );
+            return Err(OTHER_PLACE.error(ErrorKind::InvalidInput, context).into());
         }
     }
     Ok(())
@@ -229,7 +221,9 @@ pub fn refuse_other_claim(config: &VolumeConfig, named: Option<&str>) -> anyhow:
     let says = config.home.as_ref().map(|home| home.claim.name());
     match (named, says) {
         (Some(named), Some(says)) if named != says => {
-            bail!("{} says home.claim = \"{says}\": change it there", config.path.display())
+            let context =
+                format!("{} {OTHER_CLAIM} = \"{says}\": change it there", config.path.display());
+            Err(OTHER_CLAIM.error(ErrorKind::InvalidInput, context).into())
         }
         _ => Ok(()),
     }
@@ -250,18 +244,18 @@ pub fn warn_of_memory(config: &VolumeConfig) {
 pub fn home_bytes(home: &Path) -> anyhow::Result<u64> {
     use std::io::{Seek, SeekFrom};
     let path = home.display();
-    let mut file =
-        std::fs::File::open(home).map_err(|error| anyhow::anyhow!("opening {path}: {error}"))?;
-    let bytes = file.seek(SeekFrom::End(0)).with_context(|| format!("measuring {path}"))?;
+    let bytes = open_home_to_look(home)?
+        .seek(SeekFrom::End(0))
+        .with_context(|| format!("measuring {path}"))?;
     if bytes == 0 {
-        bail!(
-            "the home {path} is empty: the volume is as large as its home (`truncate -s SIZE {path}` gives a file a size)"
-        );
+        let context =
+            format!("the home {path} {HOME_EMPTY} (`truncate -s SIZE {path}` gives a file a size)");
+        return Err(HOME_EMPTY.error(ErrorKind::InvalidInput, context).into());
     }
     if !bytes.is_multiple_of(SECTOR_BYTES) {
         let smaller = bytes / SECTOR_BYTES * SECTOR_BYTES;
-        bail!(
-            "the home {path} has {bytes} bytes, which is no multiple of the {SECTOR_BYTES} of a sector: make it {} bytes long \
+        let context = format!(
+            "the home {path} has {bytes} bytes, {HOME_SECTORS}: make it {} bytes long \
              (`truncate -s {} {path}` adds zeros){}",
             smaller + SECTOR_BYTES,
             smaller + SECTOR_BYTES,
@@ -271,6 +265,7 @@ pub fn home_bytes(home: &Path) -> anyhow::Result<u64> {
                     format!(", or {smaller}, which gives up its last {} bytes", bytes - smaller),
             }
         );
+        return Err(HOME_SECTORS.error(ErrorKind::InvalidInput, context).into());
     }
     Ok(bytes)
 }
@@ -294,10 +289,16 @@ pub fn home_of(config: &VolumeConfig) -> String {
     home.map_or_else(String::new, |home| home.display().to_string())
 }
 
-fn tiered_config(path: &Path) -> anyhow::Result<VolumeConfig> {
+/// The configuration of a tiered volume at `path`.
+pub fn tiered_config(path: &Path) -> anyhow::Result<VolumeConfig> {
     let config = VolumeConfig::read(path)?;
     if config.kind != Kind::Tiered {
-        bail!("{} is no tiered volume: there is no home beside it", path.display());
+        let context = format!(
+            "{} {NOT_TIERED}: all that it holds is in {}, and there is no home to bring it to (`tantalum serve` serves it)",
+            path.display(),
+            config.data_path()?.display()
+        );
+        return Err(NOT_TIERED.error(ErrorKind::InvalidInput, context).into());
     }
     Ok(config)
 }
@@ -319,11 +320,11 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
         written?;
         if statistics.lost_pages > 0 {
             let context = format!(
-                "{} pages are newer in the flash, which has lost them: home has older content of them, and the \
-                 volume stays (`tantalum check` names them)",
+                "{} pages are newer in the flash, {PAGES_LOST}: home has older content of them, and the \
+                 volume stays (`tantalum check` names them; write or trim them, and detach it then)",
                 statistics.lost_pages
             );
-            return Err(tantalum_base::Error::new(tantalum_base::ErrorKind::Uncorrectable, context));
+            return Err(PAGES_LOST.error(ErrorKind::Uncorrectable, context));
         }
         Ok::<_, tantalum_base::Error>(statistics.home_pages_written)
     })?;
@@ -346,101 +347,19 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Runs `rescue`.
-pub fn run_rescue(args: &RescueArgs) -> anyhow::Result<Verdict> {
-    let config = tiered_config(&args.volume)?;
-    let data = config.data_path()?;
-    let live = Live::new(LiveOptions::default())?;
-    if !args.force {
-        if was_detached(&live, &config)? {
-            return say_is_detached(&config);
-        }
-        if is_there(&data)? {
-            refuse_volume(&config, &data)?;
-        }
-    }
-    // Before the rescue itself writes there.
-    let worked_ms = journal_modified_ms(&config);
-    let (handle, opened) = (live.clone(), config.clone());
-    let rescued = live.run(async move { rescue_volume(&handle, &opened).await });
-    print_line(&format!("{}: {}", home_of(&config), rescued_to(&rescued?, worked_ms)))?;
-    Ok(Verdict::Good)
-}
-
-/// Which moment a home was brought to, and as far as it is known what it lacks of what its cache had, which was at work at
-/// `worked_ms` for the last time, in milliseconds since 1970.
-fn rescued_to(rescued: &RescueReport, worked_ms: Option<u64>) -> String {
-    let Some(closed) = rescued.epoch else {
-        return "no epoch ever went home: it is as it was when the cache was put over it"
-            .to_owned();
-    };
-    let now_ms = tantalum_runtime::live::wall_clock::unix_ms();
-    let later = match worked_ms.map(|worked_ms| worked_ms.saturating_sub(closed.unix_ms)) {
-        Some(later_ms) if later_ms >= 1000 => {
-            format!("; the cache was at work for {} after that, at least", duration(later_ms))
-        }
-        _ => String::new(),
-    };
-    format!(
-        "as it was at {}, {} ago (epoch {}, {} written from the journal): what was acknowledged later is missing{later}",
-        utc(closed.unix_ms),
-        duration(now_ms.saturating_sub(closed.unix_ms)),
-        closed.epoch,
-        human_bytes(rescued.pages * PAGE_BYTES as u64),
-    )
-}
-
-/// When the journal beside the home was written last, if it is a file: milliseconds since 1970.
-fn journal_modified_ms(config: &VolumeConfig) -> Option<u64> {
-    let journal = config.home.as_ref()?.journal_path(&config.path);
-    let metadata = std::fs::metadata(journal).ok().filter(std::fs::Metadata::is_file)?;
-    let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(since.as_millis() as u64)
-}
-
-/// A time of day by UTC, to the second (RFC 3339).
-fn utc(unix_ms: u64) -> String {
-    let time = jiff::Timestamp::from_second((unix_ms / 1000) as i64);
-    time.map_or_else(|_| format!("{unix_ms} ms since 1970"), |time| time.to_string())
-}
-
 /// Whether the volume of `config` was detached or rescued before.
-fn was_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> {
+pub fn was_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> {
     let (handle, config) = (live.clone(), config.clone());
     Ok(live.run(async move { is_detached(&handle, &config).await })?)
 }
 
 /// The end of a command that was done before, and of which perhaps only the answer was lost.
-fn say_is_detached(config: &VolumeConfig) -> anyhow::Result<Verdict> {
+pub fn say_is_detached(config: &VolumeConfig) -> anyhow::Result<Verdict> {
     print_line(&format!(
         "{} is a plain image already: the volume was detached, or rescued, before; nothing was changed",
         home_of(config)
     ))?;
     Ok(Verdict::Good)
-}
-
-/// Refuses where `data`, the flash of `config`, says that it is a volume, or does not answer: that may pass.
-fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
-    let live = Live::new(LiveOptions::default())?;
-    let (handle, config) = (live.clone(), config.clone());
-    let read = live.run(async move {
-        let store = tantalum_volume::open_store(&handle, &config, OpenOptions::READ_ONLY).await?;
-        tantalum_volume::read_superblock(&store).await
-    });
-    match read {
-        Ok(_) => bail!(
-            "{} is there and looks like the volume's flash: serve or detach the volume, which loses nothing \
-             (--force gives up what is newer in the flash)",
-            data.display()
-        ),
-        Err(error) if error.kind() == ErrorKind::Io => Err(error).with_context(|| {
-            format!(
-                "{} cannot be read now, and may be later (--force gives up what is newer in the flash)",
-                data.display()
-            )
-        }),
-        Err(_) => Ok(()),
-    }
 }
 
 /// A time span for people.
@@ -456,30 +375,7 @@ pub fn duration(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{duration, rescued_to};
-    use tantalum_cache::journal::Closed;
-    use tantalum_volume::RescueReport;
-
-    #[test]
-    fn a_rescue_tells_the_moment_and_what_is_missing() {
-        let closed = Closed { epoch: 7, unix_ms: 1_700_000_000_900, ..Closed::default() };
-        let rescued = RescueReport { epoch: Some(closed), pages: 2 };
-        let told = rescued_to(&rescued, Some(closed.unix_ms + 8_500));
-        assert!(
-            told.contains("as it was at 2023-11-14T22:13:20Z, ") && told.contains(" days ago"),
-            "{told}"
-        );
-        assert!(
-            told.contains("(epoch 7, 8.0 KiB written") && told.contains(" for 8 s after that"),
-            "{told}"
-        );
-        // No time of the journal is known, or none that says more.
-        for worked_ms in [None, Some(0), Some(closed.unix_ms + 999)] {
-            assert!(rescued_to(&rescued, worked_ms).ends_with("later is missing"));
-        }
-        let never = RescueReport { epoch: None, pages: 0 };
-        assert!(rescued_to(&never, None).contains("no epoch ever went home"));
-    }
+    use super::duration;
 
     #[test]
     fn spans_are_told_in_the_unit_that_fits() {

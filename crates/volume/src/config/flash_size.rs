@@ -1,9 +1,11 @@
 //! The flash of a tiered volume: its zones, and whether it is large enough for what is asked of it.
-use tantalum_base::{PAGE_BYTES, Result};
+use tantalum_base::size::human_bytes;
+use tantalum_base::{ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::ZoneGeometry;
 
-use super::{VolumeConfig, invalid};
+use super::VolumeConfig;
 use crate::home_config::default_dirty_max;
+use crate::refusals::{FLASH_TOO_SMALL, FLASH_ZONES};
 use crate::sizes::whole_pages;
 use crate::superblock::FIRST_ZONE_BYTE;
 
@@ -32,9 +34,16 @@ impl VolumeConfig {
         let zones = self.flash_zones_fit()?;
         let most = u32::MAX / 2 / self.zone_slots()?;
         if zones < ZONES_MIN || zones > u64::from(most) {
-            return Err(invalid(format!(
-                "media.size makes {zones} zones: wanted are {ZONES_MIN} to {most}"
-            )));
+            let zone = u64::from(self.zone_slots()?) * PAGE_BYTES as u64;
+            let [least, largest] = [ZONES_MIN as u64, u64::from(most)].map(|zones| zones * zone);
+            let context = format!(
+                "media.size (--flash-size) makes {zones} {FLASH_ZONES} {ZONES_MIN} to {most}, which take {} to {} \
+                 (media.zone is {})",
+                human_bytes(least),
+                human_bytes(largest),
+                human_bytes(zone)
+            );
+            return Err(FLASH_ZONES.error(ErrorKind::InvalidInput, context));
         }
         Ok(zones as u32)
     }
@@ -63,11 +72,12 @@ impl VolumeConfig {
             Some(mib) => format!("at least {mib}MiB"),
             None => format!("over {LEAST_MIB_MAX}MiB"),
         };
-        Err(invalid(format!(
-            "media.size (--flash-size) = {:?} is too small a flash: with {} it has to be {least}",
+        let context = format!(
+            "media.size (--flash-size) = {:?} {FLASH_TOO_SMALL}: with {} it has to be {least}",
             self.media.size.as_deref().unwrap_or_default(),
             self.flash_takers()
-        )))
+        );
+        Err(FLASH_TOO_SMALL.error(ErrorKind::InvalidInput, context))
     }
 
     /// What makes the flash large: the write cache, and what else the configuration says of it.

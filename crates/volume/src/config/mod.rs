@@ -16,6 +16,10 @@ pub use crate::new_config::{
     NewSettings, NewTiered, parse_new_tiered, template, write_new, write_new_tiered,
 };
 use crate::recorded::Recording;
+use crate::refusals::{
+    CONFIGURATION_EMPTY, CONFIGURATION_FOLDER, CONFIGURATION_LINE, NO_CONFIGURATION,
+    NOT_A_CONFIGURATION,
+};
 use crate::sizes;
 
 /// What a VOLUME.toml says. Sizes are still text: see the accessors.
@@ -204,23 +208,50 @@ fn invalid(context: String) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
 }
 
+/// Why the configuration at `path` could not be read.
+fn unread(path: &Path, error: std::io::Error) -> Error {
+    use std::io::ErrorKind::{IsADirectory, NotFound};
+    let at = path.display();
+    match error.kind() {
+        NotFound => {
+            let context = format!(
+                "{at} {NO_CONFIGURATION}, which `tantalum create` makes, or `tantalum attach` over a home that is there"
+            );
+            NO_CONFIGURATION.error(ErrorKind::Io, context)
+        }
+        IsADirectory => {
+            let context = format!("{at} {CONFIGURATION_FOLDER}, such as {at}/VOLUME.toml");
+            CONFIGURATION_FOLDER.error(ErrorKind::Io, context)
+        }
+        _ => Error::io(format!("reading {at}"), error),
+    }
+}
+
 impl VolumeConfig {
     /// Reads `path`.
     ///
     /// # Errors
     /// `Io` where it cannot be read; `InvalidInput` with line and reason where it makes no sense.
     pub fn read(path: &Path) -> Result<Self> {
-        let failed = |error| Error::io(format!("reading {}", path.display()), error);
+        let failed = |error| unread(path, error);
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(failed)?;
         file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.is_empty() {
+            let context = format!(
+                "{} {CONFIGURATION_EMPTY}, and `tantalum create` or `tantalum attach` writes one",
+                path.display()
+            );
+            return Err(CONFIGURATION_EMPTY.error(ErrorKind::InvalidInput, context));
+        }
         let whole = (bytes.len() as u64) < TEXT_BYTES_MAX;
         match String::from_utf8(bytes) {
             Ok(text) if whole => Self::parse(&text, path),
-            _ => Err(invalid(format!(
-                "{} is no configuration; wanted is the VOLUME.toml that says where the data is",
-                path.display()
-            ))),
+            _ => {
+                let context =
+                    format!("{} {NOT_A_CONFIGURATION} that says where the data is", path.display());
+                Err(NOT_A_CONFIGURATION.error(ErrorKind::InvalidInput, context))
+            }
         }
     }
 
@@ -230,7 +261,8 @@ impl VolumeConfig {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
             let line = before.matches('\n').count() + 1;
             let reason = error.message().trim().replace('\n', ", ");
-            invalid(format!("{}, line {line}: {reason}", path.display()))
+            let context = format!("{}{CONFIGURATION_LINE} {line}: {reason}", path.display());
+            CONFIGURATION_LINE.error(ErrorKind::InvalidInput, context)
         })?;
         config.path = path.to_path_buf();
         config.check().map_err(|error| error.wrap(path.display().to_string()))?;
