@@ -4,7 +4,7 @@ use tantalum_base::{ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::claim::forget_marks;
 use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
+use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
 use crate::claim::{claim_home, finish_claim, open_home_to_look, refuse_claimed_home, refuse_home};
@@ -20,7 +20,7 @@ use crate::refusals::{
     OWNER_UNREAD, VOLUME_THERE,
 };
 use crate::space::{StoreSpace, refuse_without_space, spaces};
-use crate::store::make_journal;
+use crate::store::{journal_bytes, make_journal};
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
 use crate::unfinished::{Pairing, pairing};
@@ -28,6 +28,9 @@ use crate::unfinished::{Pairing, pairing};
 /// Stores up to this size are written over once at creation, so that no first write to a zone
 /// pays for the file system's allocation; larger ones zone by zone, as they are used.
 const PREPARE_BYTES_MAX: u64 = 4 << 30;
+
+/// Looked at in one step.
+const LOOKED_AT_BYTES: u64 = 1 << 20;
 
 /// Makes the volume that `config` describes. `overwrite` gives up what is there.
 ///
@@ -298,6 +301,10 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
                 );
                 return Err(error.wrap(context));
             }
+            Err(error)
+                if path == own
+                    && is_no_journal(&error)
+                    && is_journal_unwritten(&store, &path, config).await? => {}
             Err(_) if path == own => {
                 drop(store);
                 refuse_existing(live, &path).await?;
@@ -322,6 +329,32 @@ async fn is_given_up(live: &Live, config: &VolumeConfig, bytes: u64) -> Result<b
     let is_left = superblock::is_left_behind(&start);
     drop(store);
     Ok(is_left && is_detached(live, config).await?)
+}
+
+/// Whether the journal of `config`, in `store` at `path`, is as a creation leaves it that was cut short before it wrote there: a file
+/// of its size, and of zeros.
+async fn is_journal_unwritten(
+    store: &FileStore,
+    path: &Path,
+    config: &VolumeConfig,
+) -> Result<bool> {
+    let bytes = journal_bytes(config)?;
+    let is_its_size = std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() == bytes);
+    if !is_its_size || store.bytes() != bytes {
+        return Ok(false);
+    }
+    let mut at = 0;
+    while let Some(room) = store.next_room(at).filter(|room| *room < store.bytes()) {
+        at = room / BLOCK_BYTES * BLOCK_BYTES;
+        let length = LOOKED_AT_BYTES.min(store.bytes() - at);
+        let read = store.read(at, store.buffer(length as usize)).await?;
+        if read.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        store.recycle(read);
+        at += length;
+    }
+    Ok(true)
 }
 
 /// As [`refuse_existing`] at the `path` of the volume's own data.

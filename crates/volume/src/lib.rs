@@ -10,7 +10,7 @@
 //! space       what a new tiered one takes of which file system, and whether that is free
 //! places      whether each store can be had: a file of its own that stays and that nobody uses
 //! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
-//! unfinished  whether flash and journal are a volume already
+//! unfinished  an attach that was cut short
 //! members     homes that are a part of something else
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
@@ -87,3 +87,4 @@ pub use tiered::{
     RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, is_ordered, open_tiered,
     rescue,
 };
+pub use unfinished::finish_attach;

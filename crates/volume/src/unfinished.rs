@@ -1,11 +1,15 @@
-//! Whether flash and journal of a configuration are a volume already.
-use tantalum_base::{Error, ErrorKind, PageBuf, Result};
+//! An attach that was cut short when flash and journal were made, and before the home belonged to them.
+use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::journal::Journal;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
-use tantalum_runtime::Live;
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::{LifeCycle, Live};
 
-use crate::config::VolumeConfig;
+use crate::config::{MediaType, VolumeConfig};
 use crate::flash::{check_sizes, read_superblock};
+use crate::host::open_tiered_volume;
+use crate::open_options::OpenOptions;
+use crate::superblock::Superblock;
 use crate::tiered::pair;
 
 /// How flash and journal of a configuration stand to each other.
@@ -17,6 +21,42 @@ pub(crate) enum Pairing {
     Owned,
     /// They are one volume's, and the home is an image of its own: it was not claimed yet, or was given back.
     Released,
+}
+
+/// Finishes an attach of the volume of `config` that was cut short, where one was: its flash and its journal are a pair, the home
+/// does not belong to them, and the flash has no page. So nothing that was acknowledged is there, and nothing is overwritten: opening
+/// the volume claims its home. `None` where there is no such volume.
+///
+/// # Errors
+/// `Io` where a store does not answer; `Locked` where somebody has one open; as of opening.
+pub fn finish_attach(config: &VolumeConfig) -> Result<Option<Superblock>> {
+    if config.home.is_none() || config.media.media_type == MediaType::Memory {
+        return Ok(None);
+    }
+    // Each phase has its own executor: tasks of a volume hold its files until they are gone.
+    let is_released = in_phase(config, async |live, config| {
+        Ok(pairing(&live, &config).await? == Pairing::Released)
+    });
+    if !is_released? || !in_phase(config, async |live, config| is_unused(&live, &config).await)? {
+        return Ok(None);
+    }
+    let finished = in_phase(config, async |live, config| {
+        let (volume, report) = open_tiered_volume(&live, &config, OpenOptions::default()).await?;
+        volume.close().await?;
+        Ok(report.superblock)
+    });
+    finished.map(Some).context(|| "finishing an attach that was cut short")
+}
+
+fn in_phase<T: 'static>(
+    config: &VolumeConfig,
+    phase: impl AsyncFnOnce(Live, VolumeConfig) -> Result<T> + 'static,
+) -> Result<T> {
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, config) = (live.clone(), config.clone());
+    let done = live.run(async move { phase(handle, config).await });
+    live.drop_tasks();
+    done
 }
 
 /// How flash and journal of `config` stand to each other.
@@ -47,4 +87,17 @@ pub(crate) async fn pairing(live: &Live, config: &VolumeConfig) -> Result<Pairin
         Err(error) if error.kind() != ErrorKind::Io => Ok(Pairing::None),
         paired => paired,
     }
+}
+
+/// Whether the flash of the volume of `config` has no page, and home lacks none. Nothing is written.
+async fn is_unused(live: &Live, config: &VolumeConfig) -> Result<bool> {
+    let volume = match open_tiered_volume(live, config, OpenOptions::READ_ONLY).await {
+        Ok((volume, _)) => volume,
+        Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+        // Who makes it anew says why not.
+        Err(_) => return Ok(false),
+    };
+    let tiered = volume.device().device();
+    let lacked = tiered.statistics().dirty_or_trimmed_pages;
+    Ok(tiered.drive().ftl().mapped_pages() == 0 && lacked == 0)
 }

@@ -14,9 +14,10 @@ use tantalum_volume::config::{Kind, NewSettings, NewTiered, parse_new_tiered, wr
 use tantalum_volume::refusals::{
     HOME_EMPTY, HOME_SECTORS, NOT_TIERED, OPTIONS_MISSING, OTHER_CLAIM, OTHER_PLACE, PAGES_LOST,
 };
+use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{
-    OpenOptions, VolumeConfig, attach_volume, forget_volume, is_detached, journal_in_memory,
-    needs_no_claim, open_home_to_look, open_tiered_volume,
+    OpenOptions, VolumeConfig, attach_volume, finish_attach, forget_volume, is_detached,
+    journal_in_memory, needs_no_claim, open_home_to_look, open_tiered_volume,
 };
 
 /// Put a flash cache over an existing image or disk, whose content becomes the volume's
@@ -102,9 +103,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     } else {
         existing_config(args)?
     };
-    let live = Live::new(LiveOptions::default())?;
-    let (handle, made, force) = (live.clone(), config.clone(), args.force);
-    let attached = live.run(async move { attach_volume(&handle, &made, force, tell_spaces).await });
+    let attached = finish_or_attach(&config, args.force);
     let superblock = attached.inspect_err(|_| new.iter().for_each(NewConfig::discard))?;
     tell_rounded(&config)?;
     print_line(&format!(
@@ -122,6 +121,17 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
         tell_no_claim(&config);
     }
     Ok(Verdict::Good)
+}
+
+/// Attaches the volume of `config`, or finishes an attach of it that was cut short.
+fn finish_or_attach(config: &VolumeConfig, force: bool) -> tantalum_base::Result<Superblock> {
+    if !force && let Some(superblock) = finish_attach(config)? {
+        eprintln!("note: an attach of this volume had been cut short; it is finished now");
+        return Ok(superblock);
+    }
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, made) = (live.clone(), config.clone());
+    live.run(async move { attach_volume(&handle, &made, force, tell_spaces).await })
 }
 
 /// The configuration that is there, which the command line must not contradict.
