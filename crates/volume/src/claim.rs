@@ -39,17 +39,17 @@ pub fn open_home_to_look(path: &Path) -> Result<File> {
     let opened = File::open(path).and_then(|file| Ok((file.metadata()?.is_dir(), file)));
     match opened {
         Ok((false, file)) => Ok(file),
-        Ok((true, _)) => Err(FOLDER.error(ErrorKind::Io, format!("the home {at} {FOLDER}"))),
+        Ok((true, _)) => Err(FOLDER.error(ErrorKind::Io, format!("{at} {FOLDER}"))),
         Err(error) if error.kind() == NotFound => {
             Err(NO_HOME.error(ErrorKind::Io, format!("the home {at} {NO_HOME} that is one")))
         }
         Err(error) if error.kind() == PermissionDenied => {
             let context = format!(
-                "the home {at} {NOT_ALLOWED}: run the command as root, or as one who may read and write it"
+                "{at} {NOT_ALLOWED}: run the command as root, or as one who may read and write it"
             );
             Err(Error::io(context, error))
         }
-        Err(error) => Err(Error::io(format!("opening the home {at}"), error)),
+        Err(error) => Err(Error::io(format!("opening {at}"), error)),
     }
 }
 

@@ -32,13 +32,17 @@ pub(crate) async fn without_flash(
 ) -> Result<Error> {
     let gone = format!("{} {FLASH_GONE}", data.display());
     let context = match standing(live, config).await? {
-        Standing::Unknown => {
-            format!("{gone}; {}", how_to_make(config))
-        }
+        Standing::Unknown => return Ok(without_data(data, config)),
         Standing::Owned => format!("{gone}; {}", how_without_flash(config)),
         Standing::Released => format!("{gone}; {}", how_without_cache(config)),
     };
     Ok(FLASH_GONE.error(ErrorKind::Io, context))
+}
+
+/// The error of a volume whose file `data` is not there, where nothing says what became of it.
+pub(crate) fn without_data(data: &Path, config: &VolumeConfig) -> Error {
+    let context = format!("{} {FLASH_GONE}; {}", data.display(), how_to_make(config));
+    FLASH_GONE.error(ErrorKind::Io, context)
 }
 
 /// Refuses a `flash` that holds no volume, where the home says what became of that.

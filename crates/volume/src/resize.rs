@@ -14,13 +14,14 @@ use serde::Deserialize;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, ResultExt};
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::{FileStore, FileStoreOptions};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live, Runtime};
 
 use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::fault_points::Fault;
-use crate::flash::{check_sizes, open_flash, plan_as, read_superblock, write_copy};
+use crate::flash::{check_sizes, open_flash, plan_as, read_superblock, within_data, write_copy};
+use crate::lost_flash::without_data;
 use crate::new_config::write_whole;
 use crate::open_options::OpenOptions;
 use crate::sizes;
@@ -48,11 +49,17 @@ pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
     let config = &VolumeConfig { record: None, ..config.clone() };
     let live = Live::new(LiveOptions::default())?;
     let path = config.data_path()?;
+    if !is_there(&path)? {
+        return Err(without_data(&path, config));
+    }
     let options = FileStoreOptions { sparse: config.media.sparse, ..Default::default() };
     let store = FileStore::open(&live, &path, options)?;
     let resized = {
         let (store, config) = (store.clone(), config.clone());
-        live.run(async move { plan_growth(&store, &config, pages).await })?
+        live.run(async move {
+            let planned = plan_growth(&store, &config, pages).await;
+            planned.map_err(within_data(&config))
+        })?
     };
     let Resized { before, after } = resized;
     if after != before {

@@ -265,7 +265,9 @@ async fn open_journal<S: BlockStore + Clone>(
     };
     if !may_be_replaced || options.read_only || is_ordered(config) {
         let may_pass = opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Io);
-        return opened.context(|| if may_pass { JOURNAL_UNREAD } else { JOURNAL_REFUSED });
+        let says = if may_pass { JOURNAL_UNREAD } else { JOURNAL_REFUSED };
+        let path = home_config(config)?.journal_path(&config.path);
+        return opened.context(|| format!("{}, {says}", path.display()));
     }
     let journal = Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?;
     // Pages may have gone home while there was the one before.

@@ -5,8 +5,8 @@ use crate::commands::tiered::{Tiers, refuse_other_claim, refuse_other_places, wa
 use crate::common::{NewConfig, print_line};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
-use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::{Size, human_bytes};
+use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{DurabilityConfig, NewSettings};
@@ -91,7 +91,15 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
             );
         }
     }
-    let superblock = created?;
+    let superblock = match created {
+        // Of a tiered volume it is told with what to do.
+        Err(error) if error.kind() == ErrorKind::OutOfSpace && config.home.is_none() => {
+            return Err(error).context(
+                "there is no room for the volume: make some, name another place, or choose a smaller --capacity or --sparse",
+            );
+        }
+        created => created?,
+    };
     tell_rounded(&config)?;
     let over = config.home.as_ref().map(|home| home.home_path(&config.path));
     let over = over.map_or_else(String::new, |home| format!(" over {}", home.display()));

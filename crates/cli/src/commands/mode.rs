@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
     let path = config.path.display();
     if config.kind != Kind::Tiered {
-        let context = format!("{path} {NOT_TIERED}, and only one has modes");
+        let context = format!("{path} {NOT_TIERED}: only a tiered volume has modes");
         return Err(NOT_TIERED.error(ErrorKind::InvalidInput, context).into());
     }
     let name = mode.map_or("", Mode::name);
