@@ -10,7 +10,10 @@
 //! - where both are intact and contradict each other, or one is of another version, a disk lost a write
 //!   when a volume was made over an older one: one of them would show the old volume's content in
 //!   place of the new one's, and nothing tells which. Nothing is opened then.
-use tantalum_base::{Error, ErrorKind, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 use tantalum_runtime::Finding;
 
 use crate::refusals::CONTRADICTION;
@@ -26,6 +29,17 @@ enum Copy {
     /// As it was written, and nothing that this program can use.
     Foreign(Error),
     Damaged(Error),
+}
+
+/// The superblock of the store at `path`, which another process may have open: it writes it only where it mends a copy.
+///
+/// # Errors
+/// `Io`; those of [`Copies::in_force`].
+pub fn superblock_at(path: &Path) -> Result<Superblock> {
+    let reading = || format!("reading {}", path.display());
+    let mut bytes = vec![0; COPIES * SUPERBLOCK_BYTES];
+    File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)).context(reading)?;
+    Copies::decode(&bytes).in_force()
 }
 
 /// What the copies of a superblock say.

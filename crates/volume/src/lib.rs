@@ -12,6 +12,7 @@
 //! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
 //! unfinished  an attach that was cut short
 //! members     homes that are a part of something else
+//! content     what a volume or a home holds, by its first bytes
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
@@ -31,6 +32,7 @@ mod check;
 mod claim;
 pub mod client;
 pub mod config;
+pub mod content;
 mod copies;
 mod create;
 pub mod fault_points;
@@ -63,7 +65,7 @@ pub use check::{CheckReport, check_volume};
 pub use claim::{claim_of, needs_no_claim, open_home_to_look, unclaim_home, undo_path};
 pub use client::Client;
 pub use config::VolumeConfig;
-pub use copies::Copies;
+pub use copies::{Copies, superblock_at};
 pub use create::{attach_volume, check_attach, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
 pub use home_config::{AdmitConfig, ClaimConfig, DestageConfig, HomeConfig};

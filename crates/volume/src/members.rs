@@ -7,34 +7,10 @@ use tantalum_base::{ErrorKind, Result, ResultExt};
 
 use crate::refusals::MEMBER;
 
-const MD_MAGIC: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
+use crate::content::{KNOWN, MD_MAGIC};
+
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
 const KIB: u64 = 1024;
-
-/// Where the file systems, partition tables and containers that are in use have their magic numbers.
-const KNOWN: [(u64, &[u8]); 17] = [
-    // Partition tables, and FAT and NTFS; GPT of both sector sizes.
-    (510, &[0x55, 0xaa]),
-    (512, b"EFI PART"),
-    (4096, b"EFI PART"),
-    // ext2, ext3 and ext4; XFS, btrfs, F2FS, bcachefs, EROFS.
-    (1080, &[0x53, 0xef]),
-    (0, b"XFSB"),
-    (65_600, b"_BHRfS_M"),
-    (1024, &0xf2f5_2010_u32.to_le_bytes()),
-    (4120, &[0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca]),
-    (1024, &0xe0f5_e1e2_u32.to_le_bytes()),
-    // squashfs, ISO 9660 and UDF, HFS+, JFS, Reiserfs.
-    (0, b"hsqs"),
-    (32_769, b"CD001"),
-    (32_769, b"BEA01"),
-    (1024, b"H+"),
-    (32_768, b"JFS1"),
-    (65_588, b"ReIsEr"),
-    // LUKS, and an image of QEMU.
-    (0, b"LUKS\xba\xbe"),
-    (0, b"QFI\xfb"),
-];
 
 /// Refuses the home in `file` where it is a member of an md array, an LVM volume group or a ZFS pool, or swap space.
 ///
@@ -56,7 +32,7 @@ pub(crate) fn refuse_member(file: &File, path: &Path) -> Result<()> {
 pub(crate) fn is_known(file: &File, path: &Path) -> Result<bool> {
     let reading = || format!("reading {}", path.display());
     let bytes = (&mut &*file).seek(SeekFrom::End(0)).context(reading)?;
-    for (at, magic) in KNOWN {
+    for (at, magic, _) in KNOWN {
         if has(file, bytes, Some(at), magic).context(reading)? {
             return Ok(true);
         }

@@ -44,6 +44,7 @@ pub use file::{FileStore, FileStoreOptions};
 pub use flaky::Flaky;
 pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;
+pub use opening::holder;
 pub use place::{Place, is_there};
 pub use salvage::Salvage;
 /// A buffer for direct I/O, owned by the store while an operation runs.

@@ -148,7 +148,7 @@ fn is_alive(pid: u32) -> bool {
 }
 
 /// The process that holds the lock of the file, as /proc/locks tells.
-fn holder(path: &Path) -> Option<u32> {
+pub fn holder(path: &Path) -> Option<u32> {
     let inode = std::fs::metadata(path).ok()?.ino();
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
