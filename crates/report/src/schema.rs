@@ -393,4 +393,7 @@ pub const TOP: &[Column] = &[
     Column::new("home_failing", "home fails", Style::Count),
     Column::new("disk_reads_per_second", "disk reads/s", Style::Figures),
     Column::new("disk_writes_per_second", "disk writes/s", Style::Figures),
+    Column::new("buffer_hit_ratio_since_start", "buffer hits in all", Style::Percent),
+    Column::new("write_cache_hit_ratio_since_start", "write cache hits in all", Style::Percent),
+    Column::new("flash_hit_ratio_since_start", "flash hits in all", Style::Percent),
 ];

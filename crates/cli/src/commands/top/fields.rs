@@ -36,6 +36,8 @@ enum Source {
     Rate(Counter),
     /// The growth of the first for that of the second.
     Ratio(Counter, Counter),
+    /// The first for the second, since the server was started.
+    RatioSinceStart(Counter, Counter),
     /// The duration in seconds that this share of the requests of a command did not exceed.
     Percentile(&'static str, f64),
 }
@@ -68,6 +70,13 @@ const fn bytes(command: &'static str) -> Source {
     let names = &["tantalum_nbd_request_bytes_total"];
     Source::Rate(Counter { names, label: Some(("command", command)) })
 }
+
+const BUFFER_HITS: Counter = counter(&["tantalum_buffer_hit_pages_total"]);
+const BUFFER_REQUESTS: Counter = counter(&["tantalum_buffer_requested_pages_total"]);
+const WRITE_CACHE_HITS: Counter = counter(&["tantalum_write_cache_hit_pages_total"]);
+const WRITE_CACHE_REQUESTS: Counter = counter(&["tantalum_write_cache_requested_pages_total"]);
+const FLASH_HITS: Counter = counter(&["tantalum_cache_hit_pages_total"]);
+const FLASH_READS: Counter = counter(&["tantalum_cache_read_pages_total"]);
 
 const FIELDS: &[(&str, Source)] = &[
     ("uptime_seconds", Source::Uptime),
@@ -108,20 +117,8 @@ const FIELDS: &[(&str, Source)] = &[
     ("refused_requests", now(&["tantalum_nbd_refused_requests_total"])),
     ("program_failures", now(&["tantalum_ftl_program_failures_total"])),
     ("latched", now(&["tantalum_ftl_latched"])),
-    (
-        "buffer_hit_ratio",
-        Source::Ratio(
-            counter(&["tantalum_buffer_hit_pages_total"]),
-            counter(&["tantalum_buffer_requested_pages_total"]),
-        ),
-    ),
-    (
-        "write_cache_hit_ratio",
-        Source::Ratio(
-            counter(&["tantalum_write_cache_hit_pages_total"]),
-            counter(&["tantalum_write_cache_requested_pages_total"]),
-        ),
-    ),
+    ("buffer_hit_ratio", Source::Ratio(BUFFER_HITS, BUFFER_REQUESTS)),
+    ("write_cache_hit_ratio", Source::Ratio(WRITE_CACHE_HITS, WRITE_CACHE_REQUESTS)),
     (
         "write_amplification",
         Source::Ratio(
@@ -144,13 +141,7 @@ const FIELDS: &[(&str, Source)] = &[
     ("dump_bytes", now(&["tantalum_dump_bytes"])),
     ("dump_budget_bytes", now(&["tantalum_dump_budget_bytes"])),
     ("cache_mode", Source::Label("tantalum_cache_mode", "mode")),
-    (
-        "flash_hit_ratio",
-        Source::Ratio(
-            counter(&["tantalum_cache_hit_pages_total"]),
-            counter(&["tantalum_cache_read_pages_total"]),
-        ),
-    ),
+    ("flash_hit_ratio", Source::Ratio(FLASH_HITS, FLASH_READS)),
     ("dirty_bytes", Source::PagesNow("tantalum_cache_dirty_pages")),
     ("destage_lag_seconds", Source::Seconds("tantalum_destage_lag_seconds")),
     ("destage_unreadable_pages", now(&["tantalum_destage_unreadable_pages"])),
@@ -161,6 +152,12 @@ const FIELDS: &[(&str, Source)] = &[
     ("home_failing", now(&["tantalum_home_failing"])),
     ("disk_reads_per_second", rate(&["tantalum_disk_reads_total"])),
     ("disk_writes_per_second", rate(&["tantalum_disk_writes_total"])),
+    ("buffer_hit_ratio_since_start", Source::RatioSinceStart(BUFFER_HITS, BUFFER_REQUESTS)),
+    (
+        "write_cache_hit_ratio_since_start",
+        Source::RatioSinceStart(WRITE_CACHE_HITS, WRITE_CACHE_REQUESTS),
+    ),
+    ("flash_hit_ratio_since_start", Source::RatioSinceStart(FLASH_HITS, FLASH_READS)),
 ];
 
 /// The fields of the interval between two scrapes, as a table of one row; those that tell of an interval
@@ -202,6 +199,10 @@ impl Source {
             }
             Source::Ratio(of, to) => {
                 let both = grown(of).zip(grown(to)).filter(|(_, to)| *to > 0.0);
+                real(both.map(|(of, to)| of / to), 1e6)
+            }
+            Source::RatioSinceStart(of, to) => {
+                let both = of.read(now).zip(to.read(now)).filter(|(_, to)| *to > 0.0);
                 real(both.map(|(of, to)| of / to), 1e6)
             }
             Source::Percentile(command, share) => {

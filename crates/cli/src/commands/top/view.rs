@@ -64,6 +64,14 @@ const LINES: &[(&str, &[(&str, &str)])] = &[
             ("errors", "home_errors"),
         ],
     ),
+    (
+        "since start",
+        &[
+            ("buffer hits", "buffer_hit_ratio_since_start"),
+            ("write cache hits", "write_cache_hit_ratio_since_start"),
+            ("flash hits", "flash_hit_ratio_since_start"),
+        ],
+    ),
     ("disk", &[("reads/s", "disk_reads_per_second"), ("writes/s", "disk_writes_per_second")]),
 ];
 
@@ -179,6 +187,14 @@ mod tests {
         assert_eq!(lines[4..], [""]);
         let with_zones = shown("tantalum_ftl_zones 9\ntantalum_ftl_free_zones 3\n");
         assert_eq!(with_zones.last().unwrap(), "zones         free 3, of 9");
+    }
+
+    #[test]
+    fn hits_are_told_of_the_interval_and_since_the_start() {
+        let read = "tantalum_cache_read_pages_total 200\n";
+        let lines = shown(&format!("tantalum_cache_hit_pages_total 150\n{read}"));
+        assert_eq!(lines.last().unwrap(), "since start   flash hits 75.00 %");
+        assert!(!shown(read).iter().any(|line| line.contains("since start")));
     }
 
     #[test]
