@@ -4,7 +4,7 @@ mod support;
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
-use support::{good, refused, stat_row as row, text};
+use support::{good, stat_row as row, text};
 
 #[test]
 fn the_server_of_a_volume_is_asked() {
@@ -29,10 +29,16 @@ fn the_server_of_a_volume_is_asked() {
             "zones_free",
             "mapping_bytes",
             "zone_resets_max",
+            "holds",
+            "open_by",
+            "open_by_pid",
         ];
         assert!(may_change.contains(&&name[..]) || *value == served[name], "{name}: {served}");
-        assert_eq!(value.is_number(), served[name].is_number(), "{name}: {served}");
+        let is_of_same_kind = value.is_null() || value.is_number() == served[name].is_number();
+        assert!(is_of_same_kind, "{name}: {served}");
     }
+    assert_eq!((&before["holds"], &served["holds"]), (&"nothing".into(), &"unknown".into()));
+    assert_eq!(served["open_by_pid"], server.pid());
     let stat = good(&["stat", text(&config), "--format", "json"]);
     let stat: serde_json::Value = serde_json::from_str(&stat).unwrap();
     for list in ["zone_fill", "zone_wear"] {
@@ -62,13 +68,57 @@ fn the_server_of_a_cache_tells_what_home_lacks() {
 }
 
 #[test]
-fn one_that_has_no_server_says_who_has_it() {
+fn one_that_a_program_has_open_tells_what_stays_and_who_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("v.toml");
     good(&["create", text(&config), "--capacity", "4MiB"]);
+    let before = row(&config);
     let client = tantalum_volume::open_client(&config).unwrap();
-    let told = refused(&["stat", text(&config)]);
-    assert!(told.contains(&format!("pid {}", std::process::id())), "{told}");
+    let held = row(&config);
+    assert_eq!(held["open_by_pid"], std::process::id());
+    for key in ["identity", "capacity_bytes", "store_bytes", "zones", "kind", "durability"] {
+        assert_eq!(held[key], before[key], "{key}");
+    }
+    assert!(held["mapped_bytes"].is_null() && held["holds"].is_null(), "{held}");
+    let table = good(&["stat", text(&config)]);
+    assert!(table.contains(&format!("(pid {})", std::process::id())), "{table}");
+    assert!(table.contains("tantalum serve VOLUME.toml --socket"), "{table}");
     drop(client);
-    row(&config);
+    assert_eq!(row(&config)["open_by"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_content_is_told_by_its_first_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    let server = Server::start(&config);
+    let mut client = Client::connect(&server.socket).unwrap();
+    let mut page = [0; PAGE_BYTES];
+    page[1080..1082].copy_from_slice(&[0x53, 0xef]);
+    page[1024 + 96] = 0x40;
+    client.write(0, &page);
+    assert_eq!(row(&config)["holds"], "ext4");
+    page[..4].copy_from_slice(b"XFSB");
+    client.write(0, &page);
+    assert_eq!(row(&config)["holds"], "XFS");
+    server.terminate();
+    assert_eq!(row(&config)["holds"], "XFS");
+}
+
+#[test]
+fn the_table_is_in_groups_without_rows_that_say_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    let table = good(&["stat", text(&config)]);
+    let headings: Vec<&str> = table.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(headings, ["Volume", "", "Space", "", "State", "", "Memory", "", "Limits"]);
+    for absent in ["seed", "shared pages", "buffer", "clean  ", "worn-out"] {
+        assert!(!table.contains(absent), "{absent}: {table}");
+    }
+    assert!(table.contains("holds              nothing\n"), "{table}");
+    let volume = TieredVolume::new("ordered");
+    let table = good(&["stat", text(&volume.config())]);
+    assert!(table.contains("\nCache\n  in the flash") && table.contains("  dirty "), "{table}");
 }

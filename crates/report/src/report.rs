@@ -49,6 +49,8 @@ pub struct Report {
     pub closing: Option<String>,
     /// Keys of the columns that people are shown as text, in this order; all of them where empty.
     pub shown: Vec<&'static str>,
+    /// The text for people in place of rows, notes and facts.
+    pub text: Option<String>,
 }
 
 impl Report {
@@ -63,6 +65,7 @@ impl Report {
             notes: Vec::new(),
             closing: None,
             shown: Vec::new(),
+            text: None,
         }
     }
 
@@ -85,6 +88,9 @@ impl Report {
     pub fn render(&self, format: OutputFormat) -> Result<String> {
         match format {
             OutputFormat::Table => {
+                if let Some(text) = &self.text {
+                    return Ok(text.clone());
+                }
                 let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
                 let closing = self.closing.iter().map(|line| format!("{line}\n"));
                 let closing: String = closing.collect();

@@ -287,6 +287,9 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("dropped_at_open", "dropped", Style::Count),
     Column::new("pages_lost", "lost", Style::Count),
     Column::new("durability_over_nbd", "over NBD", Style::Text),
+    Column::new("holds", "holds", Style::Text),
+    Column::new("open_by", "open by", Style::Text),
+    Column::new("open_by_pid", "pid", Style::Count),
 ];
 
 /// The one row of `tantalum stat` of a home.

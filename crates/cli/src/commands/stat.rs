@@ -1,20 +1,24 @@
 //! `tantalum stat VOLUME.toml`, and `tantalum stat HOME`.
+use super::holds::{tell_content, tell_holder};
 use super::home_stat;
 use super::serve::asking::ask_stat;
 use super::serve::control::Stat;
-use super::stat_page;
-use super::volume_stat::{of_flash, of_tiered};
+use super::volume_stat::{of_closed, of_flash, of_tiered};
+use super::{stat_page, stat_text};
 use crate::Verdict;
 use crate::common::OutputArgs;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
+use tantalum_media::block_store::holder;
 use tantalum_report::{Column, Report, Style, Table, Value, config_hash, schema};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::Kind;
-use tantalum_volume::{OpenOptions, VolumeConfig, open_tiered_volume, open_volume_with};
+use tantalum_volume::{
+    OpenOptions, VolumeConfig, open_tiered_volume, open_volume_with, superblock_at,
+};
 
 /// Tell what a volume is made of and how full and worn it is
 #[derive(clap::Args, Debug)]
@@ -27,7 +31,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "Nothing is written: what is not at rest is recovered in memory alone. While the volume is served, its server is asked.
+    "Nothing is written: what is not at rest is recovered in memory alone. While the volume is served, its server is asked; while
+another program has it open, only what does not change is told, and who has it.
 
 Examples:
   tantalum stat vol/VOLUME.toml
@@ -42,11 +47,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }
     let config = VolumeConfig::read(&args.volume)?;
     let told: BTreeMap<String, String> = match open(&config) {
-        Ok(stat) => stat.into_iter().map(|(name, value)| (name.into(), value.plain())).collect(),
+        Ok(stat) => plain(stat),
         // Somebody has it: perhaps a server.
         Err(error) if error.kind() == ErrorKind::Locked => match ask_stat(&config.path)? {
             Some(told) => told,
-            None => return Err(error.into()),
+            None => plain(held(&config)?.ok_or(error)?),
         },
         Err(error) => return Err(error.into()),
     };
@@ -61,8 +66,24 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut report = Report::new(0, config_hash(parts), table);
     report.lists.push(("zone_fill", zone_fill(&told)?));
     report.lists.push(("zone_wear", zone_wear(&told)?));
+    report.text = Some(stat_text::text(&report.table));
     args.output.print_page(&report, format, &stat_page::page(&report))?;
     Ok(Verdict::Good)
+}
+
+fn plain(stat: Stat) -> BTreeMap<String, String> {
+    let told = stat.into_iter().filter(|(_, value)| !value.is_null());
+    told.map(|(name, value)| (name.into(), value.plain())).collect()
+}
+
+/// What is told of a volume that another process has open: it changes what the store holds, but for the superblock. `None`
+/// where nothing says who has it.
+fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
+    let path = config.data_path()?;
+    let Some(pid) = holder(&path) else { return Ok(None) };
+    let mut stat = of_closed(config, &superblock_at(&path)?)?;
+    tell_holder(&mut stat, pid);
+    Ok(Some(stat))
 }
 
 /// What is told of a volume that nobody else may write to.
@@ -83,11 +104,14 @@ fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
                 {
                     *mapped = written.into();
                 }
+                tell_content(&mut stat, &*volume).await;
                 Ok(stat)
             }
             Kind::Tiered => {
                 let (volume, report) = open_tiered_volume(&handle, &config, options).await?;
-                of_tiered(&config, &volume, &report)
+                let mut stat = of_tiered(&config, &volume, &report)?;
+                tell_content(&mut stat, &*volume).await;
+                Ok(stat)
             }
         }
     })

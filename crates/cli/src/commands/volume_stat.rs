@@ -5,6 +5,8 @@ use tantalum_cache::TieredStatistics;
 use tantalum_report::Value;
 use tantalum_runtime::Live;
 use tantalum_ssd::SsdStatistics;
+use tantalum_volume::config::Kind;
+use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{FlashVolume, OpenReport, TieredVolume, VolumeConfig, VolumeStore};
 
 /// Of a volume of kind `flash`.
@@ -33,6 +35,37 @@ pub fn of_tiered(
     fields(config, volume.limits(), report, &drive, Some(tiered.statistics()))
 }
 
+/// Of a volume that somebody else has open: what its configuration and its superblock say.
+///
+/// # Errors
+/// Where the configuration makes no sense.
+pub fn of_closed(config: &VolumeConfig, superblock: &Superblock) -> Result<Stat> {
+    let capacity_bytes = match config.kind {
+        Kind::Tiered => config.size_bytes()?,
+        Kind::Flash => superblock.pages * PAGE_BYTES as u64,
+    };
+    let mut stat = named(config, superblock, capacity_bytes)?;
+    stat.push(("durability_over_nbd", config.durability_over_nbd().name().into()));
+    Ok(stat)
+}
+
+/// What does not change while a volume is open.
+fn named(config: &VolumeConfig, superblock: &Superblock, capacity_bytes: u64) -> Result<Stat> {
+    let page_bytes = PAGE_BYTES as u64;
+    let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
+    Ok(vec![
+        ("identity", format!("{:032x}", superblock.volume_id).into()),
+        ("durability", config.durability().name().into()),
+        ("capacity_bytes", capacity_bytes.into()),
+        ("store_bytes", superblock.store_bytes().into()),
+        ("zone_bytes", (u64::from(superblock.slots_per_zone) * page_bytes).into()),
+        ("zones", u64::from(superblock.zones).into()),
+        ("buffer_bytes", (u64::from(config.buffer_pages()?) * page_bytes).into()),
+        ("buffer_policy", policy.into()),
+        ("kind", config.kind.name().into()),
+    ])
+}
+
 fn fields(
     config: &VolumeConfig,
     limits: &Limits,
@@ -43,8 +76,6 @@ fn fields(
     let page_bytes = PAGE_BYTES as u64;
     let ftl = &statistics.ftl;
     let (resets_min, resets_max) = ftl.zone_resets_min_max;
-    let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
-    let buffer_bytes = u64::from(config.buffer_pages()?) * page_bytes;
     let dirty = tiered.as_ref().map(|tiered| tiered.dirty_pages * page_bytes);
     let first_unreadable = tiered.as_ref().and_then(|tiered| tiered.first_unreadable);
     let waits_for_first = first_unreadable.map(|page| page.0);
@@ -54,17 +85,10 @@ fn fields(
         Some(_) => config.size_bytes()?,
         None => limits.pages * page_bytes,
     };
-    let zone_bytes = u64::from(report.superblock.slots_per_zone) * page_bytes;
-    let fields: [(_, Value); 36] = [
-        ("identity", format!("{:032x}", report.superblock.volume_id).into()),
-        ("durability", config.durability().name().into()),
-        ("capacity_bytes", capacity_bytes.into()),
+    let fields: [(_, Value); 27] = [
         ("mapped_bytes", (ftl.pages_mapped * page_bytes).into()),
-        ("store_bytes", report.superblock.store_bytes().into()),
         ("live_bytes", (census.slots_live * page_bytes).into()),
         ("dead_bytes", (census.slots_dead * page_bytes).into()),
-        ("zone_bytes", zone_bytes.into()),
-        ("zones", u64::from(report.superblock.zones).into()),
         ("zones_free", u64::from(ftl.zones_free).into()),
         ("zones_reserve", u64::from(census.zones_reserve).into()),
         ("zones_by_fill", listed(&census.by_fill).into()),
@@ -80,9 +104,6 @@ fn fields(
         ("atomic_write_pages_max", u64::from(limits.atomic_write_pages_max).into()),
         ("share_pairs_max", u64::from(limits.share_pairs_max).into()),
         ("transaction_pages_max", u64::from(limits.transaction_pages_max).into()),
-        ("buffer_bytes", buffer_bytes.into()),
-        ("buffer_policy", policy.into()),
-        ("kind", config.kind.name().into()),
         ("clean_bytes", (ftl.pages_clean * page_bytes).into()),
         ("dirty_bytes", dirty.into()),
         ("epoch_at_home", tiered.as_ref().map(|tiered| tiered.epoch).into()),
@@ -93,7 +114,9 @@ fn fields(
         ("pages_lost", report.recovery.pages_lost.into()),
         ("durability_over_nbd", config.durability_over_nbd().name().into()),
     ];
-    Ok(fields.into())
+    let mut stat = named(config, &report.superblock, capacity_bytes)?;
+    stat.extend(fields);
+    Ok(stat)
 }
 
 /// Numbers as one text, which a server can tell on a line.

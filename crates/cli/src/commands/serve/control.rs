@@ -7,6 +7,7 @@
 //! - `share A B LEN`, `clone [A B LEN]`, `clone-over [A B LEN]`, `trim A LEN`, in pages, of a volume of kind flash: `done A B LEN SHARED_SLOTS`.
 //!
 //! Whoever may write to the socket's file may ask.
+use crate::commands::holds::{tell_content, tell_holder};
 use crate::commands::remap::{Remap, TIERED};
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -27,6 +28,8 @@ const REQUEST_BYTES_MAX: usize = 256;
 const REQUEST_NS_MAX: u64 = 10_000_000_000;
 /// Time between two lines that tell how much is left.
 const TELL_NS: u64 = 500_000_000;
+/// How long the first pages may take to be read.
+const CONTENT_NS_MAX: u64 = 2_000_000_000;
 /// Requests served at once; others are turned away.
 const CLIENTS_MAX: usize = 8;
 /// Pause after a connection could not be accepted.
@@ -108,6 +111,24 @@ impl Shared {
         }
     }
 
+    /// All that `tantalum stat` is told.
+    async fn stat(&self) -> Stat {
+        let mut stat = (self.stat)();
+        let mut content = stat.clone();
+        let told = async {
+            match &self.served {
+                Served::Flash(volume) => tell_content(&mut content, &**volume).await,
+                Served::Tiered(volume) => tell_content(&mut content, &**volume).await,
+            }
+        };
+        // A home may be slow to answer, or never do: the rest is told all the same.
+        if let First::Other(()) = first(self.live.sleep(CONTENT_NS_MAX), told).await {
+            stat = content;
+        }
+        tell_holder(&mut stat, std::process::id());
+        stat
+    }
+
     async fn remap(&self, line: &str, stream: &Stream) -> Result<()> {
         let remap: Remap = line.trim().parse()?;
         let Served::Flash(volume) = &self.served else {
@@ -160,7 +181,7 @@ impl Shared {
             First::Other(line) => line?,
         };
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["stat"] => return send(stream, &told((self.stat)())).await,
+            ["stat"] => return send(stream, &told(self.stat().await)).await,
             ["mode"] => {}
             ["mode", name] => self.change(Mode::parse(name)?, stream).await?,
             _ => return self.remap(&line, stream).await,
