@@ -1,4 +1,4 @@
-//! What a volume or a home holds, by the magic numbers of its users.
+//! The content of a volume or a home, by the magic numbers of its users.
 use tantalum_base::PAGE_BYTES;
 
 /// So many bytes at the beginning have all that [`content_of`] looks at.

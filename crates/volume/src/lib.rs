@@ -12,7 +12,7 @@
 //! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
 //! unfinished  an attach that was cut short
 //! members     homes that are a part of something else
-//! content     what a volume or a home holds, by its first bytes
+//! content     the content of a volume or a home, by its first bytes
 //! layout      capacity and over-provisioning → zones
 //! resize      making one larger
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory

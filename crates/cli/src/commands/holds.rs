@@ -1,4 +1,4 @@
-//! What a volume holds, by its first pages, and who has it open: for `tantalum stat`.
+//! The content of a volume, by its first pages, and the process that has it open: for `tantalum stat`.
 use super::serve::control::Stat;
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};

@@ -76,7 +76,7 @@ fn plain(stat: Stat) -> BTreeMap<String, String> {
     told.map(|(name, value)| (name.into(), value.plain())).collect()
 }
 
-/// What is told of a volume that another process has open: it changes what the store holds, but for the superblock. `None`
+/// The fields of a volume that another process has open: it changes all of the store but the superblock. `None`
 /// where nothing says who has it.
 fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
     let path = config.data_path()?;

@@ -1,4 +1,4 @@
-//! The text of `tantalum stat`: the fields in groups, each with a word on it. What says nothing of this volume is left out.
+//! The text of `tantalum stat`: the fields in groups, each with a word on it. Rows that say nothing of this volume are left out.
 use tantalum_report::{Column, Table, Value};
 
 /// A field: its name, what people call it, and a word on it.

@@ -35,7 +35,7 @@ pub fn of_tiered(
     fields(config, volume.limits(), report, &drive, Some(tiered.statistics()))
 }
 
-/// Of a volume that somebody else has open: what its configuration and its superblock say.
+/// Of a volume that somebody else has open: the fields of its configuration and its superblock.
 ///
 /// # Errors
 /// Where the configuration makes no sense.
@@ -49,7 +49,7 @@ pub fn of_closed(config: &VolumeConfig, superblock: &Superblock) -> Result<Stat>
     Ok(stat)
 }
 
-/// What does not change while a volume is open.
+/// The fields that do not change while a volume is open.
 fn named(config: &VolumeConfig, superblock: &Superblock, capacity_bytes: u64) -> Result<Stat> {
     let page_bytes = PAGE_BYTES as u64;
     let policy = config.buffer.as_ref().map(|buffer| buffer.policy.clone());
