@@ -3,15 +3,18 @@ use std::path::Path;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, Result, TxId};
 use tantalum_volume::{Client, open_client};
 
+/// Accounts, of which the number of each is its page.
 pub struct Ledger {
     volume: Client,
 }
 
 impl Ledger {
+    /// The ledger on the volume of a VOLUME.toml.
     pub fn open(config: &Path) -> Result<Ledger> {
         Ok(Ledger { volume: open_client(config)? })
     }
 
+    /// The money of an account.
     pub fn balance(&self, account: u64) -> Result<i64> {
         Ok(balance_in(&self.volume.read(PageNo(account), 1)?[0]))
     }

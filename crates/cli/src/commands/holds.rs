@@ -2,7 +2,6 @@
 use super::serve::control::Stat;
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
-use tantalum_report::Value;
 use tantalum_volume::content::{CONTENT_BYTES, content_of};
 
 /// No page is written, or nobody knows what is.
