@@ -124,6 +124,7 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
         "share/zsh/site-functions/_tantalum",
         "share/fish/vendor_completions.d/tantalum.fish",
         "lib/libtantalum_sqlite.so",
+        "lib/systemd/system/tantalum-nbd@.service",
         "share/doc/tantalum/LICENSE-MIT",
         "share/doc/tantalum/docs/sqlite.md",
         "share/doc/tantalum/examples/double_write.c",
@@ -171,6 +172,7 @@ fn the_debian_package_says_what_it_needs_and_holds_what_runs() {
     assert!(tree.join("usr/share/man/man1/tantalum.1.gz").exists());
     let unit = std::fs::read_to_string(tree.join("usr/lib/systemd/system/tantalum@.service"));
     assert!(unit.unwrap().contains("ExecStart=/usr/bin/tantalum serve "));
+    assert!(tree.join("usr/lib/systemd/system/tantalum-nbd@.service").exists());
 }
 
 #[test]
