@@ -109,7 +109,7 @@ fn an_attach_that_made_an_empty_journal_is_repeated() {
     // One with anything in it, or of another size, is somebody's.
     let mut other = vec![0; bytes as usize];
     other[12 << 20] = 1;
-    for other in [&other[..], &vec![0; bytes as usize - PAGE_BYTES], &vec![0; 100], b"letters"] {
+    for other in [&other[..], &vec![0; bytes as usize - PAGE_BYTES], &[0; 100], b"letters"] {
         let place = Place::new();
         std::fs::write(place.at("home.journal"), other).unwrap();
         let words = place.attach();

@@ -35,7 +35,7 @@ impl VolumeConfig {
         let most = u32::MAX / 2 / self.zone_slots()?;
         if zones < ZONES_MIN || zones > u64::from(most) {
             let zone = u64::from(self.zone_slots()?) * PAGE_BYTES as u64;
-            let [least, largest] = [ZONES_MIN as u64, u64::from(most)].map(|zones| zones * zone);
+            let [least, largest] = [ZONES_MIN, u64::from(most)].map(|zones| zones * zone);
             let context = format!(
                 "media.size (--flash-size) makes {zones} {FLASH_ZONES} {ZONES_MIN} to {most}, which take {} to {} \
                  (media.zone is {})",
