@@ -12,7 +12,7 @@ fn cuts(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Camp
         media: media.to_owned(),
         workload: Workload::parse(workload).unwrap(),
         cuts: if nightly { 20 * cuts } else { cuts },
-        exhaustive: false,
+        exhaustive: None,
         aged: false,
         seed,
         violations_max: 1,
