@@ -232,9 +232,7 @@ impl OutputArgs {
         page: &Page,
     ) -> anyhow::Result<()> {
         let text = report.render(format)?;
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        print_text(&text)?;
         if format == OutputFormat::Csv {
             eprintln!("tantalum: {}", report.facts());
         }
@@ -318,9 +316,16 @@ pub fn ratios(requests: u64, misses: u64) -> (Value, Value) {
 
 /// Prints a line on the standard output. Unlike `println!` it does not panic where nobody reads.
 pub fn print_line(line: &str) -> std::io::Result<()> {
+    print_text(&format!("{line}\n"))
+}
+
+/// Prints `text` on the standard output. An error says where it could not be written, and keeps its kind.
+fn print_text(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    printed.map_err(|error| {
+        std::io::Error::new(error.kind(), format!("writing the standard output: {error}"))
+    })
 }
 
 /// The most clients that a replay has: each takes memory, so that any number will not do.

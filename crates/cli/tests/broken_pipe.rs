@@ -52,5 +52,11 @@ fn a_reader_that_has_enough_of_a_trace_is_no_failure() {
     if std::path::Path::new("/dev/full").exists() {
         let told = refused(&["trace", "generate", "scan:requests=300k", "/dev/full"]);
         assert!(told.contains("/dev/full"), "{told}");
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut list = Command::new(built::tantalum());
+        let run = list.args(["trace", "generate", "--list"]).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&run.stderr);
+        assert!(told.contains("writing the standard output: No space left"), "{told}");
+        assert_eq!(run.status.code(), Some(2));
     }
 }
