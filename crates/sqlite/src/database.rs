@@ -287,14 +287,13 @@ impl Database {
         end_page(self.size_bytes())
     }
 
-    /// Moves the pages of `set` to `staged`, which is begun where it is not there. They stay in memory as others do.
+    /// Moves half of the pages of `set` to `staged`, which is begun where it is not there. They stay in memory as others do.
     pub(crate) fn stage(&self, set: &mut WriteSet, staged: &mut Option<Staged>) -> Result<()> {
         let staged = match staged {
             Some(staged) => staged,
             None => staged.insert(Staged::new(self.client.begin()?)),
         };
-        let rest = set.pages.split_off(&PageNo(FIRST_DATABASE_PAGE + 1));
-        let pages: Vec<_> = rest.into_iter().collect();
+        let pages = set.take_cold(PageNo(FIRST_DATABASE_PAGE + 1));
         staged.pages.extend(pages.iter().map(|(page, _)| *page));
         self.write_runs(staged.tx, &pages)?;
         let mut cache = lock(&self.cache);

@@ -288,6 +288,7 @@ impl DatabaseFile {
             };
             self.set.pages.insert(page, base.unwrap_or_else(PageBuf::zero));
         }
+        self.set.touch(page);
         if let Some(content) = self.set.pages.get_mut(&page) {
             content.make_mut()[skip..skip + part.len()].copy_from_slice(part);
         }

@@ -2,7 +2,7 @@
 //! transactions.
 use crate::codes::lock;
 use crate::opener::MEMORY_PAGES_MIN;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tantalum_base::{FastMap, PageBuf, PageNo, PageRange};
@@ -14,6 +14,9 @@ const POLICY: &str = "s3_fifo";
 /// Bits of a key that tell the page; the others tell the database.
 const PAGE_BITS: u32 = 40;
 
+/// Keys of pages that are gone which may stand between the others, beside as many as there are pages.
+const GONE_MAX: usize = 1024;
+
 /// The memory.
 pub(crate) struct Memory {
     kept: Mutex<Kept>,
@@ -21,6 +24,8 @@ pub(crate) struct Memory {
     /// Pages of running transactions.
     uncommitted: AtomicUsize,
     uncommitted_max: usize,
+    /// Pages of both kinds.
+    pages_max: usize,
 }
 
 /// Pages of each database, under keys that no two of them share.
@@ -29,11 +34,14 @@ struct Kept {
     /// `None` where nothing is kept.
     policy: Option<Box<dyn Policy>>,
     effects: Vec<Effect>,
+    /// Keys in the order in which they came, and some that are gone.
+    order: VecDeque<PageNo>,
     databases: BTreeSet<u64>,
 }
 
 impl Memory {
-    /// Memory for at most `cache_pages` pages, and for `uncommitted_max` of running transactions.
+    /// Memory for at most `cache_pages` pages, and for `uncommitted_max` of running transactions, which take the place of the
+    /// others: together they are as many as the larger of the two.
     pub(crate) fn new(cache_pages: u32, uncommitted_max: usize) -> Memory {
         let frames = cache_pages.min(PolicySpec::FRAMES_MAX);
         let workload = Workload { pages_end: u64::MAX, future: &[] };
@@ -41,14 +49,26 @@ impl Memory {
         let policy =
             (frames > 0).then(|| build().expect("a policy of the house, of frames in range"));
         let keeps_pages = policy.is_some();
-        let (pages, effects, databases) = (FastMap::default(), Vec::new(), BTreeSet::new());
-        let kept = Mutex::new(Kept { pages, policy, effects, databases });
-        Memory { kept, keeps_pages, uncommitted: AtomicUsize::new(0), uncommitted_max }
+        let (pages, order) = (FastMap::default(), VecDeque::new());
+        let (effects, databases) = (Vec::new(), BTreeSet::new());
+        let kept = Mutex::new(Kept { pages, policy, effects, order, databases });
+        let pages_max = uncommitted_max.max(frames as usize);
+        Memory { kept, keeps_pages, uncommitted: AtomicUsize::new(0), uncommitted_max, pages_max }
     }
 
     /// Whether any page is kept.
     pub(crate) fn keeps_pages(&self) -> bool {
         self.keeps_pages
+    }
+
+    /// Drops the pages that came first where there are too many beside those of transactions.
+    fn make_room(&self, kept: &mut Kept) {
+        let room = self.pages_max.saturating_sub(self.uncommitted.load(Ordering::Relaxed));
+        while kept.pages.len() > room
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            kept.forget(oldest);
+        }
     }
 
     /// The part of one more database.
@@ -67,6 +87,16 @@ impl Memory {
 }
 
 impl Kept {
+    fn insert(&mut self, key: PageNo, content: PageBuf) {
+        let Kept { pages, order, .. } = self;
+        if pages.insert(key, content).is_none() {
+            order.push_back(key);
+        }
+        if order.len() > 2 * pages.len() + GONE_MAX {
+            order.retain(|key| pages.contains_key(key));
+        }
+    }
+
     fn used(&mut self, key: PageNo) {
         let Some(policy) = &mut self.policy else { return };
         policy.access(Request::new(key, false), &mut self.effects);
@@ -115,8 +145,9 @@ impl Part {
         if self.memory.keeps_pages {
             let key = self.key(page);
             let mut kept = lock(&self.memory.kept);
-            kept.pages.insert(key, content);
+            kept.insert(key, content);
             kept.used(key);
+            self.memory.make_room(&mut kept);
         }
     }
 
@@ -159,7 +190,11 @@ impl Share {
     pub(crate) fn set(&mut self, pages: usize) {
         let uncommitted = &self.memory.uncommitted;
         uncommitted.fetch_add(pages, Ordering::Relaxed);
-        uncommitted.fetch_sub(std::mem::replace(&mut self.pages, pages), Ordering::Relaxed);
+        let before = std::mem::replace(&mut self.pages, pages);
+        uncommitted.fetch_sub(before, Ordering::Relaxed);
+        if pages > before {
+            self.memory.make_room(&mut lock(&self.memory.kept));
+        }
     }
 
     /// Whether that is more than it may have: some, and all transactions together as much as there is memory for.
@@ -230,6 +265,24 @@ mod tests {
             drop(parts);
             assert!(lock(&memory.kept).pages.is_empty());
         }
+    }
+
+    #[test]
+    fn what_transactions_hold_is_taken_from_what_is_kept() {
+        let memory = Arc::new(Memory::new(300, 400));
+        let (part, mut share) = (memory.join(), memory.share());
+        let kept = || lock(&memory.kept).pages.len();
+        (0..300).for_each(|page| part.put(PageNo(page), content(page)));
+        assert!(kept() > 200);
+        for pages in (0..=400).step_by(10) {
+            share.set(pages);
+            assert!(kept() + pages <= 400, "{pages}");
+            part.put(PageNo(pages as u64), content(1));
+            assert!(kept() + pages <= 400, "{pages}");
+        }
+        share.set(0);
+        (0..300).for_each(|page| part.put(PageNo(page), content(page)));
+        assert!(kept() > 200, "and comes back");
     }
 
     #[test]

@@ -53,6 +53,9 @@ const CACHE_VARIABLE: &str = "TANTALUM_SQLITE_CACHE";
 /// The most that is kept by default, but for what a transaction writes.
 const CACHE_BYTES_MAX: u64 = 192 << 20;
 
+/// The most that running transactions keep by default.
+const UNCOMMITTED_BYTES_MAX: u64 = 512 << 20;
+
 /// Pages that a transaction keeps however small the cache is.
 pub(crate) const MEMORY_PAGES_MIN: usize = 1024;
 
@@ -64,7 +67,8 @@ pub struct Options {
     pub batch_atomic: bool,
     /// Pages of 4 KiB of running transactions, of all connections of the process, that are kept in memory until they
     /// commit. What they write more goes to the volume before that, and is seen by nobody else until then; each may keep
-    /// 1,024, or so many as this says if that is less. By default a quarter of the cache.
+    /// 1,024, or so many as this says if that is less. While they are there, less is kept of what was read. By default a
+    /// quarter of the memory that the process may have, at most 512 MiB.
     pub memory_pages: usize,
     /// Pages of 4 KiB that are kept in memory for all databases and connections of the process, as they are read or
     /// written; 0 for none. By default a tenth of the memory that the process may have, at most 192 MiB.
@@ -75,15 +79,16 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let bytes = (memory_bytes() / 10).min(CACHE_BYTES_MAX);
+        let cache_bytes = (memory_bytes() / 10).min(CACHE_BYTES_MAX);
+        let memory_bytes = (memory_bytes() / 4).min(UNCOMMITTED_BYTES_MAX);
         Options { batch_atomic: true, memory_pages: 0, cache_pages: 0, trace: None }
-            .with_cache(bytes)
+            .with_memory(cache_bytes, memory_bytes)
     }
 }
 
 impl Options {
     /// The default, but for what the environment says: `TANTALUM_SQLITE_CACHE`, a size such as `64MiB`, is
-    /// [`cache_pages`](Self::cache_pages).
+    /// [`cache_pages`](Self::cache_pages), and at most what transactions keep of that.
     ///
     /// # Errors
     /// `InvalidInput` where that is no size.
@@ -91,15 +96,17 @@ impl Options {
         let mut options = Options::default();
         if let Ok(text) = std::env::var(CACHE_VARIABLE) {
             let bytes = Size::parse_bytes(&text).context(|| CACHE_VARIABLE)?;
-            options = options.with_cache(bytes);
+            options = options.with_memory(bytes, bytes);
         }
         Ok(options)
     }
 
-    fn with_cache(mut self, bytes: u64) -> Options {
-        let bytes = bytes.min(memory_bytes());
-        self.cache_pages = u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
-        self.memory_pages = MEMORY_PAGES_MIN.max(self.cache_pages as usize / 4);
+    fn with_memory(mut self, cache_bytes: u64, uncommitted_bytes: u64) -> Options {
+        let pages = |bytes: u64| {
+            u32::try_from(bytes.min(memory_bytes()) / PAGE_BYTES as u64).unwrap_or(u32::MAX)
+        };
+        self.cache_pages = pages(cache_bytes);
+        self.memory_pages = MEMORY_PAGES_MIN.max(pages(uncommitted_bytes) as usize);
         self
     }
 }

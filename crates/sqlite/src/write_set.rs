@@ -1,6 +1,6 @@
 //! The pages of the running transaction, kept until it commits.
 use std::collections::BTreeMap;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
+use tantalum_base::{FastMap, PAGE_BYTES, PageBuf, PageNo};
 
 /// What a connection wrote since its last commit. Pages are the volume's.
 #[derive(Clone, Default)]
@@ -8,6 +8,9 @@ pub(crate) struct WriteSet {
     pub(crate) pages: BTreeMap<PageNo, PageBuf>,
     /// The database's size where the transaction changes it, in bytes.
     pub(crate) size_bytes: Option<u64>,
+    /// When each page was written last, by the number of the write.
+    written: FastMap<PageNo, u64>,
+    writes: u64,
 }
 
 impl WriteSet {
@@ -20,16 +23,47 @@ impl WriteSet {
     pub(crate) fn clear(&mut self) {
         self.pages.clear();
         self.size_bytes = None;
+        self.written.clear();
     }
 
     /// Sets the whole content of a page.
     pub(crate) fn put(&mut self, page: PageNo, bytes: &[u8; PAGE_BYTES]) {
+        self.touch(page);
         match self.pages.get_mut(&page) {
             Some(content) => *content.make_mut() = *bytes,
             None => {
                 self.pages.insert(page, PageBuf::copy_from(bytes));
             }
         }
+    }
+
+    /// `page` is written now.
+    pub(crate) fn touch(&mut self, page: PageNo) {
+        self.writes += 1;
+        self.written.insert(page, self.writes);
+    }
+
+    /// Takes half of the pages from `first` on: those that have not been written for longest, in their order. A page that is
+    /// written again and again goes to the volume less often.
+    pub(crate) fn take_cold(&mut self, first: PageNo) -> Vec<(PageNo, PageBuf)> {
+        let when = |page: &PageNo| self.written.get(page).copied().unwrap_or_default();
+        let mut writes: Vec<u64> = self.pages.range(first..).map(|(page, _)| when(page)).collect();
+        if writes.is_empty() {
+            return Vec::new();
+        }
+        let middle = (writes.len() - 1) / 2;
+        let newest = *writes.select_nth_unstable(middle).1;
+        let cold: Vec<PageNo> = self
+            .pages
+            .range(first..)
+            .map(|(page, _)| *page)
+            .filter(|page| when(page) <= newest)
+            .collect();
+        let taken = cold.into_iter().filter_map(|page| {
+            self.written.remove(&page);
+            self.pages.remove_entry(&page)
+        });
+        taken.collect()
     }
 
     /// The pages before `end` as runs of consecutive ones: the first of each, and how many.
@@ -54,5 +88,25 @@ impl WriteSet {
     /// Forgets the pages from `end` on.
     pub(crate) fn truncate(&mut self, end: PageNo) {
         drop(self.pages.split_off(&end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_half_that_was_written_longest_ago_is_taken_in_order() {
+        let mut set = WriteSet::default();
+        for page in [9, 1, 7, 3, 5, 9, 7] {
+            set.put(PageNo(page), &[page as u8; PAGE_BYTES]);
+        }
+        let pages = |taken: &[(PageNo, PageBuf)]| taken.iter().map(|it| it.0.0).collect::<Vec<_>>();
+        // Not the first page, and of 3, 5, 9 and 7, in that order of their last writes, two.
+        assert_eq!(pages(&set.take_cold(PageNo(2))), [3, 5]);
+        assert_eq!(pages(&set.take_cold(PageNo(2))), [9]);
+        assert_eq!(pages(&set.take_cold(PageNo(2))), [7]);
+        assert!(set.take_cold(PageNo(2)).is_empty());
+        assert_eq!(set.pages.len(), 1);
     }
 }

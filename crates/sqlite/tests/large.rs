@@ -82,13 +82,19 @@ fn what_the_volume_has_no_room_for_is_refused_and_undone() {
     let volume = new_volume_of(folder.path(), "64MiB", "");
     shell(&volume, &rows("t", 20_000));
     // All of it would have to be there twice. What is rolled back needs no room, and the connection goes on.
-    for locking in ["NORMAL", "EXCLUSIVE"] {
+    // In little memory it meets that as it goes on, and otherwise when it commits.
+    for (locking, cache, commit) in [
+        ("NORMAL", "8MiB", ""),
+        ("EXCLUSIVE", "8MiB", ""),
+        ("NORMAL", "256MiB", "COMMIT;"),
+        ("EXCLUSIVE", "256MiB", "COMMIT;"),
+    ] {
         let refused = format!(
-            "PRAGMA locking_mode={locking}; BEGIN; UPDATE t SET x = randomblob(2000);
+            "PRAGMA locking_mode={locking}; BEGIN; UPDATE t SET x = randomblob(2000); {commit}
              SELECT count(*) FROM t; UPDATE t SET id = -id WHERE id = 7; SELECT min(id) FROM t;
              UPDATE t SET id = -id WHERE id = -7; SELECT min(id) FROM t;"
         );
-        let (told, errors) = shell(&volume, &refused);
+        let (told, errors) = shell_with(&volume, &refused, cache);
         assert!(errors.contains("full") && errors.lines().count() == 1, "{errors}");
         assert_eq!(told, format!("{}\n20000\n-7\n1\n", locking.to_lowercase()));
     }

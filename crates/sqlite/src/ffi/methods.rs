@@ -56,7 +56,7 @@ impl Default for FileState {
 
 /// An open file of ours.
 pub(super) enum Handle {
-    Database(DatabaseFile),
+    Database(Box<DatabaseFile>),
     Journal(Arc<Mutex<Journal>>),
 }
 

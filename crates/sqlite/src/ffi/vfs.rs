@@ -220,7 +220,7 @@ impl Vfs {
             return match self.open_database(path, read_only) {
                 Ok(database) => {
                     let file = DatabaseFile::new(database, read_only, self.here().memory.share());
-                    Ok(Some(Handle::Database(file)))
+                    Ok(Some(Handle::Database(Box::new(file))))
                 }
                 Err(error) => {
                     let code = match error.kind() {
