@@ -22,8 +22,8 @@ pub enum Exhaustive {
     /// A power cut at every operation with every fate; then at every operation of each recovery, with fates in turn; and
     /// behind each of those another cut in the next recovery.
     Cuts,
-    /// An I/O error at every operation, reads and scans included, once: of the load, of the recovery behind it, and of
-    /// the load behind that.
+    /// I/O errors at every operation, reads and scans included, one and three in a row: of the load, of the recovery behind
+    /// it, and of the load behind that.
     Errors,
 }
 
@@ -90,15 +90,21 @@ fn every_cut(lives: &dyn Lives, life: &Life, first: usize, dry: &Outcome) -> Vec
     all
 }
 
-/// Lives of the device with one error each, until there is no operation left that it could befall. Beside the medium
-/// of a device that has nothing there none does.
+/// Operations that fail in a row: one, and so many that whoever tries again at once meets it, too.
+const ERRORS_IN_A_ROW: [u64; 2] = [1, 3];
+
+/// Lives of the device with errors at one operation each, until there is no operation left that they could befall. Beside
+/// the medium of a device that has nothing there none does.
 fn every_error(lives: &dyn Lives, life: &Life, first: usize) -> Vec<Life> {
     let mut all = Vec::new();
     for power_on in first..life.power_ons.len() {
         for at in CutAt::ALL.into_iter().filter(|at| *at != CutAt::Nvram) {
-            for class in IoClass::ALL {
+            for (class, errors) in IoClass::ALL
+                .into_iter()
+                .flat_map(|class| ERRORS_IN_A_ROW.map(|errors| (class, errors)))
+            {
                 let failing = (0..).map(|nth: u64| {
-                    let span = Span::Operations(nth..nth + 1);
+                    let span = Span::Operations(nth..nth + errors);
                     let reach = Reach::Everything;
                     let mut failing = life.clone();
                     let passing = Passing { at, classes: vec![class], span, reach };

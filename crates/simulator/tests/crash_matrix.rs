@@ -1,5 +1,5 @@
 //! Cuts power at every operation of a load by several clients, with every fate, at every operation of
-//! the recoveries behind it, and again in the next recovery; or has every operation fail once.
+//! the recoveries behind it, and again in the next recovery; or has every operation fail.
 //! `TANTALUM_NIGHTLY=1` takes larger loads.
 use tantalum_simulator::{Campaign, CampaignOptions, DEVICES, Exhaustive, Workload, campaign};
 
@@ -35,7 +35,7 @@ fn cut_everywhere(
     done
 }
 
-/// Every operation of a load on a device that is cleaned, of the recovery behind it and of what follows fails once.
+/// Every operation of a load on a device that is cleaned, of the recovery behind it and of what follows fails.
 fn fail_everywhere(device: &str, media: &str, seed: u64) {
     let done = everywhere(Exhaustive::Errors, device, media, (1, COMMANDS / 2), seed, true);
     println!("{} errors", done.io_errors);
@@ -87,7 +87,7 @@ fn aged_matrix(device: &str, media: &str, seed: u64) {
 }
 
 #[test]
-fn every_operation_of_a_tiered_device_fails_once() {
+fn every_operation_of_a_tiered_device_fails() {
     fail_everywhere("tiered:destage=ordered", "file", 61);
     if is_nightly() {
         fail_everywhere("tiered:destage=ordered,mode=write-through", "file", 62);
@@ -97,7 +97,7 @@ fn every_operation_of_a_tiered_device_fails_once() {
 }
 
 #[test]
-fn every_operation_of_flash_fails_once() {
+fn every_operation_of_flash_fails() {
     fail_everywhere("ssd:cache=ordered,transactions=staged", "file", 66);
     if is_nightly() {
         fail_everywhere("ssd:cache=through", "file", 65);
