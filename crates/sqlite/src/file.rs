@@ -362,8 +362,9 @@ impl DatabaseFile {
         if self.set.is_empty() && self.staged.is_none() {
             return Ok(());
         }
+        // They are the database's now, which keeps them as committed ones.
+        self.share.set(0);
         let committed = self.database.commit(&mut self.set, self.staged.take());
-        self.share.set(self.set.pages.len());
         self.or_drop(committed.context(|| "committing"), sqlite::SQLITE_IOERR_FSYNC)
     }
 

@@ -4,8 +4,9 @@ use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
 use tantalum_volume::content::{CONTENT_BYTES, content_of};
 
-/// No page is written, or nobody knows what is.
+/// No page is written.
 const NOTHING: &str = "nothing";
+/// Pages are written, of no known format.
 const UNKNOWN: &str = "unknown";
 /// As of a client that asks an NBD server.
 const LOOKED_AT_PAGES_MAX: u64 = 65_536;

@@ -186,7 +186,7 @@ fn check_length(count: u64) -> Result<()> {
 /// Whether a clone was made before, and nothing was written to either side since: of such a one perhaps only the answer was lost.
 /// Making it again changes nothing, and makes sure that it is durable.
 async fn is_made(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<bool> {
-    // What waits in the write cache is not in the mapping.
+    // Pages in the write cache are not in the mapping yet.
     volume.flush().await?;
     let (pairs, trims) = volume.device().ftl().differences(pages.left(), pages.right());
     Ok(pairs.is_empty() && trims.is_empty())

@@ -18,7 +18,7 @@ use tantalum_volume::{OpenOptions, RescueReport, VolumeConfig, rescue_volume};
 pub struct Args {
     /// The volume's configuration, for the places of home and journal
     volume: PathBuf,
-    /// Also where the flash seems to be there: what is newer in it is lost
+    /// Even if the flash seems to be there: its newer pages are lost
     #[arg(long)]
     force: bool,
 }

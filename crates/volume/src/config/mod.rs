@@ -236,15 +236,17 @@ impl VolumeConfig {
         let failed = |error| unread(path, error);
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(failed)?;
+        // A device that gives nothing, such as /dev/null, must not be removed.
+        let is_file = file.metadata().map_err(failed)?.is_file();
         file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.is_empty() {
+        if bytes.is_empty() && is_file {
             let context = format!(
                 "{} {CONFIGURATION_EMPTY}, and `tantalum create` or `tantalum attach` writes one",
                 path.display()
             );
             return Err(CONFIGURATION_EMPTY.error(ErrorKind::InvalidInput, context));
         }
-        let whole = (bytes.len() as u64) < TEXT_BYTES_MAX;
+        let whole = !bytes.is_empty() && (bytes.len() as u64) < TEXT_BYTES_MAX;
         match String::from_utf8(bytes) {
             Ok(text) if whole => Self::parse(&text, path),
             _ => {

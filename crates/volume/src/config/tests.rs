@@ -117,3 +117,9 @@ fn a_flash_that_is_too_small_is_told_the_least() {
     let message = tiered("1MiB", "# cache = \"8MiB\"", "cache = \"4GiB\"").unwrap_err();
     assert!(message.to_string().contains("--flash-size"), "{message}");
 }
+
+#[test]
+fn nobody_is_told_to_remove_a_device() {
+    let error = VolumeConfig::read(Path::new("/dev/null")).unwrap_err().to_string();
+    assert!(error.contains("is no configuration") && !error.contains("remove"), "{error}");
+}

@@ -60,7 +60,7 @@ impl Step {
         }
     }
 
-    /// The statement; `None` where it is none. Keys come in an order that has nothing to do with the rows'.
+    /// The statement; `None` if the step is a copy. Keys come in random order of the rows.
     fn statement(self, rows: u64) -> Option<String> {
         let sql = match self {
             Step::Insert => format!(
