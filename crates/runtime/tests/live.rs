@@ -10,7 +10,7 @@ use tantalum_runtime::live::net::{Address, Listener};
 use tantalum_runtime::live::{
     Confined, EngineChoice, LiveFile, LiveOptions, ZeroedSpace, remote, spawn_thread,
 };
-use tantalum_runtime::{IoBuf, Live, Runtime, yield_now};
+use tantalum_runtime::{IoBuf, Live, Runtime, join_all, yield_now};
 
 fn engines() -> Vec<Live> {
     [EngineChoice::Threads, EngineChoice::Blocking, EngineChoice::Uring]
@@ -153,7 +153,12 @@ fn an_address_in_use_is_refused_and_a_stale_socket_replaced() {
         let first = Listener::bind(&live, &address).unwrap();
         let address = first.local_address().clone();
         let told = Listener::bind(&live, &address).map(drop).unwrap_err().to_string();
-        assert!(told.contains("in use") && told.contains(&address.to_string()), "{told}");
+        assert!(
+            told.contains("in use")
+                && told.contains("another address")
+                && told.contains(&address.to_string()),
+            "{told}"
+        );
     }
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     Listener::bind(&live, &Address::Unix(path)).unwrap();
@@ -219,6 +224,50 @@ fn confined() -> Confined<Rc<LiveFile>> {
     #[expect(unsafe_code, reason = "the contract of the executor under test")]
     let confined = unsafe { Confined::new(move |live| Ok(Rc::new(LiveFile::new(live, file)))) };
     confined.unwrap()
+}
+
+/// Many reads of one call go to the kernel together, beside other callers' that do the same: each brings its own bytes, and
+/// one past the end of the file fails alone.
+#[test]
+fn reads_of_one_call_bring_each_its_own_bytes() {
+    const PAGES: u64 = 200;
+    let confined = confined();
+    let fill = confined.call(|_, file| {
+        let file = Rc::clone(file);
+        async move {
+            for page in 0..PAGES {
+                let mut buf = IoBuf::zeroed(4096);
+                buf.fill(page as u8);
+                file.write_at(page * 4096, buf, false).await.0.unwrap();
+            }
+        }
+    });
+    fill.unwrap();
+    let read_all = || {
+        let read = confined.call(|_, file| {
+            let file = Rc::clone(file);
+            async move {
+                let read = |page: u64| {
+                    let file = Rc::clone(&file);
+                    async move {
+                        let (result, buf) = file.read_at(page * 4096, IoBuf::zeroed(4096)).await;
+                        let is_right = buf.iter().all(|byte| *byte == page as u8);
+                        Ok(result.is_ok() && is_right)
+                    }
+                };
+                // Not in order, and the last ones past the end.
+                let pages = (0..PAGES + 3).map(|at| if at < PAGES { at * 77 % PAGES } else { at });
+                join_all(pages.map(read).collect()).await.unwrap()
+            }
+        });
+        let read = read.unwrap();
+        assert_eq!(read.iter().filter(|is_right| **is_right).count() as u64, PAGES);
+        assert!(read[..PAGES as usize].iter().all(|is_right| *is_right));
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(read_all)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
 }
 
 /// An executor that is lent from thread to thread does files and waits on each of them, also on one

@@ -8,7 +8,7 @@
 //! ```text
 //! locked      polls the tasks that are ready, one round after the other; leaves with its answer
 //! unlocked    makes the system call of a read or write that was asked for in there: its own request's,
-//!             else the oldest that nobody works on
+//!             else the oldest that nobody works on. Several reads of its own request go at the same time
 //! unlocked    waits, where there is nothing to do: for its answer, or to be called to run the executor
 //! ```
 //!
@@ -23,6 +23,7 @@
 //! system calls, and has far too many steps for that. Nor is `fork`, as what it is about is no order of threads but what a copy of
 //! the process finds; tests fork.
 use super::callers::Caller;
+use super::side_by_side::{READS_MAX, SideBySide};
 use super::threads::Job;
 use super::{Driver, Engine, EngineChoice, Live, LiveOptions, lock};
 use crate::fault_points::Fault;
@@ -39,6 +40,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 pub struct Confined<T> {
     inner: Mutex<Inner<T>>,
     queue: Arc<ReadyQueue>,
+    reads: SideBySide,
 }
 
 struct Inner<T> {
@@ -76,7 +78,7 @@ impl<T: 'static> Confined<T> {
         let value = make(&live).inspect_err(|_| live.drop_tasks())?;
         let queue = Arc::clone(&live.0.tasks.queue);
         let inner = Inner { value, live, inside: 0, ready: VecDeque::new() };
-        Ok(Confined { inner: Mutex::new(inner), queue })
+        Ok(Confined { inner: Mutex::new(inner), queue, reads: SideBySide::default() })
     }
 
     /// Runs what `job` makes to its end, as a task of the executor; blocks this thread meanwhile.
@@ -110,7 +112,14 @@ impl<T: 'static> Confined<T> {
                 return Ok(result);
             }
             inner = if let Some(job) = inner.live.take_job(&own) {
-                self.perform(inner, job)?
+                let beside = match job.is_read() {
+                    true => inner.live.take_reads(&own, READS_MAX - 1),
+                    false => Vec::new(),
+                };
+                match beside.is_empty() {
+                    true => self.perform(inner, job)?,
+                    false => self.perform_reads(inner, job, beside)?,
+                }
             } else if self.queue.is_empty() {
                 self.wait(inner, &caller)?
             } else {
@@ -125,6 +134,23 @@ impl<T: 'static> Confined<T> {
         let result = job.perform();
         let inner = self.lock()?;
         job.finish(result, &mut inner.live.0.driver.borrow_mut().operations);
+        Ok(inner)
+    }
+
+    /// Makes `read` and those `beside` it at the same time, while others may run the executor.
+    fn perform_reads<'a>(
+        &'a self,
+        inner: Locked<'a, T>,
+        read: Job,
+        mut beside: Vec<Job>,
+    ) -> Result<Locked<'a, T>> {
+        self.unlock(inner);
+        beside.push(read);
+        let results = self.reads.perform(&mut beside);
+        let inner = self.lock()?;
+        for (job, result) in beside.into_iter().zip(results) {
+            job.finish(result, &mut inner.live.0.driver.borrow_mut().operations);
+        }
         Ok(inner)
     }
 
@@ -194,6 +220,15 @@ impl Live {
         match engine {
             Engine::Threads(threads) => threads.take_job(own, operations),
             Engine::Uring(_) => None,
+        }
+    }
+
+    /// Takes reads to make that the task of `own` waits for.
+    fn take_reads(&self, own: &Waker, most: usize) -> Vec<Job> {
+        let Driver { engine, operations, .. } = &mut *self.0.driver.borrow_mut();
+        match engine {
+            Engine::Threads(threads) => threads.take_reads(own, operations, most),
+            Engine::Uring(_) => Vec::new(),
         }
     }
 

@@ -21,6 +21,7 @@ pub mod memory;
 pub mod net;
 mod operation;
 pub mod remote;
+mod side_by_side;
 pub mod signal;
 mod spin;
 mod threads;

@@ -106,7 +106,13 @@ impl Listener {
     /// `Io` where the address is in use or cannot be bound.
     pub fn bind(live: &Live, address: &Address) -> Result<Self> {
         let listening = || format!("listening at {address}");
-        let fd = claim::listen(address).context(listening)?;
+        let fd = claim::listen(address).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                let remedy = "stop the program that listens there, or choose another address";
+                Error::io(format!("{}; {remedy}", listening()), error)
+            }
+            _ => Error::io(listening(), error),
+        })?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(io::Error::from).context(listening)?;
         let address = match address {
             Address::Unix(_) => address.clone(),

@@ -95,6 +95,27 @@ impl Threads {
         self.waiting.remove(at)
     }
 
+    /// Takes reads that nobody works on and that `own` waits for, at most `most`.
+    pub(crate) fn take_reads(
+        &mut self,
+        own: &Waker,
+        operations: &Operations,
+        most: usize,
+    ) -> Vec<Job> {
+        let mut taken = Vec::new();
+        if self.waiting.is_empty() {
+            return taken;
+        }
+        for job in std::mem::take(&mut self.waiting) {
+            let is_wanted = job.kind == Kind::Read && operations.is_awaited_by(job.index, own);
+            match is_wanted && taken.len() < most {
+                true => taken.push(job),
+                false => self.waiting.push_back(job),
+            }
+        }
+        taken
+    }
+
     /// Whether there is file I/O that nobody works on.
     pub(crate) fn has_jobs(&self) -> bool {
         !self.waiting.is_empty()
@@ -226,6 +247,17 @@ impl Job {
             Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
             Err(error) => -error.raw_os_error(),
         }
+    }
+
+    /// Whether it reads.
+    pub(crate) fn is_read(&self) -> bool {
+        self.kind == Kind::Read && self.buf.is_some()
+    }
+
+    /// What of a file is to be read, and where to.
+    pub(crate) fn target(&mut self) -> (&OwnedFd, &mut [u8], u64) {
+        let buf = self.buf.as_mut().map_or(&mut [][..], |buf| &mut buf[self.start..]);
+        (&self.fd, buf, self.offset)
     }
 
     fn call(&mut self) -> Result<usize, Errno> {
