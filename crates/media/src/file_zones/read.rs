@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo};
+use tantalum_runtime::join_all;
 
 /// Most slots read in one operation.
 const RUN_SLOTS_MAX: u32 = 256;
@@ -14,6 +15,10 @@ const RUN_SLOTS_MAX: u32 = 256;
 /// Most slots between two wanted ones that are read along. What was written one append after the other has
 /// a header between, and to read that costs less than another operation.
 const GAP_SLOTS_MAX: u32 = 4;
+
+/// A read of so many slots or more goes in [`MANY_LANES`].
+const MANY_SLOTS: usize = 64;
+const MANY_LANES: usize = 32;
 
 /// State that the concurrent lanes of one read share.
 struct Work<'a> {
@@ -56,6 +61,11 @@ impl<S: BlockStore> FileZones<S> {
             return self.read_run(&work, first).await;
         }
         work.next.set(0);
+        if slots.len() >= MANY_SLOTS {
+            // A scan of pages that were written in another order: a disk does far more of its reads at once.
+            let lanes = (0..MANY_LANES).map(|_| self.lane(&work)).collect();
+            return join_all(lanes).await.map(drop);
+        }
         // A fixed number of lanes, each taking the next run when it has finished one: enough
         // concurrency for a store, without allocation.
         let lanes = [
