@@ -14,6 +14,7 @@ use support::server::Server;
 use support::{good, refused, tantalum, text};
 use tantalum_base::{ErrorKind, PageBuf, PageNo};
 use tantalum_testing::installed;
+use tantalum_volume::client::Client;
 use tantalum_volume::open_client;
 use tempfile::TempDir;
 
@@ -370,6 +371,35 @@ fn nbd_clients_and_local_ones_use_the_volume_at_once() {
     assert_eq!(gone.kind(), ErrorKind::Closed, "{gone}");
     assert!(gone.to_string().contains("v.toml.socket has gone"), "{gone}");
     assert!(open_client(&config).unwrap().read(PageNo(3), 1).unwrap() == [page(5)]);
+}
+
+/// Pages that lie apart are read side by side, by whichever way one reaches the volume: each brings its own content, in a
+/// transaction its own one, and one that is not there fails all.
+#[test]
+fn pages_that_lie_apart_are_read_side_by_side() {
+    let (_folder, config) = volume("16MiB");
+    let page_of = |number: u8| PageBuf::copy_from(&[number; PAGE_BYTES]);
+    let read = |client: &Client| {
+        let pages: Vec<PageNo> = (0..500).map(|at| PageNo(at * 7 % 3500 + at % 2)).collect();
+        let pages: Vec<PageNo> = BTreeSet::from_iter(pages).into_iter().collect();
+        let content = |page: &PageNo| page_of(page.0 as u8);
+        let put = pages.iter().map(|page| (*page, content(page))).collect();
+        client.write_transaction(put).unwrap();
+        let all: Vec<PageBuf> = pages.iter().map(content).collect();
+        assert!(client.read_each(pages.clone(), None).unwrap() == all);
+        let tx = client.begin().unwrap();
+        client.write_tx(tx, pages[3], vec![page_of(99)]).unwrap();
+        let own = client.read_each(pages.clone(), Some(tx)).unwrap();
+        assert!(own[3] == page_of(99) && own[4..] == all[4..]);
+        assert!(client.read_each(pages.clone(), None).unwrap() == all);
+        client.abort(tx).unwrap();
+        assert!(client.read_each(vec![PageNo(1), PageNo(1 << 40)], None).is_err());
+        assert!(client.read_each(vec![PageNo(1)], Some(tx)).is_err(), "it has ended");
+        assert!(client.read_each(Vec::new(), None).unwrap().is_empty());
+    };
+    read(&open_client(&config).unwrap());
+    let _server = Server::start_as(&config, &["--socket"]);
+    read(&open_client(&config).unwrap());
 }
 
 #[test]

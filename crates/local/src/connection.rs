@@ -58,6 +58,9 @@ pub struct Connection {
     has_gone: AtomicBool,
 }
 
+/// Calls of one thread that are on their way at the same time: half of what the server works on for a client.
+const CALLS_AT_ONCE: usize = 32;
+
 struct Incoming {
     /// `None` while a thread receives.
     inbox: Option<Inbox>,
@@ -213,8 +216,45 @@ impl Connection {
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn call(&self, call: &Call) -> Result<Answer> {
+        let number = self.begin(call)?;
+        self.answer_to(number)
+    }
+
+    /// Reads `pages`, which are in order and may lie anywhere, as `tx` sees them: in as many calls as there are runs of
+    /// neighbours, all on their way at the same time.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn read_each(&self, pages: &[PageNo], tx: Option<TxId>) -> Result<Vec<PageBuf>> {
+        let mut read = Vec::with_capacity(pages.len());
+        let runs: Vec<&[PageNo]> = pages
+            .chunk_by(|page, next| page.0 + 1 == next.0)
+            .flat_map(|run| run.chunks(PAGES_MAX))
+            .collect();
+        for runs in runs.chunks(CALLS_AT_ONCE) {
+            let begin = |run: &&[PageNo]| {
+                self.begin(&Call::Device(Request::Read { first: run[0], pages: run.len(), tx }))
+            };
+            let numbers: Vec<Result<u64>> = runs.iter().map(begin).collect();
+            // All of them are taken, whichever fails.
+            let answers: Vec<Result<Answer>> =
+                numbers.into_iter().map(|number| self.answer_to(number?)).collect();
+            for answer in answers {
+                read.extend(answer?.pages);
+            }
+        }
+        Ok(read)
+    }
+
+    /// Sends a call; the number that its answer will have.
+    fn begin(&self, call: &Call) -> Result<u64> {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         self.send(&encode_call(number, call))?;
+        Ok(number)
+    }
+
+    /// Waits for the answer to the call of this `number`.
+    fn answer_to(&self, number: u64) -> Result<Answer> {
         let mut incoming = lock(&self.incoming);
         loop {
             if let Some(answer) = incoming.answers.remove(&number) {

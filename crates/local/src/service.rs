@@ -2,7 +2,8 @@
 use crate::open::{Bounds, OpenTransactions};
 use crate::request::{Answer, Request};
 use std::rc::Rc;
-use tantalum_base::{PageBuf, PageDevice, PageRange, Payload, Result};
+use tantalum_base::{PageBuf, PageDevice, PageNo, PageRange, Payload, Result, TxId};
+use tantalum_runtime::join_all;
 
 /// A client's part in a device: its transactions are its own.
 pub struct Service<D> {
@@ -64,6 +65,19 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
             }
         }
         Ok(answer)
+    }
+
+    /// Reads `pages`, which are in order and may lie anywhere, at the same time, as `tx` sees them.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
+        let runs = pages.chunk_by(|page, next| page.0 + 1 == next.0);
+        let read = async |run: &[PageNo]| {
+            self.handle(Request::Read { first: run[0], pages: run.len(), tx }).await
+        };
+        let answers = join_all(runs.map(read).collect()).await?;
+        Ok(answers.into_iter().flat_map(|answer| answer.pages).collect())
     }
 
     /// Aborts what transactions the client left open.

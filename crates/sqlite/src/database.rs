@@ -27,6 +27,9 @@ const GROWTH_BYTES: u64 = 256 << 10;
 /// Pages past the database's end that are given up together.
 const TRIM_PAGES_MIN: u64 = 64;
 
+/// A scan of pages one after the other that reads so many at once is known to go on.
+const SEQUENTIAL_MIN: usize = 4;
+
 /// An open database.
 pub(crate) struct Database {
     client: Client,
@@ -88,7 +91,7 @@ impl Database {
         let front = client.read(FRONT.first, FRONT.pages as usize);
         let front = front.context(|| "reading the database's header")?;
         let (size_bytes, recorded_bytes) = sizes_told_by(&front)?;
-        let cache = PageCache::new(memory);
+        let mut cache = PageCache::new(memory);
         cache.put(PageNo(FIRST_DATABASE_PAGE), front[1].clone());
         Ok(Database {
             client,
@@ -261,14 +264,46 @@ impl Database {
             _ => pages,
         };
         let moment = cache.moment();
-        drop(cache);
+        if pages == 1 && at_once < SEQUENTIAL_MIN {
+            let beside = cache.read_beside(first, end);
+            drop(cache);
+            if beside.len() > at_once
+                && let Some(content) = self.read_each(tx, moment, first, beside)
+            {
+                return Ok(vec![content]);
+            }
+        } else {
+            drop(cache);
+        }
         let mut content = self.read_volume(tx, first, at_once)?;
-        let cache = lock(&self.cache);
+        let mut cache = lock(&self.cache);
         for (page, content) in (first.0..).map(PageNo).zip(&content) {
             cache.put_read(moment, page, content.clone());
         }
         content.truncate(pages);
         Ok(content)
+    }
+
+    /// Reads `pages`, which a scan is about to want, at the same time; gives the content of `wanted`, which is one of
+    /// them. `None` where one of them cannot be read, which is nobody's failure yet.
+    fn read_each(
+        &self,
+        tx: Option<TxId>,
+        moment: u64,
+        wanted: PageNo,
+        pages: Vec<PageNo>,
+    ) -> Option<PageBuf> {
+        let content = self.client.read_each(pages.clone(), tx).ok()?;
+        if let Some(trace) = &self.trace {
+            let mut trace = lock(trace);
+            pages.iter().for_each(|page| trace.read(*page, 1));
+        }
+        let mut cache = lock(&self.cache);
+        for (page, content) in pages.iter().zip(&content) {
+            cache.put_read(moment, *page, content.clone());
+        }
+        let at = pages.binary_search(&wanted).ok()?;
+        content.into_iter().nth(at)
     }
 
     fn read_volume(&self, tx: Option<TxId>, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {

@@ -213,7 +213,7 @@ impl DatabaseFile {
         }
         // A batch may be dropped alone, so that it stays here: SQLite has all of it in memory as well.
         self.share.set(self.set.pages.len());
-        if self.share.is_too_large() && self.before_batch.is_none() {
+        if self.before_batch.is_none() && self.share.must_shrink() {
             self.database.stage(&mut self.set, &mut self.staged)?;
             self.share.set(self.set.pages.len());
         }

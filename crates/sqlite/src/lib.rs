@@ -2,7 +2,7 @@
 //!
 //! No rollback journal and no write-ahead log is written anywhere. What SQLite writes to the
 //! database is kept in memory until its commit point, and then goes to the volume as one
-//! transaction in one round trip. What outgrows 4 MiB goes there before, invisible until it commits.
+//! transaction in one round trip. What outgrows its memory goes there before, invisible until it commits.
 //!
 //! ```text
 //! opener      VolumeOpener: from a path to a Client; Options; TraceSink
@@ -15,6 +15,7 @@
 //! database    one open volume: its size, its locks, its commits
 //! memory      what all databases of a process may keep in memory together
 //! page_cache  committed pages in memory, and what a scan reads ahead
+//! tree_scan   which pages a scan of an index comes to next
 //! header      the page in front of the database
 //! codes       the house's errors as SQLite's
 //! ```
@@ -33,6 +34,7 @@ mod memory;
 mod opener;
 mod page_cache;
 mod staged;
+mod tree_scan;
 mod write_set;
 
 pub use ffi::{counting, register, register_loadable};

@@ -20,12 +20,43 @@ const GONE_MAX: usize = 1024;
 /// The memory.
 pub(crate) struct Memory {
     kept: Mutex<Kept>,
-    keeps_pages: bool,
     /// Pages of running transactions.
     uncommitted: AtomicUsize,
-    uncommitted_max: usize,
-    /// Pages of both kinds.
-    pages_max: usize,
+    /// Transactions that outgrew the ordinary room.
+    bulks: AtomicUsize,
+    ordinary: Room,
+    /// While there are such transactions, as far as the machine has free memory.
+    bulk: Room,
+    free_pages: fn() -> usize,
+}
+
+/// How many pages there may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    /// Pages that are kept as they were read and written.
+    kept: u32,
+    /// Pages of running transactions.
+    uncommitted: usize,
+    /// Both together.
+    all: usize,
+}
+
+impl Room {
+    /// For at most `kept` pages, and for `uncommitted` of running transactions, which take the place of the others: together
+    /// they are as many as the larger of the two.
+    pub(crate) fn new(kept: u32, uncommitted: usize) -> Room {
+        let kept = kept.min(PolicySpec::FRAMES_MAX);
+        Room { kept, uncommitted, all: uncommitted.max(kept as usize) }
+    }
+
+    /// For `all` pages while a transaction needs more than this: half of them are its own. Never less than this.
+    pub(crate) fn grown(self, all: usize) -> Room {
+        if self.kept == 0 || all <= self.all {
+            return self;
+        }
+        let kept = u32::try_from(all - all / 4).unwrap_or(u32::MAX).min(PolicySpec::FRAMES_MAX);
+        Room { kept: kept.max(self.kept), uncommitted: self.uncommitted.max(all / 2), all }
+    }
 }
 
 /// Pages of each database, under keys that no two of them share.
@@ -33,6 +64,7 @@ struct Kept {
     pages: FastMap<PageNo, PageBuf>,
     /// `None` where nothing is kept.
     policy: Option<Box<dyn Policy>>,
+    room: Room,
     effects: Vec<Effect>,
     /// Keys in the order in which they came, and some that are gone.
     order: VecDeque<PageNo>,
@@ -40,35 +72,45 @@ struct Kept {
 }
 
 impl Memory {
-    /// Memory for at most `cache_pages` pages, and for `uncommitted_max` of running transactions, which take the place of the
-    /// others: together they are as many as the larger of the two.
-    pub(crate) fn new(cache_pages: u32, uncommitted_max: usize) -> Memory {
-        let frames = cache_pages.min(PolicySpec::FRAMES_MAX);
-        let workload = Workload { pages_end: u64::MAX, future: &[] };
-        let build = || PolicySpec::parse(POLICY)?.build(frames, workload);
-        let policy =
-            (frames > 0).then(|| build().expect("a policy of the house, of frames in range"));
-        let keeps_pages = policy.is_some();
+    /// Memory with this `ordinary` room, and with `bulk` while a transaction outgrows it, of which half of `free_pages` is taken at
+    /// the most.
+    pub(crate) fn new(ordinary: Room, bulk: Room, free_pages: fn() -> usize) -> Memory {
         let (pages, order) = (FastMap::default(), VecDeque::new());
         let (effects, databases) = (Vec::new(), BTreeSet::new());
-        let kept = Mutex::new(Kept { pages, policy, effects, order, databases });
-        let pages_max = uncommitted_max.max(frames as usize);
-        Memory { kept, keeps_pages, uncommitted: AtomicUsize::new(0), uncommitted_max, pages_max }
+        let policy = policy_of(ordinary.kept);
+        let kept = Kept { pages, policy, room: ordinary, effects, order, databases };
+        let (uncommitted, bulks) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Memory { kept: Mutex::new(kept), uncommitted, bulks, ordinary, bulk, free_pages }
     }
 
     /// Whether any page is kept.
     pub(crate) fn keeps_pages(&self) -> bool {
-        self.keeps_pages
+        self.ordinary.kept > 0
+    }
+
+    /// Pages that may be kept, as long as no transaction needs the room.
+    pub(crate) fn kept_max(&self) -> usize {
+        self.ordinary.kept as usize
     }
 
     /// Drops the pages that came first where there are too many beside those of transactions.
     fn make_room(&self, kept: &mut Kept) {
-        let room = self.pages_max.saturating_sub(self.uncommitted.load(Ordering::Relaxed));
+        let room = kept.room.all.saturating_sub(self.uncommitted.load(Ordering::Relaxed));
         while kept.pages.len() > room
             && let Some(oldest) = kept.order.pop_front()
         {
             kept.forget(oldest);
         }
+    }
+
+    /// Gives transactions more room until what this returns is dropped.
+    fn grow(self: &Arc<Self>) -> Bulk {
+        let mut kept = lock(&self.kept);
+        if self.bulks.fetch_add(1, Ordering::Relaxed) == 0 {
+            let all = self.bulk.all.min((self.free_pages)() / 2);
+            kept.set_room(self.ordinary.grown(all));
+        }
+        Bulk(Arc::clone(self))
     }
 
     /// The part of one more database.
@@ -82,11 +124,54 @@ impl Memory {
 
     /// The share of one more connection.
     pub(crate) fn share(self: &Arc<Self>) -> Share {
-        Share { memory: Arc::clone(self), pages: 0 }
+        Share { memory: Arc::clone(self), pages: 0, bulk: None }
+    }
+}
+
+/// The policy for so many pages.
+fn policy_of(frames: u32) -> Option<Box<dyn Policy>> {
+    let workload = Workload { pages_end: u64::MAX, future: &[] };
+    let build = || PolicySpec::parse(POLICY)?.build(frames, workload);
+    (frames > 0).then(|| build().expect("a policy of the house, of frames in range"))
+}
+
+/// More room for transactions.
+struct Bulk(Arc<Memory>);
+
+impl Drop for Bulk {
+    fn drop(&mut self) {
+        let Bulk(memory) = self;
+        let mut kept = lock(&memory.kept);
+        if memory.bulks.fetch_sub(1, Ordering::Relaxed) == 1 {
+            kept.set_room(memory.ordinary);
+            memory.make_room(&mut kept);
+        }
     }
 }
 
 impl Kept {
+    /// Changes how many pages there may be. Those that came last stay.
+    fn set_room(&mut self, room: Room) {
+        if room == self.room {
+            return;
+        }
+        self.room = room;
+        self.policy = policy_of(room.kept);
+        // A page that went and came again stands in there twice.
+        let mut known = BTreeSet::new();
+        let newest_first = std::mem::take(&mut self.order).into_iter().rev();
+        let pages = &mut self.pages;
+        let mut order: VecDeque<PageNo> =
+            newest_first.filter(|key| pages.contains_key(key) && known.insert(*key)).collect();
+        for gone in order.split_off(order.len().min(room.kept as usize)) {
+            pages.remove(&gone);
+        }
+        for key in order.into_iter().rev() {
+            self.order.push_back(key);
+            self.used(key);
+        }
+    }
+
     fn insert(&mut self, key: PageNo, content: PageBuf) {
         let Kept { pages, order, .. } = self;
         if pages.insert(key, content).is_none() {
@@ -140,9 +225,14 @@ impl Part {
         Some(content)
     }
 
+    /// Whether `page` is there. That is no use of it.
+    pub(crate) fn contains(&self, page: PageNo) -> bool {
+        lock(&self.memory.kept).pages.contains_key(&self.key(page))
+    }
+
     /// Keeps `content`, and perhaps drops another page, of whichever database.
     pub(crate) fn put(&self, page: PageNo, content: PageBuf) {
-        if self.memory.keeps_pages {
+        if self.memory.keeps_pages() {
             let key = self.key(page);
             let mut kept = lock(&self.memory.kept);
             kept.insert(key, content);
@@ -183,10 +273,12 @@ impl Drop for Part {
 pub(crate) struct Share {
     memory: Arc<Memory>,
     pages: usize,
+    /// It needed more room than there is for transactions ordinarily.
+    bulk: Option<Bulk>,
 }
 
 impl Share {
-    /// It has so many pages now.
+    /// It has so many pages now. With none of them it needs no more room than others.
     pub(crate) fn set(&mut self, pages: usize) {
         let uncommitted = &self.memory.uncommitted;
         uncommitted.fetch_add(pages, Ordering::Relaxed);
@@ -195,13 +287,27 @@ impl Share {
         if pages > before {
             self.memory.make_room(&mut lock(&self.memory.kept));
         }
+        if pages == 0 {
+            self.bulk = None;
+        }
     }
 
-    /// Whether that is more than it may have: some, and all transactions together as much as there is memory for.
-    pub(crate) fn is_too_large(&self) -> bool {
+    /// Whether that is more than it may have: some, and all transactions together as much as there is memory for. Before that
+    /// it takes as much memory as it may.
+    pub(crate) fn must_shrink(&mut self) -> bool {
+        if self.is_too_large() && self.bulk.is_none() {
+            self.bulk = Some(self.memory.grow());
+        }
+        self.is_too_large()
+    }
+
+    fn is_too_large(&self) -> bool {
         let all = self.memory.uncommitted.load(Ordering::Relaxed);
-        let own_max = self.memory.uncommitted_max.min(MEMORY_PAGES_MIN);
-        all > self.memory.uncommitted_max && self.pages > own_max
+        let uncommitted_max = match self.memory.bulks.load(Ordering::Relaxed) {
+            0 => self.memory.ordinary.uncommitted,
+            _ => lock(&self.memory.kept).room.uncommitted,
+        };
+        all > uncommitted_max && self.pages > uncommitted_max.min(MEMORY_PAGES_MIN)
     }
 }
 
@@ -221,11 +327,51 @@ mod tests {
         PageBuf::copy_from(&[number as u8; PAGE_BYTES])
     }
 
+    fn memory_of(kept: u32, uncommitted: usize) -> Arc<Memory> {
+        let room = Room::new(kept, uncommitted);
+        Arc::new(Memory::new(room, room, || usize::MAX))
+    }
+
+    /// While a transaction is on the volume in part there is more room, for all; then as much as before, for what came last.
+    #[test]
+    fn a_large_transaction_has_more_room_until_it_ends() {
+        let ordinary = Room::new(100, 200);
+        let free = || 1600;
+        let memory = Arc::new(Memory::new(ordinary, ordinary.grown(1000), free));
+        let (part, mut share) = (memory.join(), memory.share());
+        let kept = || lock(&memory.kept).pages.len();
+        let fill = || (0..2000).for_each(|page| part.put(PageNo(page), content(page)));
+        fill();
+        assert!((90..=100).contains(&kept()), "{}", kept());
+        let (first, second) = (memory.grow(), memory.grow());
+        assert!((90..=100).contains(&kept()), "those stay: {}", kept());
+        fill();
+        // Half of what is free.
+        assert!((550..=600).contains(&kept()), "{}", kept());
+        share.set(400);
+        assert!(!share.is_too_large() && kept() == 400, "{}", kept());
+        drop(first);
+        assert_eq!(kept(), 400, "there is another one");
+        share.set(0);
+        part.put(PageNo(5000), content(1));
+        drop(second);
+        assert!((90..=100).contains(&kept()), "{}", kept());
+        assert_eq!(part.get(PageNo(5000)), Some(content(1)), "the last one stays");
+        // As before.
+        fill();
+        assert!((90..=100).contains(&kept()), "{}", kept());
+        share.set(2 * MEMORY_PAGES_MIN);
+        assert!(share.is_too_large());
+        let none = Arc::new(Memory::new(ordinary, ordinary.grown(1000), || 0));
+        let _bulk = none.grow();
+        assert_eq!(lock(&none.kept).room, ordinary, "never less than before");
+    }
+
     #[test]
     fn databases_have_their_own_pages_and_one_limit() {
         for (seed, pages_max) in [(1, 0), (2, 1), (3, 7), (4, 1000)] {
             let (mut rng, mut model) = (Rng::split(seed, "memory"), BTreeMap::new());
-            let memory = Arc::new(Memory::new(pages_max, 0));
+            let memory = memory_of(pages_max, 0);
             let mut parts: Vec<Part> = (0..3).map(|_| memory.join()).collect();
             let mut hits = 0;
             for step in 0..20_000 {
@@ -269,7 +415,7 @@ mod tests {
 
     #[test]
     fn what_transactions_hold_is_taken_from_what_is_kept() {
-        let memory = Arc::new(Memory::new(300, 400));
+        let memory = memory_of(300, 400);
         let (part, mut share) = (memory.join(), memory.share());
         let kept = || lock(&memory.kept).pages.len();
         (0..300).for_each(|page| part.put(PageNo(page), content(page)));
@@ -287,7 +433,7 @@ mod tests {
 
     #[test]
     fn transactions_share_what_they_may_hold_and_each_has_some() {
-        let memory = Arc::new(Memory::new(0, 3 * MEMORY_PAGES_MIN));
+        let memory = memory_of(0, 3 * MEMORY_PAGES_MIN);
         let (mut first, mut second) = (memory.share(), memory.share());
         first.set(3 * MEMORY_PAGES_MIN);
         assert!(!first.is_too_large());

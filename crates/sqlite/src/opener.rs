@@ -56,6 +56,9 @@ const CACHE_BYTES_MAX: u64 = 192 << 20;
 /// The most that running transactions keep by default.
 const UNCOMMITTED_BYTES_MAX: u64 = 512 << 20;
 
+/// The most that is kept of both while a transaction is larger than that, by default.
+const BULK_BYTES_MAX: u64 = 4 << 30;
+
 /// Pages that a transaction keeps however small the cache is.
 pub(crate) const MEMORY_PAGES_MIN: usize = 1024;
 
@@ -73,22 +76,28 @@ pub struct Options {
     /// Pages of 4 KiB that are kept in memory for all databases and connections of the process, as they are read or
     /// written; 0 for none. By default a tenth of the memory that the process may have, at most 192 MiB.
     pub cache_pages: u32,
+    /// Pages of 4 KiB of both kinds that are kept in memory until a transaction ends that changes more than
+    /// [`memory_pages`](Self::memory_pages); half of them are its own. Never fewer than those two say, and at most half of what
+    /// the machine has free when it begins to need them. By default half of the memory that the process may have, at most 4 GiB.
+    pub bulk_pages: usize,
     /// Told of every page that is read from or written to a volume.
     pub trace: Option<Box<dyn TraceSink>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let cache_bytes = (memory_bytes() / 10).min(CACHE_BYTES_MAX);
-        let memory_bytes = (memory_bytes() / 4).min(UNCOMMITTED_BYTES_MAX);
-        Options { batch_atomic: true, memory_pages: 0, cache_pages: 0, trace: None }
-            .with_memory(cache_bytes, memory_bytes)
+        let memory_bytes = memory_bytes();
+        let (cache_bytes, bulk_bytes) = (memory_bytes / 10, memory_bytes / 2);
+        let uncommitted_bytes = (memory_bytes / 4).min(UNCOMMITTED_BYTES_MAX);
+        Options { batch_atomic: true, memory_pages: 0, cache_pages: 0, bulk_pages: 0, trace: None }
+            .with_memory(cache_bytes.min(CACHE_BYTES_MAX), uncommitted_bytes)
+            .with_bulk(bulk_bytes.min(BULK_BYTES_MAX))
     }
 }
 
 impl Options {
     /// The default, but for what the environment says: `TANTALUM_SQLITE_CACHE`, a size such as `64MiB`, is
-    /// [`cache_pages`](Self::cache_pages), and at most what transactions keep of that.
+    /// [`cache_pages`](Self::cache_pages), and at most what transactions keep of that, however large they are.
     ///
     /// # Errors
     /// `InvalidInput` where that is no size.
@@ -96,19 +105,34 @@ impl Options {
         let mut options = Options::default();
         if let Ok(text) = std::env::var(CACHE_VARIABLE) {
             let bytes = Size::parse_bytes(&text).context(|| CACHE_VARIABLE)?;
-            options = options.with_memory(bytes, bytes);
+            options = options.with_memory(bytes, bytes).with_bulk(bytes);
         }
         Ok(options)
     }
 
     fn with_memory(mut self, cache_bytes: u64, uncommitted_bytes: u64) -> Options {
-        let pages = |bytes: u64| {
-            u32::try_from(bytes.min(memory_bytes()) / PAGE_BYTES as u64).unwrap_or(u32::MAX)
-        };
-        self.cache_pages = pages(cache_bytes);
-        self.memory_pages = MEMORY_PAGES_MIN.max(pages(uncommitted_bytes) as usize);
+        self.cache_pages = pages_of(cache_bytes);
+        self.memory_pages = MEMORY_PAGES_MIN.max(pages_of(uncommitted_bytes) as usize);
         self
     }
+
+    fn with_bulk(mut self, bytes: u64) -> Options {
+        self.bulk_pages = pages_of(bytes) as usize;
+        self
+    }
+}
+
+/// Pages in so many bytes, or in all the memory that there is.
+fn pages_of(bytes: u64) -> u32 {
+    u32::try_from(bytes.min(memory_bytes()) / PAGE_BYTES as u64).unwrap_or(u32::MAX)
+}
+
+/// Pages that the machine has free, or would have by dropping what it caches. All, where it does not say.
+pub(crate) fn free_pages() -> usize {
+    let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kibibytes.map_or(usize::MAX, |kibibytes| kibibytes / (PAGE_BYTES / 1024))
 }
 
 /// The memory that this process may have: the machine's, or the limit of its control group.

@@ -5,11 +5,15 @@
 //! committed one from when it was read, or committed, until it is committed again. So does a transaction that writes pages to
 //! the volume before its commit: while it [`hold`](PageCache::hold)s the cache, nobody else uses it.
 use crate::memory::{Memory, Part};
+use crate::tree_scan::TreeScans;
 use std::sync::Arc;
 use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
 
 /// Pages that a scan reads at once, at the most.
 const AHEAD_PAGES_MAX: u64 = 256;
+
+/// Pages anywhere that a scan of a B-tree reads at the same time, at the most.
+const BESIDE_PAGES_MAX: usize = 64;
 
 /// Scans that are followed at once: an index and its table, and what lies between their leaves.
 const SCANS: usize = 4;
@@ -28,6 +32,7 @@ pub(crate) struct PageCache {
     pages: Part,
     /// The one that went on last at the end.
     scans: [Scan; SCANS],
+    trees: TreeScans,
     /// Counts what changed on the volume.
     changes: u64,
     /// The transaction that some of the pages are of.
@@ -38,16 +43,25 @@ impl PageCache {
     /// An empty cache in `memory`.
     pub(crate) fn new(memory: &Arc<Memory>) -> PageCache {
         let scans = [Scan::default(); SCANS];
-        PageCache { pages: memory.join(), scans, changes: 0, holder: None }
+        PageCache {
+            pages: memory.join(),
+            scans,
+            trees: TreeScans::default(),
+            changes: 0,
+            holder: None,
+        }
     }
 
     /// The content of `page`, if it is there.
-    pub(crate) fn get(&self, page: PageNo) -> Option<PageBuf> {
-        self.pages.get(page)
+    pub(crate) fn get(&mut self, page: PageNo) -> Option<PageBuf> {
+        let content = self.pages.get(page)?;
+        self.trees.notice(page, &content);
+        Some(content)
     }
 
     /// Keeps what was read or committed.
-    pub(crate) fn put(&self, page: PageNo, content: PageBuf) {
+    pub(crate) fn put(&mut self, page: PageNo, content: PageBuf) {
+        self.trees.notice(page, &content);
         self.pages.put(page, content);
     }
 
@@ -57,7 +71,7 @@ impl PageCache {
     }
 
     /// Keeps what a read that began at `moment` brought, unless something was committed since.
-    pub(crate) fn put_read(&self, moment: u64, page: PageNo, content: PageBuf) {
+    pub(crate) fn put_read(&mut self, moment: u64, page: PageNo, content: PageBuf) {
         if moment == self.changes {
             self.put(page, content);
         }
@@ -105,11 +119,24 @@ impl PageCache {
         self.scans[SCANS - 1] = Scan { next: PageNo(page.0 + pages), pages };
         pages
     }
+
+    /// The pages before `end` to read at the same time as `page`, which is missing, with it and in order: those that a scan of
+    /// an index or a table comes to next.
+    pub(crate) fn read_beside(&mut self, page: PageNo, end: PageNo) -> Vec<PageNo> {
+        let room = self.pages.memory().kept_max() / 4;
+        let after = self.trees.after(page, room.min(BESIDE_PAGES_MAX));
+        let missing = after.into_iter().filter(|page| *page < end && !self.pages.contains(*page));
+        let mut pages: Vec<PageNo> = missing.chain([page]).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        pages
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Room;
     use tantalum_base::PAGE_BYTES;
 
     fn content(number: u64) -> PageBuf {
@@ -117,7 +144,8 @@ mod tests {
     }
 
     fn cache_of(pages_max: u32) -> PageCache {
-        PageCache::new(&Arc::new(Memory::new(pages_max, 0)))
+        let room = Room::new(pages_max, 0);
+        PageCache::new(&Arc::new(Memory::new(room, room, || usize::MAX)))
     }
 
     #[test]

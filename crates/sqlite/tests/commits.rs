@@ -364,3 +364,28 @@ fn a_transaction_that_went_to_the_volume_scans_it_in_few_reads() {
         assert!((2..60).contains(&reads), "{reads} of {table}");
     }
 }
+
+/// The leaves of an index whose keys came in random order lie anywhere. A scan knows the next ones by the page above them, and has
+/// them read at the same time, in the order in which they lie; in a transaction that is on the volume in part, too.
+#[test]
+fn a_scan_of_an_index_in_random_order_reads_side_by_side() {
+    let record = Record::default();
+    let stage = Stage::traced(true, 16, record.clone());
+    with_rows(&stage, 60_000);
+    let connection = stage.open();
+    connection.execute_batch("PRAGMA cache_size=10").unwrap();
+    // Pages that were read, and how often the next one lay before the last one.
+    let read = |statement: &str, result: i64| {
+        record.0.lock().unwrap().clear();
+        assert_eq!(one::<i64>(&connection, statement), result, "{statement}");
+        let read: Vec<u64> = record.0.lock().unwrap().iter().map(|(_, page, _)| *page).collect();
+        (read.len(), read.windows(2).filter(|pair| pair[1] < pair[0]).count())
+    };
+    let (pages, back) = read("SELECT count(*) FROM t INDEXED BY i WHERE a >= 500", 30_000);
+    assert!(pages > 60 && back * 6 < pages, "{back} of {pages} of the index");
+    connection.execute_batch("BEGIN; UPDATE t SET b = 'x' WHERE id % 50 = 0").unwrap();
+    let (pages, back) = read("SELECT count(*) FROM t INDEXED BY i WHERE a < 500", 30_000);
+    assert!(pages > 40 && back * 6 < pages, "{back} of {pages} in a transaction");
+    connection.execute_batch("ROLLBACK").unwrap();
+    check(&connection);
+}

@@ -61,9 +61,12 @@ enum Link {
     Socket(Connection),
 }
 
-/// Handles a request on the caller's thread; dropping it closes the device.
+/// Handles requests on the caller's thread; dropping it closes the device.
 trait Drive: Send + Sync {
     fn drive(&self, request: Request) -> Result<Answer>;
+
+    /// Reads pages in order, at the same time.
+    fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>>;
 }
 
 struct Shared {
@@ -204,6 +207,39 @@ impl Client {
     /// Reads `pages` pages from `first` as transaction `tx` sees them.
     pub fn read_tx(&self, tx: TxId, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
         self.read_as(first, pages, Some(tx))
+    }
+
+    /// Reads `pages`, which are in order and may lie anywhere, at the same time, as `tx` sees them. No pages are no round
+    /// trip.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); nothing is read if one of them cannot be.
+    pub fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
+        for page in &pages {
+            self.limits().check_range(PageRange::new(*page, 1))?;
+        }
+        if pages.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.with_link(|link| match link {
+            Link::Channel(sender) => {
+                let send = |run: &[PageNo]| {
+                    let (reply, answer) = remote::reply();
+                    let request = Request::Read { first: run[0], pages: run.len(), tx };
+                    sender.send((request, reply)).map_err(|_| gone())?;
+                    Ok(answer)
+                };
+                let runs = pages.chunk_by(|page, next| page.0 + 1 == next.0);
+                let answers = runs.map(send).collect::<Result<Vec<_>>>()?;
+                let mut read = Vec::with_capacity(pages.len());
+                for answer in answers {
+                    read.extend(answer.wait().ok_or_else(gone)??.pages);
+                }
+                Ok(read)
+            }
+            Link::Confined(device) => device.read_each(pages, tx),
+            Link::Socket(server) => server.read_each(&pages, tx),
+        })
     }
 
     /// Writes `pages` from `first` on, all or nothing.
@@ -443,6 +479,13 @@ impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drive for Borrowed<D> {
         self.0.call(|_, lent| {
             let service = Rc::clone(&lent.0);
             async move { service.handle(request).await }
+        })?
+    }
+
+    fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
+        self.0.call(|_, lent| {
+            let service = Rc::clone(&lent.0);
+            async move { service.read_each(pages, tx).await }
         })?
     }
 }

@@ -8,8 +8,8 @@ use crate::database::{Access, Database};
 use crate::file::DatabaseFile;
 use crate::journal::Journals;
 use crate::lock_waits;
-use crate::memory::Memory;
-use crate::opener::{Options, SharedTrace, VolumeOpener};
+use crate::memory::{Memory, Room};
+use crate::opener::{Options, SharedTrace, VolumeOpener, free_pages};
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3_file, sqlite3_vfs};
 use std::collections::BTreeMap;
@@ -39,14 +39,15 @@ pub(super) fn register_with(
     options: Options,
 ) -> Result<()> {
     over_base::register(api, name, |c_name, base| {
+        let ordinary = Room::new(options.cache_pages, options.memory_pages);
         let vfs = Vfs {
             api,
             base,
             name: name.into(),
             opener: Box::new(opener),
             batch_atomic: options.batch_atomic,
-            memory_pages: options.memory_pages,
-            cache_pages: options.cache_pages,
+            ordinary,
+            bulk: ordinary.grown(options.bulk_pages),
             trace: options.trace.map(|sink| Arc::new(Mutex::new(sink))),
             here: AtomicPtr::default(),
         };
@@ -69,8 +70,8 @@ pub(super) struct Vfs {
     pub(super) name: String,
     opener: Box<dyn VolumeOpener>,
     pub(super) batch_atomic: bool,
-    memory_pages: usize,
-    cache_pages: u32,
+    ordinary: Room,
+    bulk: Room,
     trace: Option<SharedTrace>,
     /// What this process has; of another one in a forked child that has nothing yet.
     here: AtomicPtr<Here>,
@@ -99,7 +100,7 @@ impl Vfs {
             }
             let new = Box::into_raw(Box::new(Here {
                 process: Process::current(),
-                memory: Arc::new(Memory::new(self.cache_pages, self.memory_pages)),
+                memory: Arc::new(Memory::new(self.ordinary, self.bulk, free_pages)),
                 open: Mutex::default(),
                 journals: Journals::default(),
                 last_error: Mutex::default(),

@@ -73,14 +73,20 @@ impl Stage {
     }
 
     pub fn with_memory_on(disk: Disk, batch_atomic: bool, memory_pages: usize) -> Stage {
-        let usual = Options { batch_atomic, memory_pages, ..Options::default() };
+        let usual = Options { batch_atomic, memory_pages, bulk_pages: 0, ..Options::default() };
         let cache_pages = if memory_pages < 100 { 8 } else { usual.cache_pages };
         Stage::with(disk, Options { cache_pages, ..usual })
     }
 
     /// One that keeps `memory_pages` of a transaction until it goes to the disk, and `cache_pages` of what is there.
     pub fn with_sizes(batch_atomic: bool, memory_pages: usize, cache_pages: u32) -> Stage {
-        let options = Options { batch_atomic, memory_pages, cache_pages, ..Options::default() };
+        let options = Options {
+            batch_atomic,
+            memory_pages,
+            cache_pages,
+            bulk_pages: 0,
+            ..Options::default()
+        };
         Stage::with(Disk::new(1 << 16, 4096), options)
     }
 
@@ -92,6 +98,7 @@ impl Stage {
         let options = Options {
             batch_atomic,
             memory_pages,
+            bulk_pages: 0,
             trace: Some(Box::new(sink)),
             ..Options::default()
         };
