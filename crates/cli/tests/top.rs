@@ -136,6 +136,8 @@ fn a_server_that_goes_away_is_one_line_and_status_1() {
 fn an_address_without_metrics_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = served(folder.path());
+    let file = refused(&["top", &folder.path().join("VOLUME.toml").display().to_string()]);
+    assert!(file.contains("--metrics 127.0.0.1:9809"), "{file}");
     let nobody = refused(&["top", "unix:/nowhere/at/all"]);
     assert!(nobody.contains("connecting to unix:/nowhere/at/all"), "{nobody}");
     assert!(refused(&["top", "127.0.0.1:1"]).contains("refused"));

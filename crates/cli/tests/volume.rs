@@ -374,7 +374,7 @@ fn serve_refuses_addresses_that_it_cannot_or_should_not_take() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let told = refused(&["serve", text(&config), "--nbd", &address]);
-    assert_tells(&told, &[&address, "in use"]);
+    assert_tells(&told, &[&address, "in use", "choose another address"]);
     let socket = folder.path().join("taken.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let told = refused(&["serve", text(&config), "--nbd", &format!("unix:{}", socket.display())]);

@@ -8,6 +8,7 @@ use anyhow::bail;
 use screen::Screen;
 use std::future::Future;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::pin::{Pin, pin};
 use tantalum_metrics::{Scrape, fetch};
 use tantalum_report::{OutputFormat, Table};
@@ -55,11 +56,21 @@ fn interval_ns(text: &str) -> anyhow::Result<u64> {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = OutputFormat::parse(&args.format)?;
-    let address: Address = args.address.parse()?;
+    let address = address(&args.address)?;
     let live = Live::new(LiveOptions::default())?;
     let watch = Watch { live: live.clone(), address, format };
     let (interval_ns, count) = (args.interval, args.count);
     live.run(async move { watch.run(interval_ns, count).await })
+}
+
+/// The address that `text` says. A volume's file is none: its server has it from `serve --metrics`.
+fn address(text: &str) -> anyhow::Result<Address> {
+    if Path::new(text).is_file() {
+        bail!(
+            "{text} is a file, no address: serve the volume with `--metrics 127.0.0.1:9809`, and give `tantalum top` that address"
+        );
+    }
+    Ok(text.parse()?)
 }
 
 struct Watch {
