@@ -2,6 +2,7 @@
 
 mod baselines;
 mod commits;
+mod current_drives;
 mod device_parameters;
 mod documented;
 mod host_queue;

@@ -1,6 +1,7 @@
 //! Parameters of named devices, as text: what they set, and what is refused.
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload, Stamp};
+use tantalum_models::metered::{Allowance, Rate};
 use tantalum_models::personality::PersonalitySpec;
 use tantalum_models::profile::TxSsdConfig;
 use tantalum_models::tx_cache::HeaderRelease;
@@ -283,4 +284,27 @@ fn a_cache_larger_than_its_device_is_refused_before_anything_is_made() {
     refused("txssd:capacity=1GiB,extended=512m", "extended is 0 to 262144");
     // The least cache of a scaled device may be larger than a small one.
     assert_eq!(ssd("durassd:pages=5,cache=1k").ssd.cache_pages, 1024);
+}
+
+#[test]
+fn a_clouds_volume_is_sold_with_more_of_each() {
+    let metered = |text: &str| match DeviceSpec::parse(text).unwrap() {
+        DeviceSpec::Cloud(config) => {
+            let again = DeviceSpec::parse(&config.name).unwrap();
+            assert_eq!(again, DeviceSpec::Cloud(config.clone()), "{}", config.name);
+            config.metered
+        }
+        other => panic!("{text} is {other:?}"),
+    };
+    let more = metered("cloud_volume:pages=4k,iops=16000,throughput=1000MiB,latency-us=500");
+    let rate = Rate { commands_per_second: 16_000, bytes_per_second: 1000 << 20 };
+    assert_eq!((more.pages, more.allowance), (4096, Allowance::Shared(rate)));
+    assert_eq!([more.read_ns, more.write_ns, more.flush_ns], [500_000; 3]);
+    assert_eq!(metered("cloud-volume").pages, (1 << 40) / 4096);
+    assert_eq!(metered("cloud-local-ssd").pages, (375 << 30) / 4096);
+    refused("cloud-volume:iops=0", "iops is 1 to 10000000, default 3000");
+    refused("cloud-volume:throughput=125", "throughput is bytes a second, with a unit");
+    refused("cloud-volume:throughput=0MiB", "throughput is bytes a second, with a unit");
+    refused("cloud-volume:latency-us=0", "latency-us is 1 to 1000000, default 1000");
+    refused("cloud-local-ssd:iops=9", "no parameter \"iops\"");
 }

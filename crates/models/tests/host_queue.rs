@@ -115,9 +115,13 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
         let share = raw / config.ftl.pages as f64 - 1.0;
         // Besides what was asked for: open zones, checkpoints, reserve, the dump area.
         assert!((0.07..0.21).contains(&share), "{name}: {share}");
-        // Two pages share a flash page, but where the device programs each on its own.
-        let alone = ["openssd", "x25-m"].contains(&name);
-        assert_eq!(config.nand.geometry.page_bytes, if alone { 4096 } else { 8192 }, "{name}");
+        // Pages share a flash page, but where the device programs each on its own.
+        let page_bytes = match name {
+            "openssd" | "x25-m" => 4096,
+            "nvme-tlc" | "nvme-qlc" | "nvme-plp" => 16_384,
+            _ => 8192,
+        };
+        assert_eq!(config.nand.geometry.page_bytes, page_bytes, "{name}");
         // The name says everything that is needed to make it again.
         assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config);
     }
@@ -198,6 +202,7 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
             DeviceFamily::Baseline(_) => &["pages=70000", "capacity=1GiB,op=0.2,transactions=99"],
             DeviceFamily::Hybrid(_) => &["pages=70000", "capacity=1GiB,logs=4"],
             DeviceFamily::Personality => &["pages=70000", "capacity=1GiB,op=0.2,block=32"],
+            DeviceFamily::Cloud(_) => &["pages=70000", "capacity=1GiB"],
         };
         for parameters in all {
             let spec = DeviceSpec::parse(&format!("{}:{parameters}", entry.name)).unwrap();

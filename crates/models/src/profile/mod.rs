@@ -1,4 +1,4 @@
-//! Devices as numbers: those of the papers, and those they were compared with. One file a paper.
+//! Devices as numbers: those of the papers, those they were compared with, and those of today. One file a paper, or a kind.
 //!
 //! ```text
 //! registry   every device that has a name: from text to a configuration to a device
@@ -9,15 +9,18 @@
 //! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them, and three others
 //! open_ssd   OpenSSD                       tx_ssd TxSSD; baseline WAL, TxFlash beside it
 //! hybrid     MTRON, behind log blocks      x25_m  X25-M
+//! nvme       drives of today              cloud  storage of clouds
 //! ```
 //!
 //! `docs/devices/` says which numbers come from a paper and which are chosen.
 mod baseline;
+mod cloud;
 mod config;
 mod disk;
 mod durassd;
 mod hybrid;
 mod memory;
+mod nvme;
 mod open_ssd;
 mod parameters;
 mod registry;
@@ -36,6 +39,7 @@ use crate::host_queue::HostQueueOptions;
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 pub use baseline::{BaselineConfig, BaselineKind, SimulatedShadow, SimulatedWal};
+pub use cloud::{CloudConfig, CloudProfile, SimulatedCloud};
 pub use config::{DeviceConfig, SimulatedSsd};
 pub use disk::{DiskConfig, DiskProfile, SimulatedDisk};
 pub use hybrid::{HybridConfig, HybridProfile, SimulatedHybrid};

@@ -6,12 +6,13 @@ use tantalum_base::{Durability, Payload, Result, Spec};
 use tantalum_runtime::{DeviceKind, Runtime};
 
 use super::{
-    BaselineConfig, BaselineKind, DeviceConfig, DiskConfig, DiskProfile, HybridConfig,
-    HybridProfile, Profile, Simulated, SimulatedDevice, TxSsdConfig,
+    BaselineConfig, BaselineKind, CloudConfig, CloudProfile, DeviceConfig, DiskConfig, DiskProfile,
+    HybridConfig, HybridProfile, Profile, Simulated, SimulatedDevice, TxSsdConfig,
 };
 use crate::NandZones;
 use crate::baselines::Clustering;
 use crate::disk::Platters;
+use crate::metered::Blocks;
 
 /// How a device of a name is made.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ pub enum DeviceFamily {
     Hybrid(fn() -> HybridProfile),
     /// A translation layer of an earlier device, over flash.
     Personality,
+    /// Storage that a cloud rents out.
+    Cloud(fn() -> CloudProfile),
 }
 
 /// A device's name.
@@ -60,6 +63,11 @@ pub const DEVICES: &[DeviceEntry] = &[
     entry("bast", DeviceFamily::Personality),
     entry("fast", DeviceFamily::Personality),
     entry("dftl", DeviceFamily::Personality),
+    entry("nvme-tlc", DeviceFamily::Ssd(Profile::nvme_tlc)),
+    entry("nvme-qlc", DeviceFamily::Ssd(Profile::nvme_qlc)),
+    entry("nvme-plp", DeviceFamily::Ssd(Profile::nvme_plp)),
+    entry("cloud-local-ssd", DeviceFamily::Cloud(CloudProfile::local_ssd)),
+    entry("cloud-volume", DeviceFamily::Cloud(CloudProfile::volume)),
 ];
 
 const fn entry(name: &'static str, family: DeviceFamily) -> DeviceEntry {
@@ -81,6 +89,8 @@ pub enum DeviceSpec {
     Hybrid(HybridConfig),
     /// A translation layer.
     Personality(PersonalityConfig),
+    /// Storage that a cloud rents out.
+    Cloud(CloudConfig),
 }
 
 impl DeviceSpec {
@@ -112,6 +122,9 @@ impl DeviceSpec {
                 DeviceSpec::Hybrid(HybridConfig::of_profile(&profile(), spec)?)
             }
             DeviceFamily::Personality => DeviceSpec::Personality(PersonalityConfig::of_spec(spec)?),
+            DeviceFamily::Cloud(profile) => {
+                DeviceSpec::Cloud(CloudConfig::of_profile(&profile(), spec)?)
+            }
         })
     }
 
@@ -124,6 +137,7 @@ impl DeviceSpec {
             DeviceSpec::Baseline(config) => &config.name,
             DeviceSpec::Hybrid(config) => &config.name,
             DeviceSpec::Personality(config) => &config.name,
+            DeviceSpec::Cloud(config) => &config.name,
         }
     }
 
@@ -136,6 +150,7 @@ impl DeviceSpec {
             DeviceSpec::Baseline(config) => config.capacity_pages,
             DeviceSpec::Hybrid(config) => config.layer.pages,
             DeviceSpec::Personality(config) => config.pages,
+            DeviceSpec::Cloud(config) => config.metered.pages,
         }
     }
 
@@ -145,7 +160,10 @@ impl DeviceSpec {
             DeviceSpec::Ssd(config) => config.ssd.cache_pages,
             DeviceSpec::Disk(config) => config.disk.cache_pages,
             DeviceSpec::TxSsd(config) => config.cache.cache_pages,
-            DeviceSpec::Baseline(_) | DeviceSpec::Hybrid(_) | DeviceSpec::Personality(_) => 0,
+            DeviceSpec::Baseline(_)
+            | DeviceSpec::Hybrid(_)
+            | DeviceSpec::Personality(_)
+            | DeviceSpec::Cloud(_) => 0,
         }
     }
 
@@ -157,11 +175,12 @@ impl DeviceSpec {
                 !config.link.barrier && config.ssd.cache.durability() != Durability::OnAck
             }
             DeviceSpec::Disk(config) => !config.link.barrier && config.disk.cache_pages > 0,
-            // Their links have no such setting.
+            // Their links have no such setting, or they have none.
             DeviceSpec::TxSsd(_)
             | DeviceSpec::Baseline(_)
             | DeviceSpec::Hybrid(_)
-            | DeviceSpec::Personality(_) => false,
+            | DeviceSpec::Personality(_)
+            | DeviceSpec::Cloud(_) => false,
         }
     }
 
@@ -206,6 +225,10 @@ impl DeviceSpec {
             DeviceSpec::Personality(config) => {
                 let zones = config.new_zones(runtime, seed)?;
                 on_flash(runtime, zones, config.kind(), SimulatedDevice::Personality).await
+            }
+            DeviceSpec::Cloud(config) => {
+                let device = config.metered.make(runtime, Blocks::default()).await?;
+                Ok(Simulated { device: Rc::new(SimulatedDevice::Cloud(device)), array: None })
             }
         }
     }

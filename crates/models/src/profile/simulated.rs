@@ -8,7 +8,8 @@ use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
 use super::{
-    SimulatedDisk, SimulatedHybrid, SimulatedShadow, SimulatedSsd, SimulatedTxSsd, SimulatedWal,
+    SimulatedCloud, SimulatedDisk, SimulatedHybrid, SimulatedShadow, SimulatedSsd, SimulatedTxSsd,
+    SimulatedWal,
 };
 use crate::Nand;
 use crate::personality::SimulatedPersonality;
@@ -37,6 +38,8 @@ pub enum SimulatedDevice<R: Runtime, P: Payload> {
     Hybrid(Rc<SimulatedHybrid<R, P>>),
     /// A translation layer, without a link.
     Personality(Rc<SimulatedPersonality<R, P>>),
+    /// Storage that a cloud rents out.
+    Cloud(Rc<SimulatedCloud<R, P>>),
 }
 
 /// The same call on whichever device it is.
@@ -50,6 +53,7 @@ macro_rules! on_each {
             SimulatedDevice::Shadow($device) => $call,
             SimulatedDevice::Hybrid($device) => $call,
             SimulatedDevice::Personality($device) => $call,
+            SimulatedDevice::Cloud($device) => $call,
         }
     };
 }

@@ -32,7 +32,7 @@ impl Default for Age {
 const WRITERS: u64 = 64;
 
 /// Ages `device`, past its link if it has one: what the aging costs is not asked. A disk is as it
-/// was.
+/// was, and so is cloud storage.
 pub async fn age(
     runtime: &Virtual,
     device: &Device,
@@ -46,7 +46,7 @@ pub async fn age(
         };
     }
     match device {
-        SimulatedDevice::Disk(_) => Ok(()),
+        SimulatedDevice::Disk(_) | SimulatedDevice::Cloud(_) => Ok(()),
         SimulatedDevice::Ssd(linked) => age_it!(linked.device()),
         SimulatedDevice::TxSsd(linked) => age_it!(linked.device()),
         SimulatedDevice::Wal(linked) => age_it!(linked.device()),
