@@ -1,7 +1,7 @@
 //! `tantalum advise`: what it says rests on its own rows.
 mod support;
 use serde_json::Value;
-use support::{good, refused, sample};
+use support::{good, refused, sample, tantalum};
 
 const TRACE: &str = "tpcc-pg-logical-6000.csv.zst";
 
@@ -32,7 +32,16 @@ fn the_advice_is_one_of_its_rows_and_comes_again() {
         assert_eq!(row["policy"] == "opt", row["seconds"].is_null() && row["policy"] != "cflru");
         assert!(row["policy"] != "lru" || row["seconds"].is_number(), "LRU is always tried");
     }
+    assert_eq!((&out["rule"], &rows[0]["monthly_price"]), (&"doubling:10%".into(), &Value::Null));
     let text = run(&[]);
+    assert!(text.contains("no larger one saves 10 % of the time for each doubling"), "{text}");
+    // Memory alone costs: ten times as much of it does not make the trace ten times as fast.
+    let priced = run(&["--price-memory", "4", "--price-flash", "0", "--format", "json"]);
+    let priced: Value = serde_json::from_str(&priced).unwrap();
+    assert_eq!((&priced["advised_pages"], &priced["rule"]), (&100.into(), &"price:4:0".into()));
+    // 1,024 pages are 1/256 GiB.
+    let largest = priced["rows"].as_array().unwrap().last().unwrap();
+    assert_eq!(largest["monthly_price"], 0.015625);
     assert!(text.contains(&format!("Take {} with", out["advised_policy"].as_str().unwrap())));
     assert!(std::fs::read_to_string(page).unwrap().contains("Take "));
 }
@@ -58,6 +67,14 @@ fn what_cannot_be_is_refused_before_the_trace_is_read() {
     assert!(refusal(&["--flash", "ssd-z"]).contains("durassd"));
     assert!(refusal(&["--flash", "ssd-a", "--policy", "lur"]).contains("second_chance"));
     assert!(refusal(&["--flash", "ssd-a", "--slack=-1"]).contains("--slack"));
+    assert!(refusal(&["--flash", "ssd-a", "--worth", "100"]).contains("--worth"));
+    let free = ["--flash", "ssd-a", "--price-memory", "0", "--price-flash", "0"];
+    assert!(refusal(&free).contains("not both 0"));
+    // One rule at a time, and both prices.
+    for more in [&["--price-memory", "1"][..], &["--slack", "5", "--worth", "5"]] {
+        let run = tantalum(&[&["advise", "/nowhere", "--flash", "ssd-a"], more].concat());
+        assert!(run.code == 2 && run.err.contains("--flash <DEVICE>"), "{}", run.err);
+    }
     assert!(refusal(&["--flash", "ssd-a", "--clients", "0"]).contains("--clients"));
     assert!(refusal(&["--flash", "ssd-a"]).contains("/nowhere"));
     let empty = ["advise", &trace, "--flash", "ssd-a", "--size", "0"];

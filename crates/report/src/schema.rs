@@ -131,6 +131,7 @@ pub const ADVISE: &[Column] = &[
     Column::new("seconds", "on the device", Style::Seconds),
     Column::new("verdict", "verdict", Style::Text),
     Column::new("cache_size", "asked for", Style::Text),
+    Column::new("monthly_price", "price a month", Style::Figures),
 ];
 
 /// Rows of `tantalum crash`: one a device and medium.

@@ -40,7 +40,8 @@ fn prints_as_documented(name: &str, columns: &[Column]) {
         report.lists.extend([("zone_fill", fill), ("zone_wear", wear)]);
     }
     if name == "advise" {
-        for key in ["advised_policy", "advised_pages", "read_ns", "write_ns", "clustered_write_ns"]
+        for key in
+            ["advised_policy", "advised_pages", "rule", "read_ns", "write_ns", "clustered_write_ns"]
         {
             report.fields.push((key, cell(&json[key])));
             assert!(DOCS.contains(&format!("`{key}`")), "{key} is not explained");

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use std::sync::Arc;
 use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
-use tantalum_replay::advise::{self, Advice, AdviseOptions};
+use tantalum_replay::advise::{self, Advice, AdviseOptions, Prices, Rule};
 use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::work::Work;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
@@ -16,8 +16,9 @@ use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 /// Say which policy and how many pages of memory suit a trace on a device, with the evidence
 ///
 /// Every policy is counted with every size; the best of each size, and LRU, are then tried: the trace
-/// goes through the engine's buffer pool over the simulated device. Advised is the smallest size whose
-/// fastest policy is nearly as fast as that of any.
+/// goes through the engine's buffer pool over the simulated device. Advised is the smallest size from which
+/// no larger one saves 10 % of the time for each doubling of the memory; --worth, --slack and the two
+/// prices choose by other rules.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -36,9 +37,18 @@ pub struct Args {
     /// Policies of each size that are tried on the device, besides LRU
     #[arg(long, default_value_t = 3, value_name = "N")]
     tries: usize,
-    /// How much longer than the fastest the advised one may take
-    #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
-    slack: f64,
+    /// Time that each doubling of the memory must save to be worth it, 10 where nothing is said
+    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slack", "price_memory"])]
+    worth: Option<f64>,
+    /// Advise the smallest size that takes at most so much longer than the fastest instead
+    #[arg(long, value_name = "PERCENT", conflicts_with = "price_memory")]
+    slack: Option<f64>,
+    /// Price of a GiB of memory a month, in any currency: advises the size with the least price times time
+    #[arg(long, value_name = "PRICE", requires = "price_flash")]
+    price_memory: Option<f64>,
+    /// Price of a GiB of the device a month
+    #[arg(long, value_name = "PRICE", requires = "price_memory")]
+    price_flash: Option<f64>,
     /// Clients of the tries, each with one request outstanding, up to 65536
     #[arg(long, default_value_t = 1, value_name = "N")]
     clients: u32,
@@ -57,7 +67,11 @@ what was counted and tried by then, advises nothing, and exits with 130 or 143; 
 
 Examples:
   tantalum advise tpcc.csv.zst --flash ssd-a
+  tantalum advise tpcc.csv.zst --flash nvme-plp:capacity=8GiB --price-memory 3.5 --price-flash 0.1
   tantalum advise 'zipf:pages=100k,requests=1m,writes=0.3' --flash durassd --size 1%,10% --report advice.html";
+
+/// Percent of the time that a doubling of the memory must save where nothing is said.
+const WORTH_PERCENT: f64 = 10.0;
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
@@ -68,22 +82,23 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         given => PolicySpec::parse_list(&given.join(" "))?,
     };
     let sizes = CacheSize::parse_list(&args.size.join(","))?;
-    ensure!((0.0..=1000.0).contains(&args.slack), "--slack: accepted: 0 to 1000 percent");
     let clients = 1..=CLIENTS_MAX;
     ensure!(clients.contains(&args.clients), "--clients: accepted: 1 to {CLIENTS_MAX}");
-    DeviceSpec::parse(&args.flash)?;
+    let device = DeviceSpec::parse(&args.flash)?;
+    rule(args, &device)?;
     args.trace.seed()?;
 
     interruption::watch()?;
     let events = args.trace.events("events read")?;
     let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
     let cache_pages = args.trace.cache_pages(&sizes, trace.distinct_pages())?;
+    let device = device_for(&args.flash, trace.pages_end)?;
     let options = AdviseOptions {
-        device: device_for(&args.flash, trace.pages_end)?,
+        rule: rule(args, &device)?,
+        device,
         cache_pages,
         policies,
         tries: args.tries,
-        slack: args.slack / 100.0,
         clients: args.clients,
         seed: args.device_seed,
         threads: args.threads.unwrap_or_else(tantalum_replay::side_by_side::cores),
@@ -97,7 +112,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     parts.push(format!("device={}", options.device.name()));
     parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
     parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
-    parts.push(format!("tries={}, slack={}, clients={}", args.tries, args.slack, args.clients));
+    let rule = options.rule.text();
+    parts.push(format!("tries={}, rule={rule}, clients={}", args.tries, args.clients));
     let asked: Vec<&str> = sizes.iter().map(CacheSize::text).collect();
     let config = config_hash(parts);
     let mut report = report(args.device_seed, config, &trace.name, (&options, &asked), &advice);
@@ -109,6 +125,25 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }
     args.output.print_page(&report, format, &page(&trace.name, &options, &advice))?;
     Ok(interruption::verdict(&report))
+}
+
+/// The rule that was asked for, on `device`.
+fn rule(args: &Args, device: &DeviceSpec) -> anyhow::Result<Rule> {
+    if let Some((memory, flash)) = args.price_memory.zip(args.price_flash) {
+        let rule = Rule::Price { prices: Prices { memory, flash }, device_pages: device.pages() };
+        ensure!(
+            rule.check().is_ok(),
+            "--price-memory and --price-flash: accepted: 0 or more a GiB, not both 0"
+        );
+        return Ok(rule);
+    }
+    if let Some(slack) = args.slack {
+        ensure!((0.0..=1000.0).contains(&slack), "--slack: accepted: 0 to 1000 percent");
+        return Ok(Rule::Slack { slack: slack / 100.0 });
+    }
+    let worth = args.worth.unwrap_or(WORTH_PERCENT);
+    ensure!((0.0..100.0).contains(&worth), "--worth: accepted: 0 to less than 100 percent");
+    Ok(Rule::Doubling { least: worth / 100.0 })
 }
 
 fn report(
@@ -138,6 +173,10 @@ fn report(
             ("seconds", row.seconds.map_or(Value::Null, |seconds| Value::rounded(seconds, 1e9))),
             ("verdict", if verdict.is_empty() { Value::Null } else { verdict.into() }),
             ("cache_size", size.map(|at| asked[at]).into()),
+            (
+                "monthly_price",
+                row.monthly_price.map_or(Value::Null, |price| Value::rounded(price, 1e9)),
+            ),
         ]);
     }
     let mut report = Report::new(seed, config, table);
@@ -145,6 +184,7 @@ fn report(
         report.fields.push(("advised_policy", advised.policy.as_str().into()));
         report.fields.push(("advised_pages", advised.cache_pages.into()));
     }
+    report.fields.push(("rule", advice.rule.text().as_str().into()));
     for (key, ns) in [
         ("read_ns", advice.costs.read_ns),
         ("write_ns", advice.costs.write_ns),
@@ -153,6 +193,9 @@ fn report(
         report.fields.push((key, Value::rounded(ns, 1e1)));
     }
     report.shown = SHOWN.to_vec();
+    if advice.rows.iter().any(|row| row.monthly_price.is_some()) {
+        report.shown.insert(SHOWN.len() - 1, "monthly_price");
+    }
     report.notes = advice.sentences();
     report
 }

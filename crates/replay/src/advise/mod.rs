@@ -5,14 +5,16 @@
 //! count   every policy with every size over the trace, no device: physical reads and writes
 //! rank    counts times costs: an estimate for each, which orders the policies of a size
 //! try     the first few of each size, and LRU, through the engine's buffer pool over the device
-//! advise  the fastest of each size; of the sizes, the smallest that is nearly as fast as any
+//! rule    the fastest of each size; of the sizes, the one that is worth its memory
 //! ```
 //!
 //! The estimate takes every write for a scattered one and nothing for overlapping: it says whom to
 //! try, and what was tried says who wins.
 mod costs;
+mod rule;
 
 pub use costs::{CLUSTER_PAGES, DeviceCosts};
+pub use rule::{Candidate, Prices, Rule};
 
 use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -57,9 +59,8 @@ pub struct AdviseOptions {
     pub policies: Vec<PolicySpec>,
     /// Policies of each size that are tried on the device, besides LRU.
     pub tries: usize,
-    /// A size is good enough where its fastest policy takes at most this much longer than the
-    /// fastest of all sizes: 0.05 is 5 %.
-    pub slack: f64,
+    /// Which of the sizes is advised, by the time of the fastest policy of each.
+    pub rule: Rule,
     /// Clients of the tries.
     pub clients: u32,
     /// Seed of the device.
@@ -85,6 +86,8 @@ pub struct AdviseRow {
     pub estimated_seconds: f64,
     /// Virtual time on the device; `None` where it was not tried.
     pub seconds: Option<f64>,
+    /// Money a month for memory and device; `None` where the rule has no prices.
+    pub monthly_price: Option<f64>,
     /// Of the policies of its size that were tried, the fastest.
     pub is_fastest: bool,
     /// What is advised.
@@ -96,6 +99,8 @@ pub struct AdviseRow {
 pub struct Advice {
     /// What a read and a write cost.
     pub costs: DeviceCosts,
+    /// How the size was chosen.
+    pub rule: Rule,
     /// Every policy and size, sizes as they were given; in each what was tried, the fastest first,
     /// then the others by estimate; the limit last. Where runs were asked to end, what was counted and tried by
     /// then, in the order of the estimates, and nothing is advised.
@@ -120,6 +125,7 @@ impl Advice {
         let seconds = advised.seconds.unwrap_or(f64::NAN);
         let mut sentences =
             vec![format!("Take {policy} with {cache_pages} pages: {seconds:.3} s.")];
+        sentences.push(self.rule.sentence());
         if let Some(base) = self.row(BASE, *cache_pages).filter(|base| base.policy != *policy)
             && let Some(base_seconds) = base.seconds
         {
@@ -164,7 +170,7 @@ fn share(part: f64, whole: f64) -> String {
 /// Looks at every policy and size, tries the best on the device, and advises; `work` is told how far it is.
 ///
 /// # Errors
-/// `InvalidInput` for a trace without requests, no policy or no size; what replays return; `Interrupted`
+/// `InvalidInput` for a trace without requests, no policy or no size, or a rule that cannot be; what replays return; `Interrupted`
 /// where nothing was counted yet when runs were asked to end.
 pub fn advise(
     trace: &Arc<CacheTrace>,
@@ -175,13 +181,14 @@ pub fn advise(
         let context = "advice needs a trace with requests, a policy and a size";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
+    options.rule.check()?;
     work.begin("measuring the device", 0, 0);
     let costs = DeviceCosts::measure(&options.device, options.seed)?;
     let (mut rows, all_counted) = counted(trace, options, &costs, work)?;
     if all_counted && try_best(trace, options, &mut rows, work)? {
         mark(options, &mut rows);
     }
-    Ok(Advice { costs, rows })
+    Ok(Advice { costs, rule: options.rule, rows })
 }
 
 /// Every policy and size by what it counts, each size's best estimate first; and whether these are all.
@@ -219,6 +226,7 @@ fn counted(
                 physical_writes: row.physical_writes,
                 estimated_seconds: costs.seconds(row.physical_reads, row.physical_writes),
                 seconds: None,
+                monthly_price: options.rule.monthly_price(cache_pages),
                 is_fastest: false,
                 is_advised: false,
             })
@@ -289,19 +297,18 @@ fn try_best(
 /// Orders each size's rows by what was found, and marks the fastest ones and the advised one.
 fn mark(options: &AdviseOptions, rows: &mut [AdviseRow]) {
     let sizes = options.cache_pages.len();
-    let mut fastest: Vec<(f64, u32, usize)> = Vec::with_capacity(sizes);
+    let mut fastest: Vec<Candidate> = Vec::with_capacity(sizes);
     let of_a_size = rows.len() / sizes;
-    for (size, rows) in rows.chunks_mut(of_a_size).enumerate() {
+    for rows in rows.chunks_mut(of_a_size) {
         let seconds = |row: &AdviseRow| row.seconds.unwrap_or(f64::INFINITY);
         // Stable: what was not tried keeps the order of the estimates.
         rows.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
         rows[0].is_fastest = true;
-        fastest.push((seconds(&rows[0]), rows[0].cache_pages, size * of_a_size));
+        let (cache_pages, seconds) = (rows[0].cache_pages, seconds(&rows[0]));
+        fastest.push(Candidate { cache_pages, seconds });
     }
-    let best = fastest.iter().map(|(seconds, ..)| *seconds).fold(f64::INFINITY, f64::min);
-    let good = fastest.iter().filter(|(seconds, ..)| *seconds <= best * (1.0 + options.slack));
-    if let Some(&(_, _, at)) = good.min_by_key(|(_, cache_pages, _)| *cache_pages) {
-        rows[at].is_advised = true;
+    if let Some(size) = options.rule.choose(&fastest) {
+        rows[size * of_a_size].is_advised = true;
     }
 }
 
@@ -316,7 +323,7 @@ mod tests {
             cache_pages: vec![1500, 500, 100],
             policies: PolicySpec::parse_list("fifo,lru,casa,cflru:window=0.5").unwrap(),
             tries: 2,
-            slack: 0.05,
+            rule: Rule::Slack { slack: 0.05 },
             clients: 1,
             seed: 1,
             threads: 2,
@@ -375,7 +382,29 @@ mod tests {
         let trace = trace("uniform:pages=300,requests=20000,writes=0.4,seed=3");
         let options =
             AdviseOptions { cache_pages: vec![3000, 400, 100], ..options("bast:pages=4k") };
-        let advice = advise(&trace, &options, &Arc::default()).unwrap();
-        assert_eq!(advice.advised().unwrap().cache_pages, 400);
+        for rule in [options.rule, Rule::Doubling { least: 0.1 }] {
+            let options = AdviseOptions { rule, ..options.clone() };
+            let advice = advise(&trace, &options, &Arc::default()).unwrap();
+            assert_eq!(advice.advised().unwrap().cache_pages, 400);
+        }
+    }
+
+    #[test]
+    fn prices_weigh_the_memory_against_the_time() {
+        let trace = trace("uniform:pages=3000,requests=9000,writes=0.4,seed=3");
+        let advised = |memory, flash| {
+            let prices = Prices { memory, flash };
+            let rule = Rule::Price { prices, device_pages: 4096 };
+            let options = AdviseOptions { rule, tries: 1, ..options("bast:pages=4k") };
+            let advice = advise(&trace, &options, &Arc::default()).unwrap();
+            let row = advice.advised().unwrap();
+            // 4,096 pages of 4 KiB are 1/64 GiB.
+            let price = memory * f64::from(row.cache_pages) / 262_144.0 + flash / 64.0;
+            assert!((row.monthly_price.unwrap() - price).abs() < 1e-9);
+            assert!(advice.sentences()[1].contains("least product of price and time"));
+            row.cache_pages
+        };
+        // Half of the requests hit at best: 15 times the memory is never worth as much, but where it costs nothing.
+        assert_eq!((advised(0.0, 1.0), advised(1000.0, 1.0)), (1500, 100));
     }
 }
