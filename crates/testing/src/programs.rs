@@ -96,6 +96,11 @@ impl FioJob {
         self.0[direction]["iops"].as_f64().expect("a rate in fio's JSON")
     }
 
+    /// How long it took.
+    pub fn seconds(&self, direction: &str) -> f64 {
+        self.0[direction]["runtime"].as_f64().expect("a time in fio's JSON") / 1e3
+    }
+
     /// Latency in microseconds below which `percentile` (such as `"99.000000"`) of the
     /// operations stayed.
     pub fn latency_us(&self, direction: &str, percentile: &str) -> f64 {
