@@ -64,8 +64,7 @@ impl CacheTrace {
         const PAGES_PER_DISTINCT_MAX: u64 = 8;
         let distinct = self.distinct_pages();
         let groups_of = |group_pages: u64| {
-            let groups = self.requests.iter().map(|request| request.page().0 / group_pages);
-            groups.collect::<FastSet<u64>>()
+            distinct_of(self.requests.iter().map(|request| request.page().0 / group_pages))
         };
         let fits = |group_pages: u64, groups: u64| {
             groups * group_pages <= PAGES_PER_DISTINCT_MAX * distinct
@@ -92,9 +91,18 @@ impl CacheTrace {
 
     /// Distinct pages: what a cache size in percent is a share of.
     pub fn distinct_pages(&self) -> u64 {
-        let pages: FastSet<u64> = self.requests.iter().map(|request| request.page().0).collect();
-        pages.len() as u64
+        distinct_of(self.requests.iter().map(|request| request.page().0)).len() as u64
     }
+}
+
+/// The distinct ones of `numbers`. The set makes room for its members alone: collected, it would for all `numbers`, and these
+/// are as many as a trace has requests.
+fn distinct_of(numbers: impl Iterator<Item = u64>) -> FastSet<u64> {
+    let mut set = FastSet::default();
+    for number in numbers {
+        set.insert(number);
+    }
+    set
 }
 
 /// What to replay.
@@ -241,6 +249,13 @@ mod tests {
             one.iter().map(|row| (row.policy.as_str(), row.cache_pages)).collect();
         assert_eq!(order[..4], [("lru", 100), ("lru", 1000), ("lru", 100), ("clock:bits=2", 100)]);
         assert!(one.iter().all(|row| row.seconds.is_none() && row.requests == 60_000));
+    }
+
+    #[test]
+    fn a_set_of_pages_has_room_for_these_and_not_for_each_request() {
+        let pages = distinct_of((0..1_000_000).map(|number| number % 1_000));
+        assert_eq!(pages.len(), 1_000);
+        assert!(pages.capacity() < 4_000, "{}", pages.capacity());
     }
 
     #[test]
