@@ -3,6 +3,8 @@ mod support;
 
 use rusqlite::Connection;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use support::server::Server;
 use support::tiered::TieredVolume;
 use support::{good, refused, stat_row, text};
@@ -49,6 +51,42 @@ fn a_database_comes_back_as_it_went() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing else is left");
         good(&["check", text(&volume)]);
     }
+}
+
+/// The most memory that the program had while it ran with these arguments.
+fn peak_memory_bytes(arguments: &[&str]) -> u64 {
+    let mut child =
+        Command::new(built::tantalum()).args(arguments).stdout(Stdio::null()).spawn().unwrap();
+    let mut peak_kib = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+        let status = status.unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|text| text.trim().strip_suffix(" kB"));
+        // A process that has just ended tells none.
+        peak_kib = peak.map_or(peak_kib, |number| number.parse().unwrap());
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    assert!(child.wait().unwrap().success(), "{arguments:?}");
+    peak_kib * 1024
+}
+
+#[test]
+fn a_copy_keeps_no_more_in_memory_of_a_larger_database() {
+    const MIB: u64 = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let peaks = ["small", "large"].map(|name| {
+        let [file, volume, back] =
+            [".db", "/VOLUME.toml", ".back"].map(|end| folder.path().join(format!("{name}{end}")));
+        make(&file, "PRAGMA synchronous=OFF", if name == "small" { 16_000 } else { 64_000 });
+        let import = peak_memory_bytes(&["sqlite", "import", text(&file), text(&volume)]);
+        let export = peak_memory_bytes(&["sqlite", "export", text(&volume), text(&back)]);
+        (import, export)
+    });
+    // The larger one has more by 192 MiB, of which a fifth may be tables of the volume and noise.
+    let [small, large] = peaks;
+    assert!(large.0 < small.0 + 40 * MIB, "import: {small:?}, {large:?}");
+    assert!(large.1 < small.1 + 40 * MIB, "export: {small:?}, {large:?}");
 }
 
 #[test]

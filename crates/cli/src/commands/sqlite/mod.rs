@@ -31,6 +31,10 @@ impl Command {
 /// Pages of the database between two looks at the progress.
 const PAGES_A_STEP: i32 = 1000;
 
+/// Memory of a copy, in pages of 4 KiB: reads ahead and writes of many pages at once have room in it. A copy needs each page
+/// once, so more would serve nobody.
+const MEMORY_PAGES: u16 = 8192;
+
 /// What a database has of pages, and their size in bytes.
 struct Size {
     pages: u64,
@@ -65,7 +69,12 @@ fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
             tantalum_base::Error::new(tantalum_base::ErrorKind::Closed, context)
         })
     };
-    tantalum_sqlite::register(vfs, opener, tantalum_sqlite::Options::default())?;
+    let options = tantalum_sqlite::Options {
+        cache_pages: MEMORY_PAGES.into(),
+        memory_pages: MEMORY_PAGES.into(),
+        ..tantalum_sqlite::Options::default()
+    };
+    tantalum_sqlite::register(vfs, opener, options)?;
     let database =
         Connection::open_with_flags_and_vfs(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs);
     let holds = || format!("{}: the volume holds something else than a database", path.display());
