@@ -72,6 +72,7 @@ fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
     let options = tantalum_sqlite::Options {
         cache_pages: MEMORY_PAGES.into(),
         memory_pages: MEMORY_PAGES.into(),
+        bulk_pages: 0,
         ..tantalum_sqlite::Options::default()
     };
     tantalum_sqlite::register(vfs, opener, options)?;
