@@ -64,8 +64,8 @@ impl DirtyPages {
         self.passing.insert_range(range);
     }
 
-    /// Whether `page`, which home has now, was part of such a stream; it is forgotten.
-    pub fn has_passed(&mut self, page: PageNo) -> bool {
+    /// Forgets that `page`, which home has now, was part of such a stream; whether it was.
+    pub fn take_passed(&mut self, page: PageNo) -> bool {
         !self.passing.is_empty() && self.passing.remove(page)
     }
 

@@ -80,7 +80,7 @@ where
         if let Some(room) = room() {
             return room;
         }
-        self.destager.is_urgent();
+        self.destager.hurry();
         let began_ns = self.runtime.now_ns();
         let waited = self.may_change.until(room).await;
         let waited_ns = self.runtime.now_ns() - began_ns;
@@ -148,7 +148,7 @@ where
             self.reads.changed(run);
         }
         drop(dirty);
-        self.destager.has_work();
+        self.destager.wake();
         round
     }
 }

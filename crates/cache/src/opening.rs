@@ -47,7 +47,7 @@ where
             return Err(Error::new(ErrorKind::ReadOnly, context));
         }
         apply(journal, home, IN_FLIGHT_MAX).await?;
-        journal.is_applied().await?;
+        journal.mark_applied().await?;
         *committed = None;
     }
     rebuilt.conclude().await

@@ -239,7 +239,7 @@ where
     /// Whether more is written to the flash than its budget allows.
     pub(crate) fn is_worn(&self) -> bool {
         let written = || self.drive.ftl().statistics().slots_programmed * PAGE_BYTES as u64;
-        self.wear.is_spent(self.runtime.now_ns(), written)
+        self.wear.charge(self.runtime.now_ns(), written)
     }
 
     /// Writes home all that is dirty now, and makes it durable there.

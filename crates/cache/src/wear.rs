@@ -27,8 +27,8 @@ impl Wear {
         }
     }
 
-    /// Whether the budget is spent at `now_ns`, where `written_bytes` were written since it was opened.
-    pub fn is_spent(&self, now_ns: u64, written_bytes: impl FnOnce() -> u64) -> bool {
+    /// Charges what was written to the budget: `written_bytes` until `now_ns`, since it was opened. Whether it is spent.
+    pub fn charge(&self, now_ns: u64, written_bytes: impl FnOnce() -> u64) -> bool {
         if self.bytes_per_day == 0 {
             return false;
         }
@@ -55,7 +55,7 @@ mod tests {
         let mut written = 0;
         let mut spent = |hours: u64, more: u64| {
             written += more;
-            wear.is_spent(hours * HOUR_NS, || written)
+            wear.charge(hours * HOUR_NS, || written)
         };
         assert!(!spent(0, 100), "an hour's share ahead");
         assert!(spent(0, 1));
@@ -67,6 +67,6 @@ mod tests {
 
     #[test]
     fn without_a_budget_nothing_is_asked() {
-        assert!(!Wear::new(0, 5).is_spent(7, || unreachable!("nobody counts")));
+        assert!(!Wear::new(0, 5).charge(7, || unreachable!("nobody counts")));
     }
 }

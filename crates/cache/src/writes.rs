@@ -135,7 +135,7 @@ where
         if trims > self.trims_max() {
             return Err(too_many_zeros(trims, self.trims_max()));
         }
-        self.destager.is_urgent();
+        self.destager.hurry();
         let room = || {
             let failed = self.drive.check_failed().err();
             failed.map(Err).or_else(|| self.has_room_for_trims(trims).then_some(Ok(())))
@@ -153,7 +153,7 @@ where
             dirty.changed(page);
             self.reads.changed(PageRange::new(page, 1));
         }
-        self.destager.has_work();
+        self.destager.wake();
     }
 
     fn may_change(&self, mut pages: impl Iterator<Item = PageNo>) -> bool {
@@ -181,7 +181,7 @@ where
         if !is_slowed && self.has_room(pages) {
             return Ok(());
         }
-        self.destager.is_urgent();
+        self.destager.hurry();
         let now_ns = self.runtime.now_ns();
         let turn_ns = self.pace.turn_ns(now_ns, dirty, self.costs(pages).going_home);
         if turn_ns > now_ns {

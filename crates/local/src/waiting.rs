@@ -28,7 +28,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         may_wait: bool,
     ) -> Level {
         let may_wait = may_wait && !Fault::NobodyWaitsForLocks.is_planted();
-        if may_wait && self.has_claim(holder, wanted) {
+        if may_wait && self.claim_turn(holder, wanted) {
             let turn = || self.takes_turn(holder, runtime.now_ns()).then_some(());
             self.wait(runtime, holder, self.lock_freed.until(turn)).await;
             self.turns.borrow_mut().asks_no_more(holder);
@@ -89,8 +89,8 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         }
     }
 
-    /// Whether `holder` was refused before, and begins anew.
-    fn has_claim(&self, holder: Holder, wanted: Level) -> bool {
+    /// Has `holder` ask for its turn, if it was refused before and begins anew; whether it does.
+    fn claim_turn(&self, holder: Holder, wanted: Level) -> bool {
         wanted == Level::Shared
             && self.locks.borrow().level(holder) == Level::None
             && self.turns.borrow_mut().asks(holder)

@@ -33,7 +33,7 @@ impl Staging {
         };
         match is_used {
             true => staging.left.borrow_mut().push(range),
-            false => staging.is_free(range),
+            false => staging.add_free(range),
         }
         Rc::new(staging)
     }
@@ -68,12 +68,12 @@ impl Staging {
         drop(free);
         if wanted == 0 {
             if Fault::StagedPagesFree.is_planted() {
-                taken.runs.iter().for_each(|run| self.is_free(*run));
+                taken.runs.iter().for_each(|run| self.add_free(*run));
             }
             return Ok(taken);
         }
         for run in std::mem::take(&mut taken.runs) {
-            self.is_free(run);
+            self.add_free(run);
         }
         let context = format!("open transactions write more than {} pages together", self.pages());
         Err(Error::new(ErrorKind::OutOfSpace, context))
@@ -92,12 +92,12 @@ impl Staging {
             let mut owned = StagedPages { staging: Rc::clone(self), runs: vec![run] };
             device.trim(run).await?;
             owned.runs.clear();
-            self.is_free(run);
+            self.add_free(run);
         }
     }
 
-    /// Notes that `run` holds nothing.
-    fn is_free(&self, run: PageRange) {
+    /// Adds `run`, which holds nothing, to what is free.
+    fn add_free(&self, run: PageRange) {
         let mut free = self.free.borrow_mut();
         let (mut first, mut end) = (run.first.0, run.end().0);
         if let Some((before, length)) =
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(staging.take(4).err().map(|error| error.kind()), Some(ErrorKind::OutOfSpace));
         assert_eq!(staging.left.borrow()[..], [PageRange::new(PageNo(100), 3)]);
         staging.left.borrow_mut().clear();
-        staging.is_free(PageRange::new(PageNo(100), 3));
+        staging.add_free(PageRange::new(PageNo(100), 3));
         assert_eq!(numbers(&staging.take(5).unwrap()), [100, 101, 102, 107, 108]);
     }
 
@@ -174,7 +174,7 @@ mod tests {
         drop(parts);
         staging.left.borrow_mut().clear();
         for at in [104, 100, 108, 102, 106] {
-            staging.is_free(PageRange::new(PageNo(at), 2));
+            staging.add_free(PageRange::new(PageNo(at), 2));
         }
         assert_eq!(staging.free.borrow().iter().collect::<Vec<_>>(), [(&100, &10)]);
     }

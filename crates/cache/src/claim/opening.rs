@@ -194,7 +194,7 @@ where
     P: Payload,
 {
     if let Some(claim) = home.claim() {
-        journal.is_applied().await?;
+        journal.mark_applied().await?;
         let change = Change::take_off(home.inner(), claim).await?;
         journal.begin_change(&change).await?;
         carry_out(&change, home.inner()).await?;

@@ -57,7 +57,7 @@ where
         self.destager.ended.set(round);
         self.put_off_unreadable(tries_again);
         read.and(self.none_is_unreadable())?;
-        self.destager.is_safe(round);
+        self.destager.mark_safe(round);
         Ok(())
     }
 

@@ -84,7 +84,7 @@ where
         let closed = Closed { epoch, unix_ms, version };
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
-        self.destager.is_safe(epoch);
+        self.destager.mark_safe(epoch);
         // None came meanwhile: this has their turn.
         self.trims.set(self.trims.get() - trims);
         self.may_change.wake_all();
@@ -257,7 +257,7 @@ where
             }
             self.write_slice(writes).await?;
         }
-        journal.is_applied().await?;
+        journal.mark_applied().await?;
         self.destager.reopened.set(false);
         self.destager.committed.replace(None);
         self.destager.epoch.set(closed.epoch);

@@ -104,13 +104,13 @@ impl Destager {
         }
     }
 
-    /// There are dirty pages.
-    pub fn has_work(&self) {
+    /// Wakes the destager: there are dirty pages.
+    pub fn wake(&self) {
         self.work.wake_all();
     }
 
-    /// Pages should go home at once.
-    pub fn is_urgent(&self) {
+    /// Has pages go home at once.
+    pub fn hurry(&self) {
         if !self.urgent.replace(true) {
             self.work.wake_all();
         }
@@ -132,8 +132,8 @@ impl Destager {
         self.wanted.get() > self.round.get()
     }
 
-    /// Round `round` is safe without the flash.
-    fn is_safe(&self, round: u64) {
+    /// Notes that round `round` is safe without the flash, and tells who waits for it.
+    fn mark_safe(&self, round: u64) {
         self.safe.set(round);
         if let Some(took_ns) = self.took_all_ns.get() {
             self.safe_since_ns.set(took_ns);

@@ -67,7 +67,7 @@ where
             let cleaned = self.drive.ftl().mark_clean(arrived.iter().copied());
             self.count(|counts| counts.pages_cleaned += cleaned);
             let keeps = self.mode().keeps_written() && !worn;
-            let goes = |page: &PageNo| self.dirty.borrow_mut().has_passed(*page) || !keeps;
+            let goes = |page: &PageNo| self.dirty.borrow_mut().take_passed(*page) || !keeps;
             self.drive.ftl().unused(arrived.into_iter().filter(goes));
         }
         self.may_change.wake_all();

@@ -62,7 +62,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     ///
     /// # Errors
     /// The store's: it may be said all the same.
-    pub async fn is_applied(&self) -> Result<()> {
+    pub async fn mark_applied(&self) -> Result<()> {
         self.forget();
         self.give_up_committed().await
     }

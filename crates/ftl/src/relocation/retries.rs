@@ -138,7 +138,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let is_held = parts.unreadable.holds(zone);
             if !is_held {
                 tracing::warn!(%zone, "all pages of the zone can be read again, or are needed no more");
-                parts.is_held_no_more(zone);
+                parts.release_zone(zone);
             }
             let goes_on = is_held && parts.log.latched().is_none();
             if !goes_on {
@@ -228,8 +228,8 @@ impl Parts {
         lost
     }
 
-    /// Everything in `zone` can be read, or is needed no more.
-    fn is_held_no_more(&mut self, zone: ZoneNo) {
+    /// Lets cleaning have `zone` again: everything in it can be read, or is needed no more.
+    fn release_zone(&mut self, zone: ZoneNo) {
         self.relocation.stuck = false;
         self.unreadable.patience.end();
         self.relocation.evacuation_wanted |= self.space.get(zone).failing;

@@ -43,7 +43,7 @@ pub(super) fn open_alone(
         Err(error) => Err(not_opened(path, error)),
     })?;
     if opened.0.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(is_folder(path));
+        return Err(folder_error(path));
     }
     lock(&opened.0, path, options.read_only)?;
     Ok(opened)
@@ -67,7 +67,7 @@ fn open_direct(
 fn not_opened(path: &Path, error: std::io::Error) -> Error {
     use std::io::ErrorKind::{IsADirectory, PermissionDenied};
     match error.kind() {
-        IsADirectory => is_folder(path),
+        IsADirectory => folder_error(path),
         PermissionDenied => {
             let context = format!(
                 "{} {NOT_ALLOWED}: run the command as root, or as one who may read and write it",
@@ -79,7 +79,7 @@ fn not_opened(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
-fn is_folder(path: &Path) -> Error {
+fn folder_error(path: &Path) -> Error {
     FOLDER.error(ErrorKind::Io, format!("{} {FOLDER}", path.display()))
 }
 

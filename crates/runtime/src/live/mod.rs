@@ -179,12 +179,12 @@ impl Driver {
         }
     }
 
-    fn has_completions(&mut self) -> bool {
+    fn sees_completions(&mut self) -> bool {
         if self.syncers.as_ref().is_some_and(threads::Threads::has_completions) {
             return true;
         }
         match &mut self.engine {
-            Engine::Uring(uring) => uring.has_completions(),
+            Engine::Uring(uring) => uring.sees_completions(),
             Engine::Threads(threads) => threads.has_completions(),
         }
     }
@@ -340,7 +340,7 @@ impl Core {
         let mut now_ns = from_ns;
         let next_ns = self.timers.borrow_mut().next_at_ns().unwrap_or(u64::MAX);
         loop {
-            let is_complete = driver.has_completions();
+            let is_complete = driver.sees_completions();
             if is_complete || !queue.is_empty() {
                 if now_ns > from_ns {
                     self.spin.found();
@@ -358,7 +358,7 @@ impl Core {
         }
         let timeout = (next_ns != u64::MAX).then(|| Duration::from_nanos(next_ns - now_ns));
         queue.set_parked(true);
-        let result = if !queue.is_empty() || driver.has_completions() {
+        let result = if !queue.is_empty() || driver.sees_completions() {
             driver.turn()
         } else {
             driver.park(queue, timeout)

@@ -85,7 +85,7 @@ impl Uring {
     }
 
     /// Completions that can be had without waiting, and without a system call.
-    pub(crate) fn has_completions(&mut self) -> bool {
+    pub(crate) fn sees_completions(&mut self) -> bool {
         !self.ring.completion().is_empty() || self.ring.submission().taskrun()
     }
 

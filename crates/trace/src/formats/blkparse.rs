@@ -127,7 +127,7 @@ impl Kind {
 }
 
 impl Line<BlockEvent> for Parser {
-    fn is_header(&mut self, _line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, _line: &[u8]) -> Result<bool, String> {
         Ok(false)
     }
 

@@ -69,7 +69,7 @@ impl Line<BlockEvent> for Parser {
     /// A program wrote it, as all that is written here.
     const ENDS_LINES_BELOW_HEADER: bool = true;
 
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, line: &[u8]) -> Result<bool, String> {
         Ok(lines::is_header(line, &COLUMNS))
     }
 

@@ -83,7 +83,7 @@ struct Parser {
 }
 
 impl Line<PageEvent> for Parser {
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, line: &[u8]) -> Result<bool, String> {
         let named = Columns::of_header(line);
         self.columns = named.unwrap_or(Columns::KNOWN);
         Ok(named.is_some())

@@ -146,7 +146,7 @@ struct Parser {
 }
 
 impl Line<PageEvent> for Parser {
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, line: &[u8]) -> Result<bool, String> {
         if self.header == "no" {
             return Ok(false);
         }

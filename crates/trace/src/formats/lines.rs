@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// Turns one line into events.
 pub(crate) trait Line<E>: Send {
-    /// Whether `line`, the first of the trace, is a header. Called once.
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String>;
+    /// Takes `line`, the first of the trace, for a header if it is one; whether it is. Called once.
+    fn read_header(&mut self, line: &[u8]) -> Result<bool, String>;
 
     /// Appends what `line` says to `out`: it is trimmed and not blank.
     fn line(&mut self, line: &[u8], out: &mut Vec<E>) -> Result<(), String>;
@@ -64,7 +64,7 @@ impl<E, L: Line<E>> Decode<E> for Lines<L> {
             let line = lines[at..end].trim_ascii();
             if !line.is_empty() {
                 let fault = |reason| Fault { at, reason };
-                let is_header = !self.begun && self.parser.is_header(line).map_err(fault)?;
+                let is_header = !self.begun && self.parser.read_header(line).map_err(fault)?;
                 self.begun = true;
                 if is_header && L::ENDS_LINES_BELOW_HEADER {
                     self.ends_lines = true;

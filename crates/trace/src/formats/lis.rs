@@ -70,7 +70,7 @@ const COLUMNS: [&str; 4] = ["first block", "number of blocks", "third field", "r
 struct Parser;
 
 impl Line<PageEvent> for Parser {
-    fn is_header(&mut self, _line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, _line: &[u8]) -> Result<bool, String> {
         Ok(false)
     }
 

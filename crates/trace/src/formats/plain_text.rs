@@ -40,7 +40,7 @@ impl Format<PageEvent> for PlainText {
 struct Parser(TextIds);
 
 impl Line<PageEvent> for Parser {
-    fn is_header(&mut self, _line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, _line: &[u8]) -> Result<bool, String> {
         Ok(false)
     }
 

@@ -55,7 +55,7 @@ struct Parser<L> {
 }
 
 impl<L: VolumeLines> Line<BlockEvent> for Parser<L> {
-    fn is_header(&mut self, line: &[u8]) -> Result<bool, String> {
+    fn read_header(&mut self, line: &[u8]) -> Result<bool, String> {
         Ok(is_header::<L>(line))
     }
 
