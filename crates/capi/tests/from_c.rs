@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tantalum_local::{Place, Server, ServerOptions};
 use tantalum_runtime::LifeCycle;
 use tantalum_runtime::live::{LiveOptions, remote, spawn_thread};
-use tantalum_testing::skip;
+use tantalum_testing::{built, skip};
 use tantalum_volume::config::{NewSettings, write_new};
 use tantalum_volume::{create_volume, open_volume};
 
@@ -21,9 +21,11 @@ fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The libraries lie beside the test's binary.
+/// The folder of the libraries that ship.
 fn libraries() -> PathBuf {
-    std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
+    let folder = built::folder();
+    assert!(folder.join("libtantalum.a").is_file(), "build them: cargo build -p tantalum-capi");
+    folder
 }
 
 fn compiler() -> String {

@@ -400,28 +400,6 @@ pub fn discard_unfinished(path: &Path) {
     }
 }
 
-/// A configuration that is about to be written, and its folder, which is made with it: what fails leaves neither.
-pub struct NewConfig {
-    path: PathBuf,
-    makes_folder: bool,
-}
-
-impl NewConfig {
-    /// The one at `path`, which does not exist yet.
-    pub fn at(path: &Path) -> NewConfig {
-        NewConfig { path: path.to_owned(), makes_folder: !folder_of(path).exists() }
-    }
-
-    /// Takes it back.
-    pub fn discard(&self) {
-        discard_unfinished(&self.path);
-        if self.makes_folder {
-            // It stays where there is something in it by now.
-            let _ = std::fs::remove_dir(folder_of(&self.path));
-        }
-    }
-}
-
 /// Says on the standard error what was written: the standard output may hold the trace.
 pub fn tell_written(path: &Path, events: u64, seed: u64, config: &str) {
     eprintln!(

@@ -26,7 +26,9 @@ fn commands_of(text: &str) -> Vec<String> {
         if line.starts_with("```") {
             fenced = !fenced;
         } else if fenced || line.starts_with("    ") {
-            found.extend(line.trim().starts_with("tantalum ").then(|| line.trim().to_owned()));
+            // A dependency's line in a Cargo.toml begins with the same word.
+            let is_command = |line: &&str| line.starts_with("tantalum ") && !line.contains(" = ");
+            found.extend(Some(line.trim()).filter(is_command).map(str::to_owned));
         } else {
             prose.push_str(line);
             prose.push(' ');

@@ -1,7 +1,7 @@
 //! Writing a new VOLUME.toml, in which all that is not asked for stands commented, with its default.
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tantalum_base::{Result, ResultExt};
 
 use crate::config::VolumeConfig;
@@ -116,6 +116,36 @@ pub(crate) fn write_whole(
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;
     sync_name(path)
+}
+
+/// A configuration that is about to be written, and its folder, which is made with it: what fails leaves neither.
+pub struct NewConfig {
+    path: PathBuf,
+    makes_folder: bool,
+}
+
+impl NewConfig {
+    /// The one at `path`, which does not exist yet.
+    pub fn at(path: &Path) -> NewConfig {
+        NewConfig { path: path.to_owned(), makes_folder: !folder_of(path).exists() }
+    }
+
+    /// Takes it back.
+    pub fn discard(&self) {
+        if self.path.is_file() {
+            // Where it cannot be removed, the error that is about to be told says enough.
+            let _ = std::fs::remove_file(&self.path);
+        }
+        if self.makes_folder {
+            // It stays where there is something in it by now.
+            let _ = std::fs::remove_dir(folder_of(&self.path));
+        }
+    }
+}
+
+/// The folder of the file at `path`.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A VOLUME.toml of a tiered volume, likewise.

@@ -2,14 +2,14 @@
 use crate::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
 use crate::commands::tiered::{Tiers, refuse_other_claim, refuse_other_places, warn_of_memory};
-use crate::common::{NewConfig, print_line};
+use crate::common::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};
 use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::config::{DurabilityConfig, NewSettings};
+use tantalum_volume::config::{DurabilityConfig, NewConfig, NewSettings};
 use tantalum_volume::{VolumeConfig, config, create_volume};
 
 const PAGE: u64 = PAGE_BYTES as u64;

@@ -2,7 +2,7 @@
 use crate::Verdict;
 use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
-use crate::common::{NewConfig, print_line};
+use crate::common::print_line;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
@@ -10,7 +10,9 @@ use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_media::block_store::{Place, SECTOR_BYTES};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::config::{Kind, NewSettings, NewTiered, parse_new_tiered, write_new_tiered};
+use tantalum_volume::config::{
+    Kind, NewConfig, NewSettings, NewTiered, parse_new_tiered, write_new_tiered,
+};
 use tantalum_volume::refusals::{
     HOME_EMPTY, HOME_SECTORS, NOT_TIERED, OPTIONS_MISSING, OTHER_CLAIM, OTHER_PLACE, PAGES_LOST,
 };

@@ -13,7 +13,7 @@ use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
 pub use crate::new_config::{
-    NewSettings, NewTiered, parse_new_tiered, template, write_new, write_new_tiered,
+    NewConfig, NewSettings, NewTiered, parse_new_tiered, template, write_new, write_new_tiered,
 };
 use crate::recorded::Recording;
 use crate::refusals::{

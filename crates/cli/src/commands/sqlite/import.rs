@@ -2,7 +2,7 @@
 use super::{Size, copy, on_volume, said_once};
 use crate::Verdict;
 use crate::commands::room::tell_room;
-use crate::common::{NewConfig, discard_unfinished, print_line};
+use crate::common::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tantalum_base::size::human_bytes;
 use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::config::{Kind, NewSettings};
+use tantalum_volume::config::{Kind, NewConfig, NewSettings};
 use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{VolumeConfig, config, create_volume, open_client};
 

@@ -1,0 +1,55 @@
+//! The examples do as they say, and docs/rust.md has the ledger as it is compiled.
+#[path = "../examples/ledger.rs"]
+#[allow(dead_code, reason = "the test has a main of its own")]
+mod ledger;
+#[path = "../examples/page_store.rs"]
+#[allow(dead_code, reason = "the test has a main of its own")]
+mod page_store;
+
+use ledger::Ledger;
+use page_store::PageStore;
+use tantalum::ErrorKind;
+
+#[test]
+fn money_moves_as_a_whole_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accounts");
+    let mut ledger = Ledger::open(&path).unwrap();
+    ledger.transfer(1, 2, 100).unwrap();
+    // The second account is behind the end: the first one keeps its money, too. So often that a transaction that stays
+    // open would be one too many.
+    for _ in 0..200 {
+        let refused = ledger.transfer(1, 1 << 30, 100).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::OutOfRange);
+    }
+    drop(ledger);
+    let ledger = Ledger::open(&path).unwrap();
+    assert_eq!((ledger.balance(1).unwrap(), ledger.balance(2).unwrap()), (-100, 100));
+}
+
+#[test]
+fn an_engine_finds_its_pages_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let store = PageStore::open(&path).unwrap();
+    store.checkpoint([(0, &[1; 16384]), (700, &[2; 16384])]).unwrap();
+    drop(store);
+    let store = PageStore::open(&path).unwrap();
+    for (number, byte) in [(0, 1), (1, 0), (700, 2)] {
+        let mut page = vec![9; 16384];
+        store.read(number, &mut page).unwrap();
+        assert!(page.iter().all(|it| *it == byte), "{number}");
+    }
+}
+
+#[test]
+fn the_page_has_the_example_as_it_is_compiled() {
+    let (page, source) =
+        (include_str!("../../../docs/rust.md"), include_str!("../examples/ledger.rs"));
+    // The first line says how to run it.
+    let (_, program) = source.split_once('\n').unwrap();
+    assert!(
+        page.contains(program),
+        "docs/rust.md has another ledger than crates/tantalum/examples"
+    );
+}
