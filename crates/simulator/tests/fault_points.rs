@@ -1,4 +1,4 @@
-//! Every fault point that some crate declares is planted by a test, and docs/durability.md or
+//! Every fault point that some crate declares is planted by a test, and docs/durability-tests.md or
 //! docs/crash-lab.md names that test. A new point does not compile until it is in a `match` here.
 use std::path::Path;
 use tantalum_base::fault_points::FaultPoint;
@@ -333,7 +333,7 @@ fn body<'a>(source: &'a str, test: &str) -> Option<&'a str> {
 
 #[test]
 fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
-    let docs = read("docs/durability.md") + &read("docs/crash-lab.md");
+    let docs = read("docs/durability-tests.md") + &read("docs/crash-lab.md");
     let log = Log::ALL.iter().map(|&fault| (FaultPoint::from(fault), of_the_log(fault)));
     let device = Device::ALL.iter().map(|&fault| (fault.into(), of_the_device(fault)));
     let model = Model::ALL.iter().map(|&fault| (fault.into(), of_a_model(fault)));
@@ -355,6 +355,6 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
         assert!(plants, "{path}::{test} does not plant {fault:?}");
         let named = docs.contains(&format!("`{path}::{test}`"))
             || docs.contains(&format!("`{path}`, `{}`", fault.name));
-        assert!(named, "no row of docs/durability.md says that {path}::{test} plants {fault:?}");
+        assert!(named, "no row of docs/durability-tests.md says that {path}::{test} plants {fault:?}");
     }
 }
