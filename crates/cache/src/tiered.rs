@@ -112,7 +112,7 @@ where
         {
             return Err(invalid("more pages may become dirty than the flash can keep"));
         }
-        // Without any no wait of other writers would end.
+        // With none left, other writers would wait forever.
         let others = u64::from(limits.transaction_pages_max.max(limits.atomic_write_pages_max));
         if options.staged_pages_max > options.dirty_hard_pages - others {
             return Err(invalid("staged transactions leave no room for the pages of others"));

@@ -45,8 +45,8 @@ fn a_configuration_that_contradicts_the_volume_is_refused() {
     let original = fs::read_to_string(&config).unwrap();
     for (from, to, told) in [
         (
-            "\"4MiB\"\n# Room",
-            "\"5MiB\"\n# Room",
+            "capacity = \"4MiB\"",
+            "capacity = \"5MiB\"",
             "device.capacity is 5242880 bytes, but the volume was created with 4194304",
         ),
         ("# zone = \"8MiB\"", "zone = \"64KiB\"", "media.zone or device.over_provisioning differs"),

@@ -355,6 +355,9 @@ fn every_fault_point_is_planted_by_a_test_that_the_docs_name() {
         assert!(plants, "{path}::{test} does not plant {fault:?}");
         let named = docs.contains(&format!("`{path}::{test}`"))
             || docs.contains(&format!("`{path}`, `{}`", fault.name));
-        assert!(named, "no row of docs/durability-tests.md says that {path}::{test} plants {fault:?}");
+        assert!(
+            named,
+            "no row of docs/durability-tests.md says that {path}::{test} plants {fault:?}"
+        );
     }
 }

@@ -12,7 +12,7 @@ use tantalum_ssd::SsdOptions;
 /// Of what the flash can keep, so much is kept: the rest makes cleaning cheap.
 const KEPT: f64 = 0.85;
 
-/// What a volume's pages have as their home.
+/// The home of a volume's pages.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct HomeConfig {
@@ -20,7 +20,7 @@ pub struct HomeConfig {
     pub path: PathBuf,
     /// Its bytes, where it ends within a page; without it the capacity's whole pages.
     pub size: Option<String>,
-    /// What the cache is for when it is opened.
+    /// The mode of the cache when it is opened.
     #[serde(default = "default_mode")]
     pub mode: String,
     /// The order in which pages go home.
@@ -31,20 +31,20 @@ pub struct HomeConfig {
     pub claim: ClaimConfig,
     /// The journal beside it; without it the home's path with `.journal` behind.
     pub journal: Option<PathBuf>,
-    /// Most that is newer in the flash, as a share of what the flash can keep.
+    /// Limit on dirty pages, as a share of the pages that the flash can hold.
     #[serde(default = "default_dirty_max")]
     pub dirty_max: String,
-    /// So long a change stays in the flash alone, about.
+    /// Target age at which a dirty page is destaged even if there is space.
     #[serde(default = "default_destage_after_ms")]
     pub destage_after_ms: u64,
-    /// A longer stream of sequential requests does not stay in the flash.
+    /// Streams of sequential requests longer than this do not stay in the flash.
     pub stream_max: Option<String>,
     /// Whether clean pages are read from home where that is faster.
     #[serde(default)]
     pub balance_reads: bool,
-    /// What may be written to the flash a day, but for what hosts write.
+    /// Limit on writes to the flash per day, but for those of hosts.
     pub wear_per_day: Option<String>,
-    /// What comes into the flash.
+    /// Admission to the flash.
     #[serde(default = "default_admit")]
     pub admit: AdmitConfig,
 }
@@ -59,7 +59,7 @@ pub enum DestageConfig {
     Dense,
 }
 
-/// What lies on the home while it has a cache.
+/// The mark on the home while it has a cache.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimConfig {
@@ -79,13 +79,13 @@ impl ClaimConfig {
     }
 }
 
-/// What comes into the flash.
+/// Admission to the flash.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmitConfig {
-    /// What is read and what is written.
+    /// Pages that are read, and pages that are written.
     Read,
-    /// What is written.
+    /// Pages that are written.
     Write,
 }
 

@@ -20,7 +20,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 pub struct Args {
     /// The volume's configuration; written first, commented, where it does not exist
     volume: PathBuf,
-    /// What hosts see, for a configuration that does not exist yet: bytes with a unit (1GiB, 500MB)
+    /// Size that hosts see, for a configuration that does not exist yet: bytes with a unit (1GiB, 500MB)
     #[arg(long, value_name = "SIZE")]
     capacity: Option<String>,
     /// Make a tiered volume: a file or block device that is its slow home

@@ -20,7 +20,7 @@ use tantalum_volume::{Resized, VolumeConfig, resize_volume};
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// What hosts see then: bytes with a unit (2GiB, 500MB)
+    /// New size that hosts see: bytes with a unit (2GiB, 500MB)
     #[arg(value_name = "SIZE")]
     size: String,
 }

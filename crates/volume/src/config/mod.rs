@@ -22,21 +22,21 @@ use crate::refusals::{
 };
 use crate::sizes;
 
-/// What a VOLUME.toml says. Sizes are still text: see the accessors.
+/// The content of a VOLUME.toml. Sizes are still text: see the accessors.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeConfig {
     /// `"flash"`: flash is the home of the data; `"tiered"`: a cache of it.
     pub kind: Kind,
-    /// What the bytes live on.
+    /// The medium.
     pub media: MediaConfig,
-    /// What the pages of a tiered volume have as their home.
+    /// The home of a tiered volume.
     pub home: Option<HomeConfig>,
-    /// How the device behaves.
+    /// Settings of the device.
     pub device: DeviceConfig,
     /// Memory above the device; without it there is none.
     pub buffer: Option<BufferConfig>,
-    /// A page trace of what the volume is asked, begun each time it is opened.
+    /// A page trace of the volume's requests, begun each time it is opened.
     pub record: Option<PathBuf>,
     /// Where the file was read from; relative paths start there.
     #[serde(skip)]
@@ -76,12 +76,12 @@ pub struct MediaConfig {
     pub size: Option<String>,
     /// Zone size; the default depends on the capacity.
     pub zone: Option<String>,
-    /// Whether the file is made without room for its content.
+    /// Whether the file is sparse.
     #[serde(default)]
     pub sparse: bool,
 }
 
-/// What the bytes live on.
+/// The medium.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaType {
@@ -91,7 +91,7 @@ pub enum MediaType {
     Memory,
 }
 
-/// What a transaction keeps in memory where nothing else is said: 4 MiB.
+/// Default memory of a transaction: 4 MiB.
 const TRANSACTION_MEMORY_PAGES: u32 = 1024;
 
 /// The `[device]` table.
@@ -103,15 +103,15 @@ pub struct DeviceConfig {
     /// Room for cleaning, as a share of the capacity.
     #[serde(default = "default_over_provisioning")]
     pub over_provisioning: String,
-    /// What survives a power cut, for whoever uses the volume; without it see
+    /// Durability of plain writes, for all clients; without it see
     /// [`durability`](VolumeConfig::durability) and [`durability_over_nbd`](VolumeConfig::durability_over_nbd).
     pub durability: Option<DurabilityConfig>,
     /// Bytes of the write cache.
     #[serde(default = "default_cache")]
     pub cache: String,
-    /// Bytes that one transaction may write; without it as much as there is room for.
+    /// Limit on the bytes that one transaction may write; without it as much as there is room for.
     pub transaction_max: Option<String>,
-    /// Bytes that one transaction keeps in memory.
+    /// Memory of one transaction, in bytes.
     pub transaction_memory: Option<String>,
     /// Transactions that may be open at once.
     #[serde(default = "default_transactions")]
@@ -119,16 +119,16 @@ pub struct DeviceConfig {
     /// Log appends that may be in flight at once.
     #[serde(default = "default_appends")]
     pub appends_in_flight: u32,
-    /// Which zone is cleaned next.
+    /// The cleaning policy, which picks the next victim zone.
     #[serde(default = "default_cleaning")]
     pub cleaning: String,
-    /// Resets that zones may differ by before cold content is moved; 0 for any number.
+    /// Wear leveling moves cold content when zones differ by more resets than this; 0 for never.
     #[serde(default = "default_wear_spread")]
     pub wear_spread: u32,
     /// Entries of the table of pages that share their content; without it the table grows.
     pub share_entries_max: Option<u32>,
     /// Bytes of log between two checkpoints, which opening after a crash reads; without it 32 times
-    /// what a checkpoint takes.
+    /// the size of a checkpoint.
     pub checkpoint_interval: Option<String>,
 }
 
@@ -138,18 +138,18 @@ pub struct DeviceConfig {
 pub struct BufferConfig {
     /// Bytes of pages that it holds.
     pub size: String,
-    /// Which page goes when another one comes.
+    /// The replacement policy.
     #[serde(default = "default_policy")]
     pub policy: String,
 }
 
-/// What survives a power cut.
+/// Durability of plain writes at a power cut.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityConfig {
-    /// Everything that was acknowledged.
+    /// All acknowledged writes survive.
     OnAck,
-    /// Everything before the last completed flush, and a prefix of what came after.
+    /// All writes before the last completed flush survive, and a prefix of the later ones.
     OnFlush,
 }
 
@@ -295,14 +295,14 @@ impl VolumeConfig {
         ssd.check()
     }
 
-    /// What survives a power cut of what a program writes that opens the volume itself (SQLite, C, Rust). Where
-    /// nothing is said it is all that was acknowledged: such a program may never flush.
+    /// Durability for a program that opens the volume itself (SQLite, C, Rust). By default all acknowledged writes survive:
+    /// such a program may never flush.
     pub fn durability(&self) -> DurabilityConfig {
         self.device.durability.unwrap_or(DurabilityConfig::OnAck)
     }
 
-    /// What survives a power cut of what NBD clients write. Where nothing is said it is what they flushed, as of a disk
-    /// with a cache, which is what NBD shows them: file systems and QEMU count on no more, and do not wait for each page.
+    /// Durability for NBD clients. By default flushed writes survive, as on a disk with a cache, which NBD shows them: file
+    /// systems and QEMU count on no more, and do not wait for each page.
     /// A cache of a home makes all durable that it acknowledges.
     pub fn durability_over_nbd(&self) -> DurabilityConfig {
         self.device.durability.unwrap_or(match self.kind {
