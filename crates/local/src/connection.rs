@@ -42,6 +42,9 @@ impl Default for Patience {
     }
 }
 
+/// Calls of one thread in flight at once: half of those that the server accepts from a client.
+const CALLS_AT_ONCE: usize = 32;
+
 /// A connection to a server.
 pub struct Connection {
     /// Forked children do not keep the connection: it ends with the process that made it.
@@ -57,9 +60,6 @@ pub struct Connection {
     came: Condvar,
     has_gone: AtomicBool,
 }
-
-/// Calls of one thread that are on their way at the same time: half of what the server works on for a client.
-const CALLS_AT_ONCE: usize = 32;
 
 struct Incoming {
     /// `None` while a thread receives.

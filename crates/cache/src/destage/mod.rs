@@ -132,7 +132,7 @@ impl Destager {
         self.wanted.get() > self.round.get()
     }
 
-    /// Notes that round `round` is safe without the flash, and tells who waits for it.
+    /// Marks round `round` as safe without the flash, and wakes its waiters.
     fn mark_safe(&self, round: u64) {
         self.safe.set(round);
         if let Some(took_ns) = self.took_all_ns.get() {

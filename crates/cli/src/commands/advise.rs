@@ -37,7 +37,7 @@ pub struct Args {
     /// Policies of each size that are tried on the device, besides LRU
     #[arg(long, default_value_t = 3, value_name = "N")]
     tries: usize,
-    /// Time that each doubling of the memory must save to be worth it, 10 where nothing is said
+    /// Time that each doubling of the memory must save to be worth it; by default 10
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slack", "price_memory"])]
     worth: Option<f64>,
     /// Advise the smallest size that takes at most so much longer than the fastest instead
@@ -70,7 +70,7 @@ Examples:
   tantalum advise tpcc.csv.zst --flash nvme-plp:capacity=8GiB --price-memory 3.5 --price-flash 0.1
   tantalum advise 'zipf:pages=100k,requests=1m,writes=0.3' --flash durassd --size 1%,10% --report advice.html";
 
-/// Percent of the time that a doubling of the memory must save where nothing is said.
+/// Default of `--worth`: percent of the time that a doubling of the memory must save.
 const WORTH_PERCENT: f64 = 10.0;
 
 /// Runs the command.

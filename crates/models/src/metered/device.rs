@@ -27,7 +27,7 @@ impl<R: Runtime, P: Payload> Metered<R, P> {
     /// Such a device over `blocks`, which may hold something already.
     ///
     /// # Errors
-    /// `InvalidInput` where it has no page, or may do nothing.
+    /// `InvalidInput` if it has no page, or if a limit is 0.
     pub fn new(runtime: R, options: MeteredOptions, blocks: Blocks<P>) -> Result<Self> {
         options.check()?;
         let limits = Limits {

@@ -83,8 +83,8 @@ impl Rule {
         }
     }
 
-    /// The index of the candidate that is advised, `None` where there is none. Their order does not matter, but that of two with the same
-    /// number of pages: the first of those is advised.
+    /// The index of the advised candidate; `None` if there are no candidates. Of two with the same number of pages the first one counts;
+    /// otherwise their order does not matter.
     pub fn choose(&self, candidates: &[Candidate]) -> Option<usize> {
         let fastest = candidates.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min);
         let every = candidates.iter().enumerate();
