@@ -1,6 +1,6 @@
 # The commands of this repository; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test build install package container nightly bench lint format
+.PHONY: help demo test build install package container nightly bench book lint format
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ nightly: ## The same tests, exhaustive where they otherwise sample
 bench: ## Run every benchmark; docs/benchmarks.md says how to read them
 	scripts/deps
 	scripts/bench
+
+book: ## Render the documentation, docs/, as a site in book/
+	scripts/book
 
 lint: ## Check formatting, lints and shell scripts
 	scripts/lint

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md"), root.join("CHANGELOG.md")];
-    for folder in ["docs", "docs/devices"] {
+    for folder in ["docs", "docs/devices", "docs/manual"] {
         let listed = std::fs::read_dir(root.join(folder)).unwrap();
         let listed = listed.map(|entry| entry.unwrap().path());
         pages.extend(listed.filter(|path| path.extension().is_some_and(|end| end == "md")));
