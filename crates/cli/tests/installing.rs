@@ -127,6 +127,8 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
         "lib/systemd/system/tantalum-nbd@.service",
         "share/doc/tantalum/LICENSE-MIT",
         "share/doc/tantalum/docs/sqlite.md",
+        "share/doc/tantalum/docs/manual/README.md",
+        "share/doc/tantalum/grafana-dashboard.json",
         "share/doc/tantalum/examples/double_write.c",
     ] {
         assert!(Path::new(&at(file)).exists(), "{file}");

@@ -1,7 +1,7 @@
 //! `tantalum serve --metrics`: what a running server tells.
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -14,6 +14,7 @@ use tantalum_testing::installed;
 
 const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 const DOCUMENTED: &str = include_str!("../../../docs/metrics.md");
+const DASHBOARD: &str = include_str!("../../../packaging/grafana-dashboard.json");
 
 /// A volume in memory with a buffer, made in `folder`: its configuration.
 fn volume(folder: &Path) -> PathBuf {
@@ -99,6 +100,76 @@ fn what_is_told_is_documented_and_what_is_documented_is_told() {
     assert!(untold.is_empty(), "docs/metrics.md has what nothing tells: {untold:?}");
     let undocumented: Vec<_> = told.difference(&documented).collect();
     assert!(undocumented.is_empty(), "docs/metrics.md lacks {undocumented:?}");
+}
+
+/// What a panel of the dashboard asks for: each query, and the text that names its series.
+fn queries(dashboard: &serde_json::Value) -> Vec<(String, String)> {
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    targets.map(|target| (text(&target["expr"]), text(&target["legendFormat"]))).collect()
+}
+
+/// The word that `text` ends with.
+fn last_word(text: &str) -> String {
+    let text = text.trim_end_matches(['!', ' ']);
+    let before = text.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    text[before.map_or(0, |at| at + 1)..].to_owned()
+}
+
+/// Labels that stand before a value, in a query or in a line that is told.
+fn labels(text: &str) -> BTreeSet<String> {
+    let ends = ["=\"", "=~\"", "!~\""].into_iter().flat_map(|end| text.match_indices(end));
+    ends.map(|(at, _)| last_word(&text[..at])).collect()
+}
+
+/// Labels of a query: in selectors, in groupings, and in the name of its series.
+fn labels_asked_for(query: &str, legend: &str) -> BTreeSet<String> {
+    let mut found = labels(query);
+    for grouping in ["by (", "on (", "group_left ("] {
+        let lists = query.split(grouping).skip(1).map(|rest| rest.split(')').next().unwrap());
+        found.extend(lists.flat_map(|list| list.split(',')).map(|label| label.trim().to_owned()));
+    }
+    let in_legend = legend.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap());
+    found.extend(in_legend.map(str::to_owned));
+    found
+}
+
+#[test]
+fn each_query_of_the_dashboard_names_metrics_and_labels_that_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    // Labels of each series, by its name as a query has it.
+    let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for config in [volume(folder.path()), tiered_volume(folder.path())] {
+        let server = Server::start_as(&config, &["--metrics", &option(folder.path()), "--socket"]);
+        for series in ask(folder.path()).numbers.keys() {
+            let name = series.split('{').next().unwrap();
+            told.entry(name.to_owned()).or_default().extend(labels(series));
+        }
+        server.terminate();
+    }
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
+    let queries = queries(&dashboard);
+    assert!(queries.len() >= 12, "{} queries: they are not found any more", queries.len());
+    for (query, legend) in queries {
+        let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let names: BTreeSet<&str> = words.filter(|word| word.starts_with("tantalum_")).collect();
+        assert!(!names.is_empty(), "{query}: no metric");
+        // Prometheus itself adds these two.
+        let mut known = BTreeSet::from(["instance".to_owned(), "job".to_owned()]);
+        for name in names {
+            let of_name = told.get(name);
+            known.extend(of_name.unwrap_or_else(|| panic!("{query}: no {name} is told")).clone());
+        }
+        let asked_for = labels_asked_for(&query, &legend);
+        let unknown: Vec<_> = asked_for.difference(&known).collect();
+        assert!(unknown.is_empty(), "{query} ({legend}): no labels {unknown:?}");
+    }
+    // The list of servers to choose from.
+    let variables = dashboard["templating"]["list"].as_array().unwrap();
+    let of_servers = variables.iter().find(|variable| variable["name"] == "instance").unwrap();
+    assert_eq!(of_servers["definition"], "label_values(tantalum_uptime_seconds, instance)");
+    assert!(told.contains_key("tantalum_uptime_seconds"));
 }
 
 #[test]
