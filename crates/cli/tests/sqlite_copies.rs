@@ -238,9 +238,9 @@ fn printed_in(folder: &Path, program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&run.stdout).into_owned()
 }
 
-/// The code in `docs/sqlite.md` in this language.
-fn documented(language: &str) -> String {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sqlite.md");
+/// The code in this language on a page of `docs`.
+fn documented(page: &str, language: &str) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let docs = std::fs::read_to_string(docs).unwrap();
     let (_, code) = docs.split_once(&format!("```{language}\n")).expect("it is there");
     code.split_once("```").unwrap().0.to_owned()
@@ -263,7 +263,10 @@ fn what_import_and_the_docs_say_opens_the_database() {
     };
     assert_eq!(count(command), "30\n", "{command}");
     std::fs::copy(extension(), folder.path().join("libtantalum_sqlite.so")).unwrap();
-    assert_eq!(count(&documented("sh")), "30\n");
-    let python = documented("python");
-    assert_eq!(printed_in(folder.path(), "/usr/bin/python3", &["-c", &python]), "(2,)\n");
+    for page in ["sqlite.md", "manual/sqlite.md"] {
+        assert_eq!(count(&documented(page, "sh")), "30\n", "{page}");
+        let python = documented(page, "python");
+        let printed = printed_in(folder.path(), "/usr/bin/python3", &["-c", &python]);
+        assert_eq!(printed, "(2,)\n", "{page}");
+    }
 }
