@@ -26,8 +26,8 @@ const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or
                           2 used wrong, or kept from running; \
                           128 and a signal's number: interrupted by it.";
 
-/// Pages, maps and queues are many small pieces of memory that are looked up in no order. This allocator asks for huge pages where the
-/// kernel has them for who asks, so that such a look seldom waits for the page table as well (docs/benchmarks.md has what that gains).
+/// Pages, maps and queues are many small pieces of memory that are looked up in no order. This allocator asks for huge pages, so that
+/// a lookup seldom waits for the page table as well (docs/history/benchmarks.md has the gain).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
