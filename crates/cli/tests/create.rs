@@ -193,7 +193,8 @@ fn a_full_disk_is_told_and_nothing_is_left_behind() {
     });
     let Some((run, left)) = created else { return };
     assert_eq!(run.code, 2, "{}{}", run.out, run.err);
-    assert_tells(&run.err, &["no room for", "data.tantalum"]);
+    assert_tells(&run.err, &["no room for ", " MiB at ", "data.tantalum", " free", "--capacity"]);
+    assert!(!run.err.contains("creating") && !run.err.contains(" bytes"), "{}", run.err);
     assert!(left.is_empty(), "{left:?}");
 }
 

@@ -6,7 +6,7 @@ use support::nbd::{Client, Command, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
 use support::volume::{assert_tells, edit, volume};
-use support::{good, refused, stat_row, tantalum, text};
+use support::{good, refused, stat_row, text};
 use tantalum_base::Durability;
 use tantalum_volume::{VolumeConfig, open_client};
 
@@ -29,8 +29,20 @@ fn where_nobody_has_chosen_nbd_clients_get_on_flush_and_all_others_on_ack() {
     assert_tells(&created, &["durability: on_flush over NBD", "on_ack for programs"]);
     assert_eq!(told(&config), ["on_ack", "on_flush"]);
     assert_eq!(own(&config), Durability::OnAck);
-    let nowhere = tantalum(&["serve", text(&config)]);
-    assert_tells(&nowhere.err, &["<--nbd <ADDRESS>|--socket [<PATH>]>"]);
+    let nowhere = refused(&["serve", text(&config)]);
+    let example =
+        format!("For example: tantalum serve {} --nbd unix:/tmp/tantalum.sock\n", text(&config));
+    assert!(
+        nowhere.contains("--socket for local programs") && nowhere.ends_with(&example),
+        "{nowhere}"
+    );
+    let nothing = refused(&["serve", "--nbd", "unix:/tmp/x"]);
+    assert!(nothing.contains("configuration or --device is needed. For example: "), "{nothing}");
+    let device = refused(&["serve", "--device", "durassd:capacity=16MiB"]);
+    assert!(
+        device.contains("tantalum serve --device durassd:capacity=16MiB --nbd unix:"),
+        "{device}"
+    );
     let server = Server::start(&config);
     assert_tells(&server.banner, &["v.toml: on_flush, the default over NBD, at unix:"]);
     assert_eq!(told(&config), ["on_ack", "on_flush"], "as its server says");

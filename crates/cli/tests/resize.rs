@@ -105,7 +105,7 @@ fn a_full_file_system_leaves_the_old_size() {
     });
     let Some((run, (left, says, is_there), bytes)) = resized else { return };
     assert_eq!(run.code, 2, "{}{}", run.out, run.err);
-    assert_tells(&run.err, &["no room for", "data.tantalum"]);
+    assert_tells(&run.err, &["make room", "no room for ", " MiB at ", "data.tantalum", " free"]);
     assert_eq!((left, says, is_there), (bytes, 4 * MIB, true));
 }
 

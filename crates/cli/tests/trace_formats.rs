@@ -30,6 +30,16 @@ fn volumes_page_sizes_and_expansion() {
     );
     assert_eq!(convert(&["--to", "block_csv", "--volume", "3"]).lines().count(), 3);
 
+    // What no block event holds is said, in one line.
+    let to = folder.path().join("blocks.csv");
+    let blocks = ["trace", "convert", path, text(&to), "--to", "block_csv"];
+    for (run, lines) in
+        [(tantalum(&["trace", "stat", path, "--blocks"]), 1), (tantalum(&blocks), 2)]
+    {
+        let said = run.err.lines().filter(|line| line.contains("without times of the trace"));
+        assert_eq!((run.code, said.count(), run.err.lines().count()), (0, 1, lines), "{}", run.err);
+    }
+
     let stat = rows(&["trace", "stat", path, "--by-volume"]);
     let of = |key: &str| stat.iter().map(|row| row[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("requests"), [5, 2, 3]);

@@ -27,7 +27,8 @@ impl Account {
         self.told().requests = Some(requests);
     }
 
-    pub(crate) fn add_dropped(&self, kinds: &[&'static str]) {
+    /// These kinds of data were left out.
+    pub fn add_dropped(&self, kinds: &[&'static str]) {
         let mut told = self.told();
         for kind in kinds {
             if !told.dropped.contains(kind) {

@@ -196,6 +196,7 @@ pub fn write_blocks(
             writer.write(&event)?;
         }
     }
+    options.account.add_dropped(&reader.dropped());
     writer.finish()
 }
 

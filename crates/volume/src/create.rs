@@ -19,7 +19,7 @@ use crate::refusals::{
     ATTACHED, DEVICE_THERE, FILE_THERE, HOME_OWNED, IN_MEMORY, NOT_CLAIMED, NOT_TIERED,
     OWNER_UNREAD, VOLUME_THERE,
 };
-use crate::space::{StoreSpace, refuse_without_space, spaces};
+use crate::space::{StoreSpace, refuse_without_space, spaces, told_as_no_room};
 use crate::store::{journal_bytes, make_journal};
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
@@ -120,14 +120,17 @@ async fn create(
     }
     let path = config.data_path()?;
     if !is_vacant(&path)? {
-        let store =
-            FileStore::create(live, &path, superblock.store_bytes(), store_options(config))?;
+        let bytes = superblock.store_bytes();
+        let store = FileStore::create(live, &path, bytes, store_options(config))
+            .map_err(|error| told_as_no_room(error, &path, bytes))?;
         let made = fill(live, store, config, &superblock, home).await?;
         return own_home(live, config, made).await;
     }
     let staged = staging_path(&path);
     // Where this is locked it is another creation's, to be left alone.
-    let store = FileStore::create(live, &staged, superblock.store_bytes(), store_options(config))?;
+    let bytes = superblock.store_bytes();
+    let store = FileStore::create(live, &staged, bytes, store_options(config))
+        .map_err(|error| told_as_no_room(error, &path, bytes))?;
     let made = stage(live, store, [&path, &staged], config, &superblock, home).await;
     if made.is_err() {
         // The error that is about to be told says more than why this may fail, too.
@@ -265,7 +268,8 @@ async fn make_home(
             error.wrap("the home (`tantalum attach` keeps what it holds and puts a cache over it)")
         })?;
     }
-    let store = FileStore::create(live, path, bytes, options)?;
+    let store = FileStore::create(live, path, bytes, options)
+        .map_err(|error| told_as_no_room(error, path, bytes))?;
     if overwrite {
         store.zero(0, bytes).await?;
         store.sync().await?;

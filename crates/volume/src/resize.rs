@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, ResultExt};
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
+use tantalum_media::block_store::{FileStore, FileStoreOptions, Place, is_there};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live, Runtime};
 
@@ -25,6 +25,7 @@ use crate::lost_flash::without_data;
 use crate::new_config::write_whole;
 use crate::open_options::OpenOptions;
 use crate::sizes;
+use crate::space::told_as_no_room;
 use crate::superblock::{COPIES, Superblock};
 
 /// What a volume was and what it is.
@@ -65,7 +66,7 @@ pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
     if after != before {
         catch_up(config, &resized)?;
         in_phase(&live, settle(live.clone(), store.clone(), config.clone()))?;
-        store.grow(after.store_bytes())?;
+        grow(config, &store, after.store_bytes())?;
         in_phase(&live, write_growth(store.clone(), resized))?;
     }
     // Also where a growth before was cut short here.
@@ -89,6 +90,15 @@ fn refuse_others(config: &VolumeConfig) -> Result<()> {
         return Ok(());
     };
     Err(Error::new(ErrorKind::Unsupported, context))
+}
+
+/// Makes the store longer, in a file with room for all of it.
+fn grow(config: &VolumeConfig, store: &FileStore, bytes: u64) -> Result<()> {
+    let path = config.data_path()?;
+    store.grow(bytes).map_err(|error| match Place::of(&path).is_device() {
+        true => error,
+        false => told_as_no_room(error, &path, bytes).wrap("make room, or choose a smaller size"),
+    })
 }
 
 /// Runs a part of which no task may be left when the next one begins.

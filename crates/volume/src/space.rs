@@ -178,9 +178,68 @@ fn lacking(refusal: Refusal, what: &str) -> Error {
     refusal.error(ErrorKind::OutOfSpace, context)
 }
 
+/// Says of an allocation that failed for want of room, whatever the file is called while it is made, that `bytes` are wanted at
+/// `path`, and how much is free there.
+pub(crate) fn told_as_no_room(error: Error, path: &Path, bytes: u64) -> Error {
+    if error.kind() != ErrorKind::OutOfSpace {
+        return error;
+    }
+    let free = match holder_of(path) {
+        Ok(Holder::FileSystem { mounted_at, free_bytes: Some(free_bytes), .. }) => {
+            let free = human_bytes(free_bytes);
+            format!(", and the file system at {} has {free} free", mounted_at.display())
+        }
+        _ => String::new(),
+    };
+    // It may be a quota, too, or the longest file that there can be.
+    let why = std::error::Error::source(&error).map_or(String::new(), |why| format!(": {why}"));
+    let context = format!("no room for {} at {}{free}{why}", human_bytes(bytes), path.display());
+    Error::new(ErrorKind::OutOfSpace, context)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a file system keeps for the administrator is no room for a volume, whoever makes it: the test runs as root where it
+    /// is run in full, to whom a file system would give it.
+    #[test]
+    fn free_is_what_df_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let df = || {
+            let run = std::process::Command::new("df")
+                .args(["--block-size=1", "--output=avail"])
+                .arg(folder.path())
+                .output()
+                .ok()?;
+            String::from_utf8(run.stdout).ok()?.lines().nth(1)?.trim().parse::<u64>().ok()
+        };
+        // Others write there as well.
+        for _ in 0..1000 {
+            let Some(before) = df() else { return };
+            let Ok(Holder::FileSystem { free_bytes, .. }) = holder_of(&folder.path().join("new"))
+            else {
+                panic!("a folder is on a file system");
+            };
+            if free_bytes == Some(before) {
+                return;
+            }
+        }
+        panic!("the free space is another than df says");
+    }
+
+    #[test]
+    fn an_allocation_that_failed_is_told_by_the_path_that_was_asked_for() {
+        let full = std::io::Error::from_raw_os_error(28);
+        let error = Error::with_source(ErrorKind::OutOfSpace, "17 bytes at v.creating", full);
+        let folder = tempfile::tempdir().unwrap();
+        let told = told_as_no_room(error, &folder.path().join("v"), 3 << 20).to_string();
+        assert!(told.starts_with("no room for 3.0 MiB at /"), "{told}");
+        assert!(told.contains(" free: No space left on device"), "{told}");
+        assert!(!told.contains("creating"), "{told}");
+        let other = Error::new(ErrorKind::Io, "kept");
+        assert_eq!(told_as_no_room(other, folder.path(), 1).to_string(), "kept");
+    }
 
     fn on(number: u64, store: &'static str, bytes: u64, is_sparse: bool) -> StoreSpace {
         let mounted_at = PathBuf::from(format!("/mnt/{number}"));

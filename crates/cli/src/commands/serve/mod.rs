@@ -10,7 +10,6 @@ use super::volume_stat::{of_flash, of_tiered};
 use crate::Verdict;
 use crate::common::print_line;
 use anyhow::{Context, bail};
-use clap::ArgGroup;
 use control::{Control, Served, Stat};
 use local::Local;
 use metrics::About;
@@ -36,10 +35,8 @@ use tantalum_volume::{
 /// Serve a volume, or a simulated device in real time, until Ctrl-C, SIGTERM, SIGHUP or SIGQUIT
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
-#[command(group(ArgGroup::new("clients").args(["nbd", "socket"]).required(true).multiple(true)))]
 pub struct Args {
     /// The volume's configuration
-    #[arg(required_unless_present = "device")]
     volume: Option<PathBuf>,
     /// A simulated device at its own speed, such as durassd:capacity=1GiB (docs/devices/README.md);
     /// it lives in memory, and all that was written is gone when this ends
@@ -105,6 +102,7 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    refuse_unreachable(args)?;
     let outside = Outside::parse(args)?;
     args.logs.start();
     let options = ServerOptions {
@@ -121,7 +119,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         live.run(async move { serve_device(handle, spec, seed, outside, options).await })?;
         return Ok(Verdict::Good);
     }
-    let Some(volume) = &args.volume else { bail!("a volume or --device is needed") };
+    let Some(volume) = &args.volume else { bail!("a volume's configuration is needed") };
     let mut config = VolumeConfig::read(volume)?;
     if let Some(record) = &args.record {
         if record.exists() {
@@ -134,6 +132,26 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let handle = live.clone();
     live.run(async move { serve_volume(handle, config, promise, outside, options).await })?;
     Ok(Verdict::Good)
+}
+
+/// Refuses to serve nothing, or nobody, with a command to type.
+fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
+    let what = match (&args.volume, &args.device) {
+        (Some(volume), _) => volume.display().to_string(),
+        (None, Some(device)) => format!("--device {device}"),
+        (None, None) => bail!(
+            "a volume's configuration or --device is needed. For example: tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock"
+        ),
+    };
+    if args.nbd.is_some() || args.socket.is_some() {
+        return Ok(());
+    }
+    let socket =
+        if args.device.is_some() { "" } else { ", or --socket for local programs such as SQLite" };
+    bail!(
+        "nobody could connect: say where NBD clients do, --nbd unix:PATH, --nbd 127.0.0.1:PORT or --nbd [::1]:PORT{socket}. \
+         For example: tantalum serve {what} --nbd unix:/tmp/tantalum.sock"
+    )
 }
 
 /// A volume that is open.

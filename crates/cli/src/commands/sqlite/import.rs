@@ -6,6 +6,7 @@ use crate::common::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
+use tantalum_base::ErrorKind;
 use tantalum_base::size::human_bytes;
 use tantalum_report::number;
 use tantalum_runtime::Live;
@@ -141,7 +142,15 @@ fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, new) = (live.clone(), config.clone());
     let created = live.run(async move { create_volume(&handle, &new, false).await });
-    let superblock = created.inspect_err(|_| discard_unfinished(&config.path))?;
+    let superblock = match created.inspect_err(|_| discard_unfinished(&config.path)) {
+        Err(error) if error.kind() == ErrorKind::OutOfSpace => {
+            return Err(error).context(
+                "there is no room for the volume: make some, name another place, or choose a smaller --capacity \
+                 (by default it is twice as large as the database)",
+            );
+        }
+        created => created?,
+    };
     Ok((config, superblock))
 }
 

@@ -141,6 +141,10 @@ fn blocks(args: &Args) -> anyhow::Result<Table> {
         stat.add(event?);
     }
     let wanted = args.trace.options();
+    wanted.account.add_dropped(&reader.dropped());
+    if let Some(told) = args.trace.left_out() {
+        eprintln!("tantalum: {}: counted {told}", args.trace.name());
+    }
     let mut table = Table::new(schema::BLOCK_STAT);
     let rows = stat.rows();
     for (kind, op, count) in
