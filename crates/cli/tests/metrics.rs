@@ -66,6 +66,20 @@ fn documented() -> BTreeSet<String> {
     names.collect()
 }
 
+/// Names in the file of a program that has the volume open itself.
+fn told_by_a_program(config: &Path) -> BTreeSet<String> {
+    let config = config.with_file_name("own.toml");
+    good(&["create", config.to_str().unwrap(), "--capacity", "8MiB", "--force"]);
+    let client = tantalum_volume::open_client(&config).unwrap();
+    let own = tantalum_volume::VolumeConfig::read(&config).unwrap();
+    loop {
+        client.read(tantalum_base::PageNo(0), 1).unwrap();
+        if let Some(told) = tantalum_volume::counters_of(&own) {
+            return Told::read(&told.text).names().into_iter().collect();
+        }
+    }
+}
+
 #[test]
 fn what_is_told_is_documented_and_what_is_documented_is_told() {
     let mut told = BTreeSet::new();
@@ -79,6 +93,7 @@ fn what_is_told_is_documented_and_what_is_documented_is_told() {
     let server = Server::start_as(&tiered, &["--metrics", &option(folder.path())]);
     told.extend(ask(folder.path()).names());
     server.terminate();
+    told.extend(told_by_a_program(&config));
     for device in [
         "durassd:capacity=32MiB",
         "cheetah-15k6:capacity=32MiB",

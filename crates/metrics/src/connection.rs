@@ -1,10 +1,10 @@
 //! One connection: a request, its answer, the end.
-use crate::exposition::exposition;
 use crate::request::{Asked, HEAD_BYTES_MAX, parse, response_head};
 use std::cell::Cell;
 use std::future::Future;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::metrics::exposition;
 use tantalum_runtime::{ByteStream, First, Runtime, first};
 
 /// Pieces in which a request may come: each wakes the thread that serves the device.

@@ -1,7 +1,7 @@
 //! What an HTTP client asks for, and the head of what it is answered: pure functions of bytes.
 use httparse::{EMPTY_HEADER, Error, Request, Status};
 
-use crate::exposition::CONTENT_TYPE;
+use tantalum_runtime::metrics::CONTENT_TYPE;
 
 /// Most bytes of a request's head.
 pub(crate) const HEAD_BYTES_MAX: usize = 8 << 10;

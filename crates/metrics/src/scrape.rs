@@ -130,7 +130,7 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exposition;
+    use tantalum_runtime::metrics::exposition;
     use tantalum_runtime::metrics::{Histogram, MetricKind, Readings};
 
     #[test]

@@ -291,6 +291,13 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("holds", "holds", Style::Text),
     Column::new("open_by", "open by", Style::Text),
     Column::new("open_by_pid", "pid", Style::Count),
+    Column::new("open_seconds", "open for", Style::Seconds),
+    Column::new("told_seconds_ago", "told before", Style::Seconds),
+    Column::new("program_read_bytes", "read", Style::Bytes),
+    Column::new("program_written_bytes", "written", Style::Bytes),
+    Column::new("program_transactions", "transactions", Style::Count),
+    Column::new("program_open_transactions", "open transactions", Style::Count),
+    Column::new("uncommitted_bytes", "uncommitted", Style::Bytes),
 ];
 
 /// The one row of `tantalum stat` of a home.
@@ -400,4 +407,7 @@ pub const TOP: &[Column] = &[
     Column::new("buffer_hit_ratio_since_start", "buffer hits in all", Style::Percent),
     Column::new("write_cache_hit_ratio_since_start", "write cache hits in all", Style::Percent),
     Column::new("flash_hit_ratio_since_start", "flash hits in all", Style::Percent),
+    Column::new("transactions_per_second", "transactions/s", Style::Figures),
+    Column::new("open_transactions", "open transactions", Style::Count),
+    Column::new("uncommitted_bytes", "uncommitted", Style::Bytes),
 ];

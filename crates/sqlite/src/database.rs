@@ -180,6 +180,11 @@ impl Database {
         self.client.has_gone()
     }
 
+    /// A transaction of this process keeps so many pages, and goes on.
+    pub(crate) fn tell_progress(&self, pages: usize) {
+        self.client.tell_progress(pages);
+    }
+
     /// A number for a new connection.
     pub(crate) fn next_id(&self) -> u64 {
         self.client.next_holder()

@@ -217,6 +217,7 @@ impl DatabaseFile {
             self.database.stage(&mut self.set, &mut self.staged)?;
             self.share.set(self.set.pages.len());
         }
+        self.database.tell_progress(self.set.pages.len());
         Ok(())
     }
 
@@ -346,6 +347,9 @@ impl DatabaseFile {
     }
 
     fn drop_written(&mut self) {
+        if !self.set.is_empty() {
+            self.database.tell_progress(0);
+        }
         self.set.clear();
         self.share.set(0);
         self.failed = false;
@@ -365,6 +369,7 @@ impl DatabaseFile {
         // They are the database's now, which keeps them as committed ones.
         self.share.set(0);
         let committed = self.database.commit(&mut self.set, self.staged.take());
+        self.database.tell_progress(0);
         self.or_drop(committed.context(|| "committing"), sqlite::SQLITE_IOERR_FSYNC)
     }
 

@@ -128,6 +128,38 @@ fn a_child_gets_busy_and_then_an_opening_of_its_own() {
     assert_eq!(one::<String>(&all, "PRAGMA integrity_check"), "ok");
 }
 
+/// The counters beside the volume are the parent's: a child neither writes nor removes them.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "counters are written by the real clock")]
+fn a_child_leaves_the_counters_of_its_parent_alone() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_volume(folder.path(), "");
+    let counters = path.with_extension("toml.counters");
+    let client = tantalum_volume::open_client(&path).unwrap();
+    let read = || client.read(PageNo(0), 1);
+    while !counters.exists() {
+        read().unwrap();
+    }
+    let mut inherited = Some(client.clone());
+    let child = Child::new(|_| {
+        let before = std::fs::read(&counters).unwrap();
+        // It would be time to write again.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert_eq!(read().unwrap_err().kind(), ErrorKind::Closed);
+        client.tell_progress(7);
+        drop(inherited.take());
+        assert_eq!(std::fs::read(&counters).unwrap(), before);
+    });
+    child.finish();
+    let before = std::fs::read(&counters).unwrap();
+    while std::fs::read(&counters).unwrap() == before {
+        read().unwrap();
+    }
+    drop((client, inherited));
+    assert!(!counters.exists());
+}
+
 /// A fork that the C library does not tell of, as some runtimes make them.
 #[cfg(target_arch = "x86_64")]
 #[test]

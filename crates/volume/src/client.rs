@@ -21,30 +21,28 @@
 //! A `Client` must not be called on the volume's own thread: it would wait for itself. After a fork
 //! the child's calls are refused as `Closed`, and dropping its copy does nothing.
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use tantalum_base::{
-    Error, ErrorKind, Limits, PageBuf, PageDevice, PageNo, PageRange, Result, TxId,
-};
+use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageNo, PageRange, Result, TxId};
 pub use tantalum_local::changes::Changed;
-use tantalum_local::{Answer, Call, Connection, Level, Locks, Raise, Request, Service};
-use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
-use tantalum_runtime::live::{Confined, Process};
-use tantalum_runtime::sync::Semaphore;
-use tantalum_runtime::{LifeCycle, Runtime};
+use tantalum_local::{Answer, Call, Connection, Level, Locks, Raise, Request};
+use tantalum_runtime::live::Process;
+use tantalum_runtime::live::remote::{self, RemoteSender};
+use tantalum_runtime::metrics::Readings;
 
+use crate::counters::{Counters, Told};
 use crate::origin::Origin;
+use lent::Drive;
+use serving::Message;
 
+mod lent;
 mod reopening;
+mod serving;
 
-/// Requests that one volume works on at a time.
-pub const WORKERS: usize = 32;
-
-/// Requests that may wait for a worker before `send` blocks.
-const CHANNEL_CAPACITY: usize = 64;
+pub use lent::Lent;
+pub(crate) use serving::serve_client_telling;
+pub use serving::{Connector, Requests, WORKERS, channel, serve_client};
 
 /// A blocking handle to a device. Clones name the same device; when the last one is dropped,
 /// [`serve_client`] ends.
@@ -61,14 +59,6 @@ enum Link {
     Socket(Connection),
 }
 
-/// Handles requests on the caller's thread; dropping it closes the device.
-trait Drive: Send + Sync {
-    fn drive(&self, request: Request) -> Result<Answer>;
-
-    /// Reads pages in order, at the same time.
-    fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>>;
-}
-
 struct Shared {
     /// There until it is dropped. Another one takes its place in [`Client::reopen`], while nobody uses it.
     open: RwLock<Option<Open>>,
@@ -81,6 +71,8 @@ struct Shared {
     /// Every change is refused.
     read_only: AtomicBool,
     next_holder: AtomicU64,
+    /// What this process did with it, told while it has it open itself.
+    counters: Arc<Counters>,
     /// Who of this process holds what, where no other process has a part in it.
     locks: Mutex<Locks<u64>>,
     /// The last change that its users were told of, or made, where other processes make some too.
@@ -100,32 +92,12 @@ impl Drop for Shared {
             // by them for ever.
             let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(open.take());
+            return;
         }
+        // While the volume is still locked: nobody else has a file there.
+        drop(self.counters.stop());
     }
 }
-
-/// The end of the channel from which [`Client`]s are made.
-pub struct Connector(RemoteSender<Message>);
-
-/// The end of the channel that [`serve_client`] serves.
-pub struct Requests(RemoteReceiver<Message>);
-
-/// A channel between clients and the thread of a device.
-pub fn channel() -> (Connector, Requests) {
-    let (sender, receiver) = remote::channel("a client's request", CHANNEL_CAPACITY);
-    (Connector(sender), Requests(receiver))
-}
-
-impl Connector {
-    /// The first client of the device with these `limits`. `keeper` is dropped after the last
-    /// client closed the channel: a guard in there that joins the device's thread makes sure that
-    /// the volume is closed when dropping the last client returns.
-    pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Client {
-        Client::new(Link::Channel(self.0), limits, Box::new(keeper))
-    }
-}
-
-type Message = (Request, ReplySender<Result<Answer>>);
 
 impl Client {
     fn new(link: Link, limits: Limits, keeper: Box<dyn Any + Send + Sync>) -> Client {
@@ -140,6 +112,7 @@ impl Client {
             origin: None,
             read_only: AtomicBool::new(false),
             next_holder: AtomicU64::new(1),
+            counters: Arc::default(),
             locks: Mutex::default(),
             seen_change: Mutex::new(seen_change),
         }))
@@ -149,6 +122,12 @@ impl Client {
     pub(crate) fn served(connection: Connection) -> Client {
         let limits = connection.welcome().limits.clone();
         Client::new(Link::Socket(connection), limits, Box::new(()))
+    }
+
+    /// Tells what this process does with the volume from now on.
+    pub(crate) fn telling(self, told: Option<Told>) -> Client {
+        self.0.counters.start(told);
+        self
     }
 
     /// Remembers where the volume's file is, and whether it takes no changes. Nobody else has the client yet.
@@ -221,12 +200,13 @@ impl Client {
         if pages.is_empty() {
             return Ok(Vec::new());
         }
-        self.with_link(|link| match link {
+        let count = pages.len();
+        let read = self.with_link(|link| match link {
             Link::Channel(sender) => {
                 let send = |run: &[PageNo]| {
                     let (reply, answer) = remote::reply();
                     let request = Request::Read { first: run[0], pages: run.len(), tx };
-                    sender.send((request, reply)).map_err(|_| gone())?;
+                    sender.send(Message::Ask(request, reply)).map_err(|_| gone())?;
                     Ok(answer)
                 };
                 let runs = pages.chunk_by(|page, next| page.0 + 1 == next.0);
@@ -239,7 +219,10 @@ impl Client {
             }
             Link::Confined(device) => device.read_each(pages, tx),
             Link::Socket(server) => server.read_each(&pages, tx),
-        })
+        })?;
+        self.0.counters.read(count);
+        self.tick();
+        Ok(read)
     }
 
     /// Writes `pages` from `first` on, all or nothing.
@@ -390,18 +373,54 @@ impl Client {
         body(&open.ok_or_else(|| closed("the volume could not be opened again"))?.link)
     }
 
+    /// A front end keeps `pages` pages of transactions in progress, and has a moment: `tantalum stat` and `top` are to see
+    /// that it goes on. Costs next to nothing.
+    pub fn tell_progress(&self, pages: usize) {
+        self.0.counters.keep(pages as u64);
+        self.tick();
+    }
+
     fn call(&self, request: Request) -> Result<Answer> {
-        self.with_link(|link| self.call_over(link, request))
+        let answer = self.with_link(|link| {
+            let counted = self.0.counters.begin(&request);
+            let answer = self.call_over(link, request);
+            self.0.counters.end(counted, &answer);
+            answer
+        });
+        self.tick();
+        answer
+    }
+
+    /// Writes the counters down if it is time. They are not a forked child's to write.
+    fn tick(&self) {
+        if !self.0.process.is_current() {
+            return;
+        }
+        self.0.counters.tick(|out| {
+            // Without the device's where it cannot tell: after a panic for one.
+            let told = self.with_link(|link| match link {
+                Link::Channel(sender) => {
+                    let (reply, told) = remote::reply();
+                    sender.send(Message::Tell(reply)).map_err(|_| gone())?;
+                    told.wait().ok_or_else(gone)
+                }
+                Link::Confined(device) => device.metrics(),
+                Link::Socket(_) => Ok(Readings::default()),
+            });
+            if let Ok(told) = told {
+                out.extend(told);
+            }
+        });
     }
 
     fn call_over(&self, link: &Link, request: Request) -> Result<Answer> {
         match link {
             Link::Channel(sender) => {
                 let (reply, answer) = remote::reply();
-                sender.send((request, reply)).map_err(|_| gone())?;
+                sender.send(Message::Ask(request, reply)).map_err(|_| gone())?;
                 answer.wait().ok_or_else(gone)?
             }
-            Link::Confined(device) => device.drive(request),
+            Link::Confined(device) => device.drive(request, &self.0.counters),
             Link::Socket(server) => {
                 let changes = request.changes();
                 let answer = server.ask(request)?;
@@ -439,103 +458,4 @@ pub(crate) fn close_quietly(close: impl FnOnce() -> Result<()>) {
 
 fn gone() -> Error {
     Error::new(ErrorKind::Closed, "the volume's thread has gone")
-}
-
-/// Serves clients from `requests` until the last one is dropped, then aborts what transactions
-/// they left open. Runs on the executor of the device.
-pub async fn serve_client<R, D>(runtime: &R, device: Rc<D>, requests: Requests)
-where
-    R: Runtime,
-    D: PageDevice<Page = PageBuf>,
-{
-    let workers = Rc::new(Workers {
-        service: Service::new(device),
-        requests: Cell::new(Some(requests.0)),
-        turn: Semaphore::new("its turn to wait for a client's request", 1),
-    });
-    let working: Vec<_> =
-        (0..WORKERS).map(|_| runtime.spawn("client worker", Rc::clone(&workers).work())).collect();
-    for worker in working {
-        worker.await;
-    }
-    workers.service.abort_open().await;
-}
-
-/// A device that lives in a [`Confined`] executor, whose callers lend it their threads. It is closed when
-/// the last client has gone.
-pub struct Lent<D>(Rc<Service<D>>);
-
-impl<D: LifeCycle + PageDevice<Page = PageBuf>> Lent<D> {
-    /// Makes `device` ready to be lent.
-    pub fn new(device: Rc<D>) -> Self {
-        Lent(Rc::new(Service::new(device)))
-    }
-}
-
-struct Borrowed<D: LifeCycle + PageDevice<Page = PageBuf>>(Confined<Lent<D>>);
-
-impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drive for Borrowed<D> {
-    fn drive(&self, request: Request) -> Result<Answer> {
-        self.0.call(|_, lent| {
-            let service = Rc::clone(&lent.0);
-            async move { service.handle(request).await }
-        })?
-    }
-
-    fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
-        self.0.call(|_, lent| {
-            let service = Rc::clone(&lent.0);
-            async move { service.read_each(pages, tx).await }
-        })?
-    }
-}
-
-impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drop for Borrowed<D> {
-    fn drop(&mut self) {
-        close_quietly(|| {
-            self.0.call(|_, lent| {
-                let service = Rc::clone(&lent.0);
-                async move {
-                    service.abort_open().await;
-                    service.device().close().await
-                }
-            })?
-        });
-    }
-}
-
-impl Client {
-    /// The first client of a device that is lent to its callers.
-    pub fn confined<D: LifeCycle + PageDevice<Page = PageBuf>>(
-        executor: Confined<Lent<D>>,
-        limits: Limits,
-    ) -> Client {
-        let link = Link::Confined(Box::new(Borrowed(executor)));
-        Client::new(link, limits, Box::new(()))
-    }
-}
-
-struct Workers<D> {
-    service: Service<D>,
-    /// `None` while a worker waits for the next request; `turn` lets only one in.
-    requests: Cell<Option<RemoteReceiver<Message>>>,
-    turn: Semaphore,
-}
-
-impl<D: PageDevice<Page = PageBuf>> Workers<D> {
-    // The worker that receives a request also handles it, so that no request is handed on
-    // between tasks; the next worker takes over the waiting.
-    async fn work(self: Rc<Self>) {
-        while let Some((request, reply)) = self.next().await {
-            reply.send(self.service.handle(request).await);
-        }
-    }
-
-    async fn next(&self) -> Option<Message> {
-        let _turn = self.turn.acquire(1).await;
-        let mut requests = self.requests.take()?;
-        let request = requests.recv().await;
-        self.requests.set(Some(requests));
-        request
-    }
 }

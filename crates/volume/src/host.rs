@@ -11,6 +11,7 @@ use tantalum_runtime::{LifeCycle, Live};
 
 use crate::client::{self, Client, Lent};
 use crate::config::{Kind, VolumeConfig};
+use crate::counters::Told;
 use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
@@ -66,7 +67,8 @@ impl VolumeHost {
             Placement::Caller => Self::open_here(config, options.live, options.open),
             Placement::Thread => Self::open_on_thread(config, options.live, options.open),
         }?;
-        let client = opened.client.opened_at(Origin::of(&at), options.open.read_only);
+        let told = if options.open.read_only { None } else { Told::of(&at) };
+        let client = opened.client.opened_at(Origin::of(&at), options.open.read_only).telling(told);
         Ok(VolumeHost { client, ..opened })
     }
 
@@ -175,7 +177,7 @@ where
                 return Ok(());
             }
         };
-        client::serve_client(&live, Rc::clone(&volume), requests).await;
+        client::serve_client_telling(&live, Rc::clone(&volume), requests, D::metrics).await;
         volume.close().await
     };
     let thread = spawn_thread("tantalum-volume", live, body)?;

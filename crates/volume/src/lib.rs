@@ -23,6 +23,7 @@
 //! check       everything that can be wrong, where; changes nothing
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
+//! counters    what a program did that opened it itself, for `stat` and `top`
 //! origin      which file it was opened from
 //! on_ack      keeps what it acknowledges, over a volume that keeps what is flushed
 //! served      the same where another process may have it open, and serve it
@@ -34,6 +35,7 @@ pub mod client;
 pub mod config;
 pub mod content;
 mod copies;
+mod counters;
 mod create;
 pub mod fault_points;
 mod flash;
@@ -66,6 +68,7 @@ pub use claim::{claim_of, needs_no_claim, open_home_to_look, unclaim_home, undo_
 pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::{Copies, superblock_at};
+pub use counters::{ToldCounters, counters_of};
 pub use create::{attach_volume, check_attach, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
 pub use home_config::{AdmitConfig, ClaimConfig, DestageConfig, HomeConfig};

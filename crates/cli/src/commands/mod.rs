@@ -31,6 +31,7 @@ mod stat;
 mod stat_page;
 mod stat_text;
 mod tiered;
+mod told_counters;
 mod top;
 mod trace;
 mod trim;

@@ -3,6 +3,7 @@ use super::holds::{tell_content, tell_holder};
 use super::home_stat;
 use super::serve::asking::ask_stat;
 use super::serve::control::Stat;
+use super::told_counters::tell_counters;
 use super::volume_stat::{of_closed, of_flash, of_tiered};
 use super::{stat_page, stat_text};
 use crate::Verdict;
@@ -17,7 +18,7 @@ use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    OpenOptions, VolumeConfig, open_tiered_volume, open_volume_with, superblock_at,
+    OpenOptions, VolumeConfig, counters_of, open_tiered_volume, open_volume_with, superblock_at,
 };
 
 /// Tell what a volume is made of and how full and worn it is
@@ -32,7 +33,7 @@ pub struct Args {
 
 const AFTER_HELP: &str =
     "Nothing is written: what is not at rest is recovered in memory alone. While the volume is served, its server is asked; while
-another program has it open, only what does not change is told, and who has it.
+another program has it open, what does not change is told, who has it, and what that program counts.
 
 Examples:
   tantalum stat vol/VOLUME.toml
@@ -76,13 +77,16 @@ fn plain(stat: Stat) -> BTreeMap<String, String> {
     told.map(|(name, value)| (name.into(), value.plain())).collect()
 }
 
-/// The fields of a volume that another process has open: it changes all of the store but the superblock. `None`
+/// The fields of a volume that another process has open: it changes all of the store but the superblock. What it counts it may tell. `None`
 /// where nothing says who has it.
 fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
     let path = config.data_path()?;
     let Some(pid) = holder(&path) else { return Ok(None) };
     let mut stat = of_closed(config, &superblock_at(&path)?)?;
     tell_holder(&mut stat, pid);
+    if let Some(told) = counters_of(config).filter(|told| told.pid == pid) {
+        tell_counters(&mut stat, &told)?;
+    }
     Ok(Some(stat))
 }
 
@@ -134,6 +138,10 @@ fn value(column: &Column, text: &str) -> anyhow::Result<Value> {
     Ok(match column.style {
         _ if text.is_empty() => Value::Null,
         Style::Text => text.into(),
+        Style::Seconds => {
+            let seconds = text.parse().with_context(|| format!("{}: {text:?}", column.key))?;
+            Value::rounded(seconds, 1e3)
+        }
         _ => Value::Count(text.parse().with_context(|| format!("{}: {text:?}", column.key))?),
     })
 }

@@ -4,7 +4,7 @@ use tantalum_report::{Column, Table, Value};
 /// A field: its name, what people call it, and a word on it.
 type Line = (&'static str, &'static str, &'static str);
 
-const GROUPS: [(&str, &[Line]); 6] = [
+const GROUPS: [(&str, &[Line]); 7] = [
     (
         "Volume",
         &[
@@ -15,6 +15,21 @@ const GROUPS: [(&str, &[Line]); 6] = [
             ("open_by", "open by", ""),
             ("durability", "durability", "for programs that open it, and local clients"),
             ("durability_over_nbd", "over NBD", ""),
+        ],
+    ),
+    (
+        "Program",
+        &[
+            ("open_seconds", "open for", ""),
+            ("told_seconds_ago", "told", "ago: it tells while it works"),
+            ("program_read_bytes", "read", "from the volume"),
+            ("program_written_bytes", "written", "to the volume"),
+            ("program_transactions", "transactions", "committed"),
+            (
+                "uncommitted_bytes",
+                "in progress",
+                "written by transactions that are not committed yet",
+            ),
         ],
     ),
     (
@@ -110,7 +125,7 @@ fn shown<'a>(table: &Table, line: &'a Line) -> Option<(String, &'a Line)> {
     let (column, value) = found(table, line.0)?;
     let is_zero = *value == Value::Count(0);
     let is_elsewhere = match line.1 {
-        "written" => is_tiered(table),
+        "written" if line.0 == "mapped_bytes" => is_tiered(table),
         "in the flash" | "clean" => !is_tiered(table),
         _ => false,
     };
@@ -138,7 +153,7 @@ fn held(table: &Table) -> String {
     if found(table, "mapped_bytes").is_some() {
         return String::new();
     }
-    "\nOnly the program that has it open knows the rest, and it cannot be asked. A server can: `tantalum serve VOLUME.toml --socket` lets\n\
+    "\nOnly the program that has it open knows the rest, and has told nothing yet. A server can be asked: `tantalum serve VOLUME.toml --socket` lets\n\
      several programs use the volume at once, and `stat` asks it.\n"
         .into()
 }

@@ -4,8 +4,10 @@
 //! Whoever counts something tells it into [`Readings`], in its own `metrics`, name and meaning beside the
 //! number: a device in [`LifeCycle::metrics`](crate::LifeCycle::metrics), which wrappers hand on as they
 //! hand on everything else. Nobody has to list what there is; `docs/metrics.md` does, and a test compares.
+mod exposition;
 mod histogram;
 
+pub use exposition::{CONTENT_TYPE, exposition};
 pub use histogram::{BOUNDS_NS, Histogram, HistogramReading};
 
 /// How a metric behaves.
@@ -135,6 +137,13 @@ impl Readings {
         let metric = &mut self.0[at];
         debug_assert_eq!((metric.help, metric.kind), (help, kind), "{name} means two things");
         metric
+    }
+
+    /// Adds all of `others`, of which none is told here.
+    pub fn extend(&mut self, others: Readings) {
+        let names = |metric: &Metric| self.0.iter().any(|known| known.name == metric.name);
+        debug_assert!(!others.0.iter().any(names), "a metric is told twice");
+        self.0.extend(others.0);
     }
 
     /// The metrics.

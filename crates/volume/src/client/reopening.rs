@@ -1,5 +1,6 @@
 //! A volume that was opened to be read only, and is opened to be written after all.
 use super::{Client, Link, Open};
+use crate::counters::Told;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use tantalum_base::{Error, ErrorKind, Result};
@@ -24,21 +25,24 @@ impl Client {
         // The file is locked until it is closed.
         drop(open.take());
         match to_write().and_then(Client::into_own) {
-            Ok((opened, read_only)) => {
+            Ok((opened, read_only, told)) => {
                 *open = Some(opened);
                 self.0.read_only.store(read_only, Ordering::Release);
+                drop(open);
+                self.0.counters.start(told);
                 Ok(())
             }
             Err(error) => {
-                *open = to_read().and_then(Client::into_own).ok().map(|(opened, _)| opened);
+                *open = to_read().and_then(Client::into_own).ok().map(|(opened, ..)| opened);
                 Err(error)
             }
         }
     }
 
     /// What a client that nobody else has leads to, where this process opened it.
-    fn into_own(mut self) -> Result<(Open, bool)> {
+    fn into_own(mut self) -> Result<(Open, bool, Option<Told>)> {
         let read_only = self.is_read_only();
+        let told = self.0.counters.stop();
         let shared = Arc::get_mut(&mut self.0);
         let open = shared.and_then(|shared| {
             shared.open.get_mut().unwrap_or_else(PoisonError::into_inner).take()
@@ -48,7 +52,7 @@ impl Client {
                 let context = "another process serves the volume by now";
                 Err(Error::new(ErrorKind::Locked, context))
             }
-            Some(open) => Ok((open, read_only)),
+            Some(open) => Ok((open, read_only, told)),
         }
     }
 }

@@ -62,12 +62,12 @@ const fn rate(name: &'static [&'static str]) -> Source {
 }
 
 const fn requests(command: &'static str) -> Source {
-    let names = &["tantalum_nbd_requests_total"];
+    let names = &["tantalum_nbd_requests_total", "tantalum_program_requests_total"];
     Source::Rate(Counter { names, label: Some(("command", command)) })
 }
 
 const fn bytes(command: &'static str) -> Source {
-    let names = &["tantalum_nbd_request_bytes_total"];
+    let names = &["tantalum_nbd_request_bytes_total", "tantalum_program_request_bytes_total"];
     Source::Rate(Counter { names, label: Some(("command", command)) })
 }
 
@@ -158,6 +158,9 @@ const FIELDS: &[(&str, Source)] = &[
         Source::RatioSinceStart(WRITE_CACHE_HITS, WRITE_CACHE_REQUESTS),
     ),
     ("flash_hit_ratio_since_start", Source::RatioSinceStart(FLASH_HITS, FLASH_READS)),
+    ("transactions_per_second", rate(&["tantalum_program_transactions_total"])),
+    ("open_transactions", now(&["tantalum_program_open_transactions"])),
+    ("uncommitted_bytes", Source::PagesNow("tantalum_program_uncommitted_pages")),
 ];
 
 /// The fields of the interval between two scrapes, as a table of one row; those that tell of an interval

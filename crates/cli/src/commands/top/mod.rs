@@ -1,11 +1,13 @@
-//! `tantalum top ADDRESS`.
+//! `tantalum top ADDRESS`, and `tantalum top VOLUME.toml`.
 mod fields;
 mod screen;
 mod view;
 
+use super::told_counters::scrape;
 use crate::Verdict;
 use anyhow::bail;
 use screen::Screen;
+use std::fmt::{Display, Formatter};
 use std::future::Future;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -16,15 +18,17 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::net::{Address, Stream};
 use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{First, Live, Runtime, first};
+use tantalum_volume::VolumeConfig;
 
 /// How often the size of the terminal is looked at.
 const RESIZE_NS: u64 = 200_000_000;
 
-/// Watch a running server: rates, latencies, hits, cleaning, errors
+/// Watch a running server, or a program that has a volume open: rates, latencies, hits, cleaning, errors
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// Where the server tells its metrics (serve --metrics): unix:/path, 127.0.0.1:9809 or [::1]:9809
+    /// Where the server tells its metrics (serve --metrics): unix:/path, 127.0.0.1:9809 or [::1]:9809. Or the VOLUME.toml of a
+    /// volume that a program opened itself, such as SQLite
     address: String,
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval_ns)]
@@ -39,11 +43,13 @@ pub struct Args {
 
 const AFTER_HELP: &str = "Where the standard output is a terminal, it is drawn on in place until \
 Ctrl-C. Numbers are of the last interval, errors since the server was started; percentiles are read from a \
-histogram (docs/metrics.md). What the server does not tell is not shown. Exit status 1: the server does not answer any more.
+histogram (docs/metrics.md). What the server does not tell is not shown. Of a program that opened the volume itself its requests and \
+transactions are counted, a few times a second while it works. Exit status 1: the server does not answer any more, or the program has closed the volume.
 
 Examples:
   tantalum top 127.0.0.1:9809
-  tantalum top unix:/tmp/metrics.sock --interval 10 --count 6 --format json";
+  tantalum top unix:/tmp/metrics.sock --interval 10 --count 6 --format json
+  tantalum top vol/VOLUME.toml";
 
 /// Seconds as nanoseconds.
 fn interval_ns(text: &str) -> anyhow::Result<u64> {
@@ -56,26 +62,41 @@ fn interval_ns(text: &str) -> anyhow::Result<u64> {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = OutputFormat::parse(&args.format)?;
-    let address = address(&args.address)?;
+    let watched = watched(&args.address)?;
     let live = Live::new(LiveOptions::default())?;
-    let watch = Watch { live: live.clone(), address, format };
+    let watch = Watch { live: live.clone(), watched, format };
     let (interval_ns, count) = (args.interval, args.count);
     live.run(async move { watch.run(interval_ns, count).await })
 }
 
-/// The address that `text` says. A volume's file is none: its server has it from `serve --metrics`.
-fn address(text: &str) -> anyhow::Result<Address> {
-    if Path::new(text).is_file() {
-        bail!(
-            "{text} is a file, no address: serve the volume with `--metrics 127.0.0.1:9809`, and give `tantalum top` that address"
-        );
+/// What `text` says: an address, or the configuration of a volume.
+fn watched(text: &str) -> anyhow::Result<Watched> {
+    match Path::new(text) {
+        path if path.is_file() => Ok(Watched::Volume(Box::new(VolumeConfig::read(path)?))),
+        _ => Ok(Watched::Server(text.parse()?)),
     }
-    Ok(text.parse()?)
+}
+
+/// Who is watched.
+enum Watched {
+    /// The server that tells its metrics there.
+    Server(Address),
+    /// The program that has this volume open, and writes its counters beside the configuration.
+    Volume(Box<VolumeConfig>),
+}
+
+impl Display for Watched {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Watched::Server(address) => address.fmt(f),
+            Watched::Volume(config) => config.path.display().fmt(f),
+        }
+    }
 }
 
 struct Watch {
     live: Live,
-    address: Address,
+    watched: Watched,
     format: OutputFormat,
 }
 
@@ -91,7 +112,7 @@ impl Watch {
         let mut screen =
             if on_terminal && std::io::stdout().is_terminal() { Screen::take()? } else { None };
         let mut shown =
-            view::lines(&self.address.to_string(), &before, &fields::fields(None, &before));
+            view::lines(&self.watched.to_string(), &before, &fields::fields(None, &before));
         if let Some(screen) = &mut screen {
             screen.draw(&shown)?;
         }
@@ -108,7 +129,7 @@ impl Watch {
                 Err(error) => break Some(error),
             };
             let table = fields::fields(Some(&before), &now);
-            shown = view::lines(&self.address.to_string(), &now, &table);
+            shown = view::lines(&self.watched.to_string(), &now, &table);
             match &mut screen {
                 Some(screen) => screen.draw(&shown)?,
                 None => self.print(&table, &shown, printed == 0)?,
@@ -126,18 +147,22 @@ impl Watch {
         Ok(match gone {
             None => Verdict::Good,
             Some(error) => {
-                eprintln!("tantalum: {} does not answer any more: {error}", self.address);
+                eprintln!("tantalum: {} does not answer any more: {error}", self.watched);
                 Verdict::FoundWrong
             }
         })
     }
 
-    /// Asks the server once.
+    /// Asks once.
     async fn scrape(&self) -> tantalum_base::Result<Scrape> {
-        let stream = Stream::connect(&self.live, &self.address)?;
+        let address = match &self.watched {
+            Watched::Server(address) => address,
+            Watched::Volume(config) => return scrape(config),
+        };
+        let stream = Stream::connect(&self.live, address)?;
         let text = fetch(&self.live, stream).await;
         text.and_then(|text| Scrape::parse(&text)).map_err(|error| {
-            let context = format!("asking {} for metrics", self.address);
+            let context = format!("asking {address} for metrics");
             error.wrap(context)
         })
     }

@@ -22,6 +22,14 @@ const LINES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "transactions",
+        &[
+            ("committed/s", "transactions_per_second"),
+            ("open", "open_transactions"),
+            ("written and not committed", "uncommitted_bytes"),
+        ],
+    ),
+    (
         "errors",
         &[
             ("all", "errors"),

@@ -1,8 +1,7 @@
 //! Readings in Prometheus's text exposition format, version 0.0.4.
 use std::fmt::{Display, Write};
-use tantalum_runtime::metrics::{
-    BOUNDS_NS, HistogramReading, Metric, MetricKind, Reading, Readings, Sample,
-};
+
+use super::{BOUNDS_NS, HistogramReading, Metric, MetricKind, Reading, Readings, Sample};
 
 /// The media type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -106,7 +105,7 @@ fn escaped(text: &str, quotes: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tantalum_runtime::metrics::Histogram;
+    use crate::metrics::Histogram;
 
     #[test]
     fn readings_are_written_as_the_format_says() {

@@ -1,0 +1,74 @@
+//! What a program tells that has a volume open itself: for `tantalum stat`, and for `tantalum top` in place of a server's metrics.
+use super::serve::control::Stat;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
+use tantalum_media::block_store::holder;
+use tantalum_metrics::Scrape;
+use tantalum_report::Value;
+use tantalum_volume::{ToldCounters, VolumeConfig, counters_of};
+
+/// Fields of `tantalum stat`, and the metrics that they are, with bytes to each.
+const FIELDS: [(&str, &str, u64); 10] = [
+    ("mapped_bytes", "tantalum_ftl_mapped_pages", PAGE_BYTES as u64),
+    ("zones_free", "tantalum_ftl_free_zones", 1),
+    ("zones_retired", "tantalum_ftl_retired_zones", 1),
+    ("zone_resets_min", "tantalum_ftl_zone_resets_min", 1),
+    ("zone_resets_max", "tantalum_ftl_zone_resets_max", 1),
+    ("mapping_bytes", "tantalum_ftl_mapping_bytes", 1),
+    ("dirty_bytes", "tantalum_cache_dirty_pages", PAGE_BYTES as u64),
+    ("program_transactions", "tantalum_program_transactions_total", 1),
+    ("uncommitted_bytes", "tantalum_program_uncommitted_pages", PAGE_BYTES as u64),
+    ("program_open_transactions", "tantalum_program_open_transactions", 1),
+];
+
+/// Adds to `stat` what the program told.
+///
+/// # Errors
+/// `Format` where that is no text of metrics.
+pub fn tell_counters(stat: &mut Stat, told: &ToldCounters) -> Result<()> {
+    let scrape = Scrape::parse(&told.text)?;
+    for (field, metric, bytes) in FIELDS {
+        if let Some(count) = scrape.sum(metric, &[]) {
+            stat.push((field, (count as u64).saturating_mul(bytes).into()));
+        }
+    }
+    for (field, command) in [("program_read_bytes", "read"), ("program_written_bytes", "write")] {
+        let bytes = scrape.sum("tantalum_program_request_bytes_total", &[("command", command)]);
+        stat.push((field, bytes.map(|bytes| bytes as u64).into()));
+    }
+    let open_seconds = scrape.sum("tantalum_uptime_seconds", &[]);
+    stat.push(("open_seconds", open_seconds.map_or(Value::Null, seconds)));
+    stat.push(("told_seconds_ago", seconds(told.age_ms as f64 / 1e3)));
+    Ok(())
+}
+
+fn seconds(seconds: f64) -> Value {
+    Value::rounded(seconds, 1e3)
+}
+
+/// What the program tells that has the volume of `config` open.
+///
+/// # Errors
+/// `Closed` where nobody has it open, `Unsupported` where who has it tells nothing.
+pub fn scrape(config: &VolumeConfig) -> Result<Scrape> {
+    if let Some(told) = counters_of(config) {
+        return Scrape::parse(&told.text);
+    }
+    let name = config.path.display();
+    Err(match config.data_path().ok().and_then(|path| holder(&path)) {
+        Some(pid) => Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{name}: the process that has it open (pid {pid}) has told nothing yet. A program that opened it itself does once it \
+                 has worked for a moment and may write beside {name}; a server is asked at its address: serve the volume with \
+                 `--metrics 127.0.0.1:9809`, and give `tantalum top` that address"
+            ),
+        ),
+        None => Error::new(
+            ErrorKind::Closed,
+            format!(
+                "{name}: no program has this volume open to write. Start the program, or serve the volume with `--metrics 127.0.0.1:9809`, \
+                 and give `tantalum top` that address"
+            ),
+        ),
+    })
+}

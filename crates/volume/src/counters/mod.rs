@@ -1,0 +1,272 @@
+//! What a program that opened a volume itself does with it, for `tantalum stat` and `tantalum top` in other processes.
+//!
+//! A server can be asked. Such a program cannot: it has no thread that would answer. So it writes its counters down, beside
+//! its calls, into a small file beside the configuration ([`file`]), a few times a second at most. Where that cannot be,
+//! there are no counters, and nothing else is different.
+mod file;
+
+pub use file::{ToldCounters, counters_of};
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use tantalum_base::{PAGE_BYTES, Result, TxId};
+use tantalum_local::{Answer, Request};
+use tantalum_runtime::live::wall_clock::machine_ms;
+use tantalum_runtime::metrics::{MetricKind, Readings, exposition};
+
+use crate::config::VolumeConfig;
+use file::CountersFile;
+
+/// Time between two writings.
+const PACE_MS: u64 = 200;
+/// The program gets so many times as long as they take before they are told again.
+const SHARE: u64 = 200;
+/// How much later it is written from within a call that goes on for long.
+const LATE_MS: u64 = 100;
+/// Time until the next try where it could not be written.
+const PAUSE_MS: u64 = 10_000;
+/// There is nothing to write to.
+const NEVER: u64 = u64::MAX;
+
+/// What is counted by its kind, as it is told.
+const COMMANDS: [&str; 6] = ["read", "write", "flush", "trim", "share", "commit"];
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 3;
+
+/// The counters of a client.
+pub(crate) struct Counters {
+    /// When they are written next.
+    due_ms: AtomicU64,
+    requests: [AtomicU64; COMMANDS.len()],
+    pages: [AtomicU64; COMMANDS.len()],
+    transactions: AtomicU64,
+    /// Pages that open transactions have written.
+    open: Mutex<BTreeMap<TxId, u64>>,
+    /// Pages of transactions that a front end keeps until they commit.
+    kept: AtomicU64,
+    told: Mutex<Option<Told>>,
+}
+
+/// Where they are told, and of what.
+pub(crate) struct Told {
+    file: CountersFile,
+    device: String,
+    kind: &'static str,
+    durability: &'static str,
+}
+
+/// A request that is counted when it is done.
+pub(crate) struct Counted {
+    command: Option<usize>,
+    pages: u64,
+    tx: Option<TxId>,
+    begins: bool,
+    ends: bool,
+}
+
+impl Counted {
+    fn new(command: usize, pages: u64) -> Counted {
+        Counted { command: Some(command), pages, tx: None, begins: false, ends: false }
+    }
+
+    fn of(request: &Request) -> Counted {
+        match request {
+            Request::Read { pages, .. } => Counted::new(READ, *pages as u64),
+            Request::Write { pages, tx, .. } => {
+                Counted { tx: *tx, ..Counted::new(WRITE, pages.len() as u64) }
+            }
+            Request::WriteScattered(pages) => {
+                Counted { ends: true, ..Counted::new(WRITE, pages.len() as u64) }
+            }
+            Request::Flush => Counted::new(2, 0),
+            Request::Trim(range) => Counted::new(TRIM, range.pages),
+            Request::Share(pairs) => Counted::new(4, pairs.len() as u64),
+            Request::Begin => Counted { command: None, begins: true, ..Counted::new(READ, 0) },
+            Request::Commit(tx) => Counted { tx: Some(*tx), ends: true, ..Counted::new(5, 0) },
+            Request::Abort(tx) => {
+                Counted { command: None, tx: Some(*tx), ends: true, ..Counted::new(READ, 0) }
+            }
+        }
+    }
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters {
+            due_ms: AtomicU64::new(NEVER),
+            requests: Default::default(),
+            pages: Default::default(),
+            transactions: AtomicU64::new(0),
+            open: Mutex::default(),
+            kept: AtomicU64::new(0),
+            told: Mutex::default(),
+        }
+    }
+}
+
+impl Told {
+    /// Of the volume of `config`, which this process has open to write; what another one left is removed. `None` where there
+    /// is no place for it.
+    pub(crate) fn of(config: &VolumeConfig) -> Option<Told> {
+        Some(Told {
+            file: CountersFile::beside(&config.path)?,
+            device: config.path.display().to_string(),
+            kind: config.kind.name(),
+            durability: config.durability().name(),
+        })
+    }
+}
+
+impl Counters {
+    /// Tells them from now on.
+    pub(crate) fn start(&self, told: Option<Told>) {
+        if let Some(told) = told {
+            *lock(&self.told) = Some(told);
+            self.due_ms.store(machine_ms() + PACE_MS, Relaxed);
+        }
+    }
+
+    /// Tells them no more.
+    pub(crate) fn stop(&self) -> Option<Told> {
+        self.due_ms.store(NEVER, Relaxed);
+        let mut told = lock(&self.told).take();
+        told.iter_mut().for_each(|told| told.file.remove());
+        told
+    }
+
+    fn is_told(&self) -> bool {
+        self.due_ms.load(Relaxed) != NEVER
+    }
+
+    /// What is to be counted when `request` is done; `None` where nobody is told.
+    pub(crate) fn begin(&self, request: &Request) -> Option<Counted> {
+        self.is_told().then(|| Counted::of(request))
+    }
+
+    /// It is done.
+    pub(crate) fn end(&self, counted: Option<Counted>, answer: &Result<Answer>) {
+        let Some(Counted { command, pages, tx, begins, ends }) = counted else { return };
+        // However it ended, so did the transaction.
+        if let Some(tx) = tx.filter(|_| ends) {
+            lock(&self.open).remove(&tx);
+        }
+        let Ok(answer) = answer else { return };
+        if begins {
+            lock(&self.open).insert(answer.tx, 0);
+        }
+        let Some(command) = command else { return };
+        self.count(command, pages);
+        if ends {
+            self.transactions.fetch_add(1, Relaxed);
+        } else if let Some(tx) = tx
+            && let Some(written) = lock(&self.open).get_mut(&tx)
+        {
+            *written += pages;
+        }
+    }
+
+    /// Pages that lie anywhere were read.
+    pub(crate) fn read(&self, pages: usize) {
+        if self.is_told() {
+            self.count(READ, pages as u64);
+        }
+    }
+
+    fn count(&self, command: usize, pages: u64) {
+        self.requests[command].fetch_add(1, Relaxed);
+        self.pages[command].fetch_add(pages, Relaxed);
+    }
+
+    /// A front end keeps so many pages of transactions in progress.
+    pub(crate) fn keep(&self, pages: u64) {
+        self.kept.store(pages, Relaxed);
+    }
+
+    /// Writes them down if it is time; `device` tells of the device. Must not be called where the device cannot tell.
+    pub(crate) fn tick(&self, device: impl FnOnce(&mut Readings)) {
+        let due_ms = self.due_ms.load(Relaxed);
+        if due_ms != NEVER && machine_ms() >= due_ms {
+            self.write(device);
+        }
+    }
+
+    /// As [`tick`](Self::tick), of a call that is not done yet: its end would be soon enough for a short one.
+    pub(crate) fn tick_within(&self, device: impl FnOnce(&mut Readings)) {
+        let due_ms = self.due_ms.load(Relaxed);
+        if due_ms != NEVER && machine_ms() >= due_ms + LATE_MS {
+            self.write(device);
+        }
+    }
+
+    #[cold]
+    fn write(&self, device: impl FnOnce(&mut Readings)) {
+        // Where another thread is at it, or this one within a call, that does it.
+        let Ok(mut told) = self.told.try_lock() else { return };
+        let Some(told) = told.as_mut() else { return };
+        let begun_ms = machine_ms();
+        if begun_ms < self.due_ms.load(Relaxed) {
+            return;
+        }
+        let mut out = Readings::default();
+        told.tell(&mut out);
+        self.tell(&mut out);
+        device(&mut out);
+        let written = told.file.write(&exposition(&out));
+        let ended_ms = machine_ms();
+        let pause_ms = match written {
+            // On a volume of very many zones it may take long to count.
+            Ok(()) => PACE_MS.max((ended_ms - begun_ms) * SHARE),
+            Err(_) => {
+                // A full or read-only file system, or no right to write there: half of a file helps nobody.
+                told.file.remove();
+                PAUSE_MS
+            }
+        };
+        self.due_ms.store(ended_ms + pause_ms, Relaxed);
+    }
+
+    fn tell(&self, out: &mut Readings) {
+        let help = "Requests of the program that were done";
+        let metric = out.metric(MetricKind::Counter, "tantalum_program_requests_total", help);
+        for (command, count) in COMMANDS.into_iter().zip(&self.requests) {
+            metric.with(&[("command", command)], count.load(Relaxed));
+        }
+        let help = "Bytes that these were for";
+        let metric = out.metric(MetricKind::Counter, "tantalum_program_request_bytes_total", help);
+        for command in [READ, WRITE, TRIM] {
+            let bytes = self.pages[command].load(Relaxed).saturating_mul(PAGE_BYTES as u64);
+            metric.with(&[("command", COMMANDS[command])], bytes);
+        }
+        let help = "Transactions that the program committed";
+        out.counter("tantalum_program_transactions_total", help, self.transactions.load(Relaxed));
+        let (open, written) = {
+            let open = lock(&self.open);
+            (open.len() as u64, open.values().sum::<u64>())
+        };
+        let help = "Transactions that the program has open on the device";
+        out.gauge("tantalum_program_open_transactions", help, open);
+        let help = "Pages that transactions in progress have written, in memory or on the device";
+        let pages = written + self.kept.load(Relaxed);
+        out.gauge("tantalum_program_uncommitted_pages", help, pages);
+    }
+}
+
+impl Told {
+    fn tell(&self, out: &mut Readings) {
+        let help = "What is open; always 1";
+        let metric = out.metric(MetricKind::Gauge, "tantalum_device_info", help);
+        let device = self.device.as_str();
+        let labels = [("device", device), ("kind", self.kind), ("durability", self.durability)];
+        metric.with(&labels, 1u64);
+        let help = "The library in the program; always 1";
+        let metric = out.metric(MetricKind::Gauge, "tantalum_build_info", help);
+        metric.with(&[("version", env!("CARGO_PKG_VERSION"))], 1u64);
+    }
+}
+
+/// What is behind these is changed in one go, so a panic elsewhere leaves it whole.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
