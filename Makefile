@@ -6,14 +6,14 @@ help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Show it at work: SQLite on a volume, kills and power cuts, the same trace on simulated devices
-	cargo run --release --package tantalum-cli -- demo
+	cargo run --release --package tantalum-laboratory -- demo
 
 test: ## Install what the tests need (as root) or say what is missing, then run them all
 	scripts/deps
 	scripts/test
 
-build: ## Build the program, the C library and the SQLite extension for use
-	cargo build --release --locked --package tantalum-cli --package tantalum-capi --package tantalum-sqlite
+build: ## Build the programs, the C library and the SQLite extension for use
+	cargo build --release --locked $$(scripts/programs) --package tantalum-capi --package tantalum-sqlite
 
 install: ## Install what `build` built, in PREFIX (/usr/local)
 	scripts/install

@@ -41,7 +41,7 @@ fn bash_completes_a_command_and_an_option() {
         let last = line.split(' ').count() - 1;
         let current = line.split(' ').next_back().expect("a word");
         let program = format!(
-            "source {}; COMP_WORDS=({words}); COMP_CWORD={last}; _tantalum tantalum {current} ''; echo \"${{COMPREPLY[@]}}\"",
+            "source {}; COMP_WORDS=({words}); COMP_CWORD={last}; _tantalum_any tantalum {current} ''; echo \"${{COMPREPLY[@]}}\"",
             script.display()
         );
         let run =
@@ -184,4 +184,44 @@ fn nothing_is_installed_of_what_was_not_built() {
     let out = script("install", &[("BUILT", empty.path()), ("DESTDIR", &root)]);
     assert!(!out.status.success() && !root.exists());
     assert!(String::from_utf8_lossy(&out.stderr).contains("make build"));
+}
+
+/// What the help says of a command that another program has is what that program says.
+#[test]
+fn commands_of_other_programs_are_told_as_they_tell_themselves() {
+    let help = good(&["--help"]);
+    for name in ["demo", "replay", "curve", "advise", "trace", "crash", "repro"] {
+        let own = good(&[name, "--help"]);
+        let first = own.lines().next().expect("a line");
+        let line = help.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
+        let told = line.expect(name).trim_start().trim_start_matches(name).trim();
+        // A line of the list may be cut where the text goes on in the next one.
+        assert!(first.starts_with(told), "{name}: {told} / {first}");
+        assert_eq!(good(&["help", name]), own, "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_is_not_installed_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("tantalum");
+    std::fs::copy(built::tantalum(), &alone).unwrap();
+    let run = Command::new(&alone).args(["replay", "zipf:pages=10"]).env("PATH", "/nowhere").output();
+    let run = run.unwrap();
+    let told = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{told}");
+    assert!(told.contains("tantalum-lab") && told.contains("make build"), "{told}");
+}
+
+#[test]
+fn bash_completes_an_option_of_another_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("tantalum.bash");
+    std::fs::write(&script, good(&["completions", "bash"])).unwrap();
+    let program = format!(
+        "source {}; COMP_WORDS=(tantalum replay --dev); COMP_CWORD=2; _tantalum_any tantalum --dev replay; echo \"${{COMPREPLY[@]}}\"",
+        script.display()
+    );
+    let run = Command::new("bash").args(["--norc", "-c", &program]).stdin(Stdio::null()).output();
+    assert_eq!(String::from_utf8(run.expect("bash").stdout).unwrap().trim(), "--device");
 }

@@ -1,8 +1,8 @@
 //! `tantalum check VOLUME.toml`.
 use super::check_page;
-use crate::Verdict;
-use crate::common::{PageArgs, print_line};
-use crate::progress::Progress;
+use tantalum_console::Verdict;
+use tantalum_console::output::{PageArgs, print_line};
+use tantalum_console::progress::Progress;
 use anyhow::Context;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

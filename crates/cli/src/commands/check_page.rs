@@ -1,5 +1,5 @@
 //! The page of `tantalum check`: what was looked at, and what is wrong where.
-use crate::common::PageArgs;
+use tantalum_console::output::PageArgs;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_report::html::Number;

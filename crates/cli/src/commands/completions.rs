@@ -1,8 +1,8 @@
 //! `tantalum completions SHELL`.
-use crate::{Cli, Verdict};
-use clap::{Command, CommandFactory};
+use crate::Cli;
+use clap::CommandFactory;
 use clap_complete::Shell;
-use std::io::Write;
+use tantalum_console::{Verdict, completions};
 
 /// Print what a shell needs to complete the words of tantalum's command lines
 #[derive(clap::Args, Debug)]
@@ -22,17 +22,6 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut for_people(), "tantalum", &mut text);
-    let mut out = std::io::stdout().lock();
-    out.write_all(&text)?;
-    out.flush()?;
+    completions::print_joined(args.shell, &Cli::command())?;
     Ok(Verdict::Good)
-}
-
-/// The commands but the hidden ones, which would be offered like any other.
-fn for_people() -> Command {
-    let whole = Cli::command();
-    let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    Command::new("tantalum").version(env!("TANTALUM_VERSION")).subcommands(shown)
 }

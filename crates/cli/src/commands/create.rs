@@ -1,8 +1,8 @@
 //! `tantalum create VOLUME.toml`.
-use crate::Verdict;
+use tantalum_console::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
 use crate::commands::tiered::{Tiers, refuse_other_claim, refuse_other_places, warn_of_memory};
-use crate::common::print_line;
+use tantalum_console::output::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};

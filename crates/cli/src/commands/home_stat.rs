@@ -1,6 +1,6 @@
 //! `tantalum stat HOME`: what lies on a home that has a cache.
-use crate::Verdict;
-use crate::common::OutputArgs;
+use tantalum_console::Verdict;
+use tantalum_console::output::OutputArgs;
 use anyhow::bail;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;

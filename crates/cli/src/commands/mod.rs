@@ -1,51 +1,40 @@
 //! One file a command: its arguments, and `run`.
-mod advise;
 mod attach_plan;
 mod check;
 mod check_page;
 mod clone;
 mod completions;
-mod crash;
 mod create;
-mod curve;
-mod demo;
-mod device_size;
 mod device_speed;
 mod holds;
 mod home_stat;
 mod man_pages;
 mod mode;
 mod remap;
-mod replay;
-mod repro;
-mod repro_page;
-mod repro_summary;
 mod rescue;
 mod resize;
 mod room;
 mod serve;
 mod share;
 mod sqlite;
-mod standing;
 mod stat;
 mod stat_page;
 mod stat_text;
 mod tiered;
 mod told_counters;
 mod top;
-mod trace;
 mod trim;
 mod unclaim;
 mod volume_stat;
 
-use crate::Verdict;
+use tantalum_console::Verdict;
+use tantalum_console::programs::Elsewhere;
 
 /// The commands, in the order of the help.
 #[derive(clap::Subcommand, Debug)]
 pub enum Command {
-    Demo(demo::Args),
-    #[command(hide = true)]
-    DemoChild(demo::ChildArgs),
+    /// Run a real SQLite on a volume, kill it, cut its power, simulate it and compare it
+    Demo(Elsewhere),
     Create(create::Args),
     Attach(tiered::AttachArgs),
     Detach(tiered::DetachArgs),
@@ -62,13 +51,19 @@ pub enum Command {
     Trim(trim::Args),
     #[command(subcommand)]
     Sqlite(sqlite::Command),
-    Replay(replay::Args),
-    Curve(curve::Args),
-    Advise(advise::Args),
-    Repro(repro::Args),
-    Crash(crash::Args),
-    #[command(subcommand)]
-    Trace(trace::Command),
+    /// Replay a trace through cache policies and sizes, on simulated devices, or through a buffer of
+    /// each policy and size above each device or each flash cache
+    Replay(Elsewhere),
+    /// Miss-ratio curve of LRU: all cache sizes in one pass over a trace, exact or sampled
+    Curve(Elsewhere),
+    /// Say which policy and how many pages of memory suit a trace on a device, with the evidence
+    Advise(Elsewhere),
+    /// Measure a paper's figures again, beside the paper's own numbers
+    Repro(Elsewhere),
+    /// Cut the power of simulated devices, in their recoveries too, and check every promise
+    Crash(Elsewhere),
+    /// Look at traces, convert them, make them up (formats: docs/traces.md)
+    Trace(Elsewhere),
     Completions(completions::Args),
     ManPages(man_pages::Args),
 }
@@ -77,8 +72,7 @@ impl Command {
     /// Runs the command to its end.
     pub fn run(self) -> anyhow::Result<Verdict> {
         match self {
-            Command::Demo(args) => demo::run(&args),
-            Command::DemoChild(args) => demo::run_child(&args),
+            Command::Demo(words) => Err(words.run("demo")),
             Command::Create(args) => create::run(&args),
             Command::Attach(args) => tiered::attach(&args),
             Command::Detach(args) => tiered::detach(&args),
@@ -94,12 +88,12 @@ impl Command {
             Command::Clone(args) => clone::run(&args),
             Command::Trim(args) => trim::run(&args),
             Command::Sqlite(command) => command.run(),
-            Command::Replay(args) => replay::run(&args),
-            Command::Curve(args) => curve::run(&args),
-            Command::Advise(args) => advise::run(&args),
-            Command::Repro(args) => repro::run(&args),
-            Command::Crash(args) => crash::run(&args),
-            Command::Trace(command) => command.run(),
+            Command::Replay(words) => Err(words.run("replay")),
+            Command::Curve(words) => Err(words.run("curve")),
+            Command::Advise(words) => Err(words.run("advise")),
+            Command::Repro(words) => Err(words.run("repro")),
+            Command::Crash(words) => Err(words.run("crash")),
+            Command::Trace(words) => Err(words.run("trace")),
             Command::Completions(args) => completions::run(&args),
             Command::ManPages(args) => man_pages::run(&args),
         }

@@ -1,8 +1,8 @@
 //! `tantalum mode`: what the cache of a tiered volume is for, while it is served.
 use super::serve::asking::ask;
 use super::serve::control::socket_path;
-use crate::Verdict;
-use crate::common::print_line;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::human_bytes;

@@ -1,7 +1,7 @@
 //! `tantalum rescue`: a home whose flash is lost.
-use crate::Verdict;
+use tantalum_console::Verdict;
 use crate::commands::tiered::{duration, home_of, say_is_detached, tiered_config, was_detached};
-use crate::common::print_line;
+use tantalum_console::output::print_line;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;

@@ -1,7 +1,7 @@
 //! `tantalum resize VOLUME.toml SIZE`.
-use crate::Verdict;
+use tantalum_console::Verdict;
 use crate::commands::room::tell_room;
-use crate::common::print_line;
+use tantalum_console::output::print_line;
 use anyhow::Context;
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};

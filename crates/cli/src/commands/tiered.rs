@@ -1,8 +1,8 @@
 //! `tantalum attach` and `tantalum detach`: a cache over a home, and the home alone.
-use crate::Verdict;
+use tantalum_console::Verdict;
 use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
-use crate::common::print_line;
+use tantalum_console::output::print_line;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;

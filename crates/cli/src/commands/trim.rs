@@ -1,7 +1,7 @@
 //! `tantalum trim VOLUME.toml A LEN`.
 use super::remap::{Remap, length, pages};
-use crate::Verdict;
-use crate::common::print_line;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use std::path::PathBuf;
 use tantalum_base::size::human_bytes;
 use tantalum_base::{PAGE_BYTES, PageNo, PageRange};

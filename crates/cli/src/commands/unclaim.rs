@@ -1,6 +1,6 @@
 //! `tantalum unclaim HOME`.
-use crate::Verdict;
-use crate::common::print_line;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use std::path::PathBuf;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;

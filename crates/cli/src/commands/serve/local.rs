@@ -7,10 +7,8 @@ use tantalum_local::{Place, Server, ServerOptions, Tracked};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{JoinHandle, Live, Runtime};
+use tantalum_serving::Tell;
 use tantalum_volume::{OnAck, VolumeConfig, volume_file};
-
-/// Tells what a server counts.
-pub type Tell = Rc<dyn Fn(&mut Readings)>;
 
 /// Serves until it is stopped.
 pub struct Local {

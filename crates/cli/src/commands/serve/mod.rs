@@ -2,31 +2,25 @@
 pub(super) mod asking;
 pub(super) mod control;
 mod local;
-mod logs;
-mod metrics;
 mod promise;
 
 use super::volume_stat::{of_flash, of_tiered};
-use crate::Verdict;
-use crate::common::print_line;
 use anyhow::{Context, bail};
 use control::{Control, Served, Stat};
 use local::Local;
-use metrics::About;
 use promise::Promise;
-use std::future::Future;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_buffer::{Buffered, PoolStatistics};
+use tantalum_console::{Verdict, programs};
 use tantalum_local::Tracked;
-use tantalum_metrics::EndpointOptions;
-use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::live::LiveOptions;
-use tantalum_runtime::live::net::{Address, Listener};
 use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{LifeCycle, Live};
+use tantalum_serving::{About, Listening, Logging, Outside, serve_until, tell};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
     OpenOptions, OpenReport, Recorded, VolumeConfig, open_tiered_volume, open_volume_with,
@@ -45,18 +39,11 @@ pub struct Args {
     /// Seed of what the simulated device leaves to chance
     #[arg(long, default_value_t = 1, conflicts_with = "volume", value_name = "SEED")]
     device_seed: u64,
-    /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
-    #[arg(long, value_name = "ADDRESS")]
-    nbd: Option<String>,
     /// Let local processes use the volume at once: SQLite, programs with libtantalum, Rust programs. They find it by
     /// themselves, wherever PATH is; without PATH it is VOLUME.toml.socket. Whoever may write to its file may connect
     /// (docs/local.md)
     #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "device")]
     socket: Option<Option<PathBuf>>,
-    /// Where metrics are told over HTTP, at /metrics, to Prometheus and `tantalum top`: addresses as for
-    /// --nbd (docs/metrics.md)
-    #[arg(long, value_name = "ADDRESS")]
-    metrics: Option<String>,
     /// Write a page trace of what clients ask to a new file, for `tantalum replay`, `curve` and `advise`;
     /// .zst or .gz in its name compress it
     #[arg(long, value_name = "FILE", conflicts_with = "device")]
@@ -65,27 +52,14 @@ pub struct Args {
     /// the configuration, and where that says nothing on_flush: NBD clients flush what they count on
     #[arg(long, value_name = "MODE", conflicts_with_all = ["device", "read_only"])]
     durability: Option<String>,
-    /// Refuse everything that would change the volume, and write nothing to it: what a writer that was
-    /// killed left is recovered in memory alone. Several may serve and read it so at once
-    #[arg(long)]
-    read_only: bool,
-    /// Listen also on addresses that other machines reach: there is no authentication
-    #[arg(long)]
-    allow_remote: bool,
-    /// Connections open at once, of NBD and of local clients each; further clients are turned away, but for those
-    /// of NBD that take the place of one that has not finished negotiation
-    #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().connections_max)]
-    connections_max: usize,
-    /// Seconds for which a client may leave a request half sent, or replies untaken; one whose machine
-    /// is suspended is cut off after that
-    #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stall_ms_max / 1000)]
-    stall_seconds_max: u64,
     /// Seconds for which an open transaction of a local client may be idle before it is aborted, as it holds its pages
     /// against all others; 0: for ever
     #[arg(long, value_name = "SECONDS", default_value_t = tantalum_local::ServerOptions::default().transaction_idle_ms_max / 1000)]
     transaction_idle_seconds_max: u64,
     #[command(flatten)]
-    logs: logs::Logging,
+    listening: Listening,
+    #[command(flatten)]
+    logs: Logging,
 }
 
 const AFTER_HELP: &str =
@@ -103,22 +77,12 @@ Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     refuse_unreachable(args)?;
-    let outside = Outside::parse(args)?;
-    args.logs.start();
-    let options = ServerOptions {
-        read_only: args.read_only,
-        allow_remote: args.allow_remote,
-        connections_max: args.connections_max,
-        stall_ms_max: args.stall_seconds_max.saturating_mul(1000),
-        ..ServerOptions::default()
-    };
-    if let Some(device) = &args.device {
-        let spec = DeviceSpec::parse(device)?;
-        let live = Live::new(LiveOptions::default())?;
-        let (handle, seed) = (live.clone(), args.device_seed);
-        live.run(async move { serve_device(handle, spec, seed, outside, options).await })?;
-        return Ok(Verdict::Good);
+    if args.device.is_some() {
+        let words: Vec<OsString> = std::env::args_os().skip(2).collect();
+        return Err(programs::LABORATORY.take_over("serve", &words));
     }
+    let (around, options) = (Around::parse(args)?, args.listening.options());
+    args.logs.start();
     let Some(volume) = &args.volume else { bail!("a volume's configuration is needed") };
     let mut config = VolumeConfig::read(volume)?;
     if let Some(record) = &args.record {
@@ -130,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let promise = Promise::choose(&mut config, args.durability.as_deref())?;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
-    live.run(async move { serve_volume(handle, config, promise, outside, options).await })?;
+    live.run(async move { serve_volume(handle, config, promise, around, options).await })?;
     Ok(Verdict::Good)
 }
 
@@ -143,7 +107,7 @@ fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
             "a volume's configuration or --device is needed. For example: tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock"
         ),
     };
-    if args.nbd.is_some() || args.socket.is_some() {
+    if args.listening.has_nbd() || args.socket.is_some() {
         return Ok(());
     }
     let socket =
@@ -157,50 +121,23 @@ fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
 /// A volume that is open.
 type Opened<D> = Rc<Tracked<Recorded<Buffered<D>>>>;
 
-/// Where the server is reached, and whom it tells what.
-struct Outside {
-    nbd: Option<Address>,
+/// How the volume is reached, and whom the server tells that it is.
+struct Around {
+    outside: Outside,
     socket: Option<Option<PathBuf>>,
     /// How long a transaction of one who connects there may be idle.
     transaction_idle_ms_max: u64,
-    metrics: Option<Address>,
-    logs: logs::Logging,
+    logs: Logging,
 }
 
-impl Outside {
+impl Around {
     fn parse(args: &Args) -> anyhow::Result<Self> {
-        let nbd = args.nbd.as_ref().map(|text| text.parse::<Address>()).transpose()?;
-        let metrics =
-            args.metrics.as_ref().map(|text| text.parse::<Address>().context("--metrics"));
-        let metrics = metrics.transpose()?;
-        if let (Some(nbd), Some(metrics)) = (&nbd, &metrics) {
-            let any_port = matches!(nbd, Address::Tcp(address) if address.port() == 0);
-            if nbd == metrics && !any_port {
-                bail!("--nbd and --metrics are both {nbd}: each needs an address of its own");
-            }
-        }
-        Ok(Outside {
-            nbd,
+        Ok(Around {
+            outside: args.listening.outside()?,
             socket: args.socket.clone(),
             transaction_idle_ms_max: args.transaction_idle_seconds_max.saturating_mul(1000),
-            metrics,
             logs: args.logs.clone(),
         })
-    }
-
-    /// Listens at all of them, or at none.
-    fn listen(
-        &self,
-        live: &Live,
-        options: &ServerOptions,
-    ) -> Result<(Option<Listener>, Option<Listener>)> {
-        let nbd = self.nbd.as_ref().map(|nbd| options.listen(live, nbd)).transpose()?;
-        let metrics = self.metrics.as_ref().map(|address| {
-            let metrics =
-                EndpointOptions { allow_remote: options.allow_remote, ..Default::default() };
-            metrics.listen(live, address)
-        });
-        Ok((nbd, metrics.transpose()?))
     }
 }
 
@@ -208,7 +145,7 @@ async fn serve_volume(
     live: Live,
     config: VolumeConfig,
     promise: Promise,
-    outside: Outside,
+    around: Around,
     options: ServerOptions,
 ) -> Result<()> {
     let served = promise.apply(&config);
@@ -220,7 +157,7 @@ async fn serve_volume(
             let stat = move || of_flash(&told, &volume, &report).unwrap_or_default();
             let opened_as = Served::Flash(Rc::clone(&opened.0));
             let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
-            serve_opened(live, (&config, &promise), opened, outside, options, control.flatten())
+            serve_opened(live, (&config, &promise), opened, around, options, control.flatten())
                 .await
         }
         Kind::Tiered => {
@@ -229,7 +166,7 @@ async fn serve_volume(
             let stat = move || of_tiered(&told, &volume, &report).unwrap_or_default();
             let opened_as = Served::Tiered(Rc::clone(&opened.0));
             let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
-            serve_opened(live, (&config, &promise), opened, outside, options, control.flatten())
+            serve_opened(live, (&config, &promise), opened, around, options, control.flatten())
                 .await
         }
     }
@@ -253,11 +190,11 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     live: Live,
     configured: (&VolumeConfig, &Promise),
     (volume, report): (Opened<D>, OpenReport),
-    outside: Outside,
+    around: Around,
     options: ServerOptions,
     control: Option<Control>,
 ) -> Result<()> {
-    let served = serve_until_stopped(&live, configured, &volume, &report, outside, options).await;
+    let served = serve_until_stopped(&live, configured, &volume, &report, around, options).await;
     if let (Ok(()), Some(buffer)) = (&served, volume.statistics()) {
         tell(&told_of_buffer(&buffer));
     }
@@ -277,7 +214,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     (config, promise): (&VolumeConfig, &Promise),
     volume: &Opened<D>,
     report: &OpenReport,
-    outside: Outside,
+    around: Around,
     mut options: ServerOptions,
 ) -> Result<()> {
     let stop = terminated(live)?;
@@ -292,18 +229,18 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         options.description,
         u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
-    let (listener, watched) = outside.listen(live, &options)?;
+    let listeners = around.outside.listen(live, &options)?;
     let server = Server::new(Rc::clone(volume), options.clone())?;
-    let local = outside.socket.as_ref().map(|path| {
-        let idle_ms_max = outside.transaction_idle_ms_max;
+    let local = around.socket.as_ref().map(|path| {
+        let idle_ms_max = around.transaction_idle_ms_max;
         Local::start(live, config, path.as_deref(), Rc::clone(volume), &options, idle_ms_max)
     });
     let local = local.transpose()?;
-    let first = listener.as_ref().map(|listener| listener.local_address().to_string());
+    let first = listeners.nbd.as_ref().map(|listener| listener.local_address().to_string());
     tell(&format!(
         "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
         config.path.display(),
-        match &listener {
+        match &listeners.nbd {
             _ if read_only => "read-only".to_owned(),
             Some(_) => promise.told(),
             // Local clients are kept what they are answered.
@@ -330,7 +267,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         "opened {}",
         config.path.display()
     );
-    if let (Some(local), Some(_)) = (&local, &listener) {
+    if let (Some(local), Some(_)) = (&local, &listeners.nbd) {
         tell(&format!("local clients at {}", local.place()));
     }
     if let Some(recording) = volume.recording() {
@@ -343,12 +280,12 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         local: local.as_ref().map(Local::tell),
     };
     let device = Rc::clone(volume);
-    let _ready = outside.logs.ready()?;
+    let _ready = around.logs.ready()?;
     let stop = async {
         stop.await;
         local.iter().for_each(Local::begin_to_stop);
     };
-    let served = serve_watched(live, about, device, server, listener, watched, stop).await;
+    let served = serve_until(live, about, device, server, listeners, stop).await;
     match local {
         Some(local) => served.and(local.stop().await),
         None => served,
@@ -367,84 +304,4 @@ fn told_of_buffer(buffer: &PoolStatistics) -> String {
         buffer.physical_writes,
         buffer.device_writes,
     )
-}
-
-/// Serves a device that is simulated at its own speed. There is nothing to close: it has no content
-/// but in memory.
-async fn serve_device(
-    live: Live,
-    spec: DeviceSpec,
-    seed: u64,
-    outside: Outside,
-    mut options: ServerOptions,
-) -> Result<()> {
-    let stop = terminated(&live)?;
-    options.description = format!("Simulated {}, in memory only", spec.name());
-    let (listener, watched) = outside.listen(&live, &options)?;
-    let device = spec.build::<_, PageBuf>(&live, seed).await?.device;
-    tell(&format!(
-        "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
-        spec.name(),
-        device.limits().durability.name(),
-        listener.as_ref().map(|nbd| nbd.local_address().to_string()).unwrap_or_default(),
-        live.engine_name(),
-    ));
-    if spec.drops_flushes() {
-        tell(&format!(
-            "{}: barrier=off and a volatile cache: FLUSH and FUA are answered without being done, and \
-             promise nothing",
-            spec.name()
-        ));
-    }
-    let about = About {
-        device: spec.name().to_owned(),
-        kind: "simulated",
-        durability: device.limits().durability.name(),
-        local: None,
-    };
-    let server = Server::new(Rc::clone(&device), options)?;
-    let _ready = outside.logs.ready()?;
-    serve_watched(&live, about, device, server, listener, watched, stop).await
-}
-
-/// Serves NBD on `listener`, where that is asked for, and metrics on `watched` where that is asked for, until `stop`.
-async fn serve_watched<D: LifeCycle<Page = PageBuf>>(
-    live: &Live,
-    about: About,
-    device: Rc<D>,
-    server: Server<D>,
-    listener: Option<Listener>,
-    watched: Option<Listener>,
-    stop: impl Future<Output = ()>,
-) -> Result<()> {
-    let endpoint = watched.map(|watched| {
-        tell(&format!("metrics at {}", watched.local_address()));
-        metrics::start(live, watched, about, device, server.clone())
-    });
-    let stop = async {
-        stop.await;
-        tracing::info!("stopping: requests in flight are answered");
-    };
-    let served = match listener {
-        Some(listener) => server.clone().serve(live, listener, stop).await,
-        None => {
-            stop.await;
-            Ok(())
-        }
-    };
-    if let Some(endpoint) = endpoint {
-        endpoint.stop().await;
-    }
-    let statistics = server.statistics();
-    if let Some(last) = statistics.last_error {
-        eprintln!("tantalum: {} requests failed, the last: {last}", statistics.errors);
-    }
-    served
-}
-
-fn tell(line: &str) {
-    if let Err(error) = print_line(line) {
-        // A server that nobody listens to on its standard output still has clients.
-        eprintln!("tantalum: the standard output cannot be written: {error}");
-    }
 }

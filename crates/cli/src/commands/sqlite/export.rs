@@ -1,7 +1,7 @@
 //! `tantalum sqlite export VOLUME.toml FILE.db`.
 use super::{Size, copy, on_volume};
-use crate::Verdict;
-use crate::common::print_line;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use anyhow::{Context, bail};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};

@@ -1,8 +1,8 @@
 //! `tantalum sqlite import FILE.db VOLUME.toml`.
 use super::{Size, copy, on_volume, said_once};
-use crate::Verdict;
+use tantalum_console::Verdict;
 use crate::commands::room::tell_room;
-use crate::common::{discard_unfinished, print_line};
+use tantalum_console::output::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 mod export;
 mod import;
 
-use crate::Verdict;
-use crate::progress::Progress;
+use tantalum_console::Verdict;
+use tantalum_console::progress::Progress;
 use anyhow::{Context, bail};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};

@@ -4,7 +4,7 @@ mod screen;
 mod view;
 
 use super::told_counters::scrape;
-use crate::Verdict;
+use tantalum_console::Verdict;
 use anyhow::bail;
 use screen::Screen;
 use std::fmt::{Display, Formatter};

@@ -1,0 +1,86 @@
+//! Scripts by which shells complete command lines: one a program, and words that join them.
+//!
+//! bash and zsh call a function for each command line: that of `tantalum` calls that of another program where the first word is a
+//! command of it. fish has rules, which add up. The other shells are told the names of all commands, and the options of those of `tantalum`.
+use clap::Command;
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::io::Write;
+
+use crate::programs::{PROGRAMS, Program};
+
+/// Prints the script of the program called `name`, whose commands are in `whole`.
+///
+/// # Errors
+/// Where the standard output cannot be written.
+pub fn print(shell: Shell, whole: &Command, name: &str) -> std::io::Result<()> {
+    write(&script(shell, whole, name))
+}
+
+/// Prints the script for `tantalum`, whose commands are in `whole`, joined with those of the other programs that are installed.
+///
+/// # Errors
+/// Where the standard output cannot be written, or a program fails.
+pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
+    let mut text = script(shell, whole, "tantalum");
+    let joins = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
+    let mut joined = Vec::new();
+    for program in PROGRAMS.iter().filter(|_| joins) {
+        let words = ["completions".into(), OsString::from(shell.to_string())];
+        if let Some(script) = program.output(&words)? {
+            let script = String::from_utf8_lossy(&script).into_owned();
+            // A file of zsh says in its first line what it completes, once.
+            text.push_str(script.strip_prefix(&format!("#compdef {}\n", program.name)).unwrap_or(&script));
+            joined.push(program);
+        }
+    }
+    match shell {
+        Shell::Bash => text.push_str(&bash(&joined)),
+        Shell::Zsh => text.push_str(&zsh(&joined)),
+        _ => {}
+    }
+    Ok(write(&text)?)
+}
+
+/// The commands but the hidden ones, which would be offered like any other.
+fn script(shell: Shell, whole: &Command, name: &str) -> String {
+    let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    // Rules of fish are of the command that is typed.
+    let name = if shell == Shell::Fish { "tantalum" } else { name };
+    let mut shown =
+        Command::new("tantalum").version(env!("CARGO_PKG_VERSION")).subcommands(shown);
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut shown, name, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn cases(programs: &[&Program], call: impl Fn(&str) -> String) -> String {
+    let case = |program: &&Program| {
+        format!("        {}) {} ;;\n", program.commands.join("|"), call(program.name))
+    };
+    programs.iter().map(case).collect()
+}
+
+fn bash(programs: &[&Program]) -> String {
+    let cases = cases(programs, |name| format!("_{name} \"$@\""));
+    format!(
+        "\n_tantalum_any() {{\n    if [[ $COMP_CWORD -lt 2 ]]; then _tantalum \"$@\"; return; fi\n    \
+         case \"${{COMP_WORDS[1]}}\" in\n{cases}        *) _tantalum \"$@\" ;;\n    esac\n}}\n\
+         complete -F _tantalum_any -o bashdefault -o default tantalum\n"
+    )
+}
+
+fn zsh(programs: &[&Program]) -> String {
+    let cases = cases(programs, |name| format!("_{name} \"$@\""));
+    format!(
+        "\n_tantalum_any() {{\n    if (( CURRENT < 3 )); then _tantalum \"$@\"; return; fi\n    \
+         case \"$words[2]\" in\n{cases}        *) _tantalum \"$@\" ;;\n    esac\n}}\n\
+         compdef _tantalum_any tantalum\n"
+    )
+}
+
+fn write(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

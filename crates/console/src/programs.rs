@@ -1,0 +1,129 @@
+//! Which program has which command. `tantalum NAME` hands a command that it lacks to the program that has it, as git and cargo do.
+use anyhow::Context;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A program that has commands of `tantalum`.
+pub struct Program {
+    /// Its file's name.
+    pub name: &'static str,
+    /// Its commands.
+    pub commands: &'static [&'static str],
+}
+
+/// The programs beside `tantalum`.
+pub const PROGRAMS: &[Program] = &[
+    Program { name: "tantalum-lab", commands: &["demo", "replay", "curve", "advise", "trace"] },
+    Program { name: "tantalum-crash", commands: &["crash"] },
+    Program { name: "tantalum-repro", commands: &["repro"] },
+];
+
+/// The program that also serves simulated devices.
+pub const LABORATORY: &Program = &PROGRAMS[0];
+
+/// The words behind the name of a command that another program has.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct Elsewhere {
+    #[arg(id = ELSEWHERE, trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<OsString>,
+}
+
+const ELSEWHERE: &str = "words of another program";
+
+impl Elsewhere {
+    /// The words that ask for help.
+    pub fn help() -> Elsewhere {
+        Elsewhere { words: vec!["--help".into()] }
+    }
+
+    /// Hands `command` with these words over to its program. Returns only if that cannot be.
+    pub fn run(&self, command: &str) -> anyhow::Error {
+        let Some(program) = having(command) else {
+            return anyhow::anyhow!("no program has the command {command}");
+        };
+        program.take_over(command, &self.words)
+    }
+}
+
+/// Whether `command` is one that another program has.
+pub fn is_elsewhere(command: &clap::Command) -> bool {
+    command.get_arguments().any(|argument| argument.get_id() == ELSEWHERE)
+}
+
+/// The program that has `command`.
+pub fn having(command: &str) -> Option<&'static Program> {
+    PROGRAMS.iter().find(|program| program.commands.contains(&command))
+}
+
+impl Program {
+    /// Its file: beside the program that runs, otherwise in a folder of `PATH`.
+    pub fn path(&self) -> Option<PathBuf> {
+        let beside = std::env::current_exe().ok().map(|program| program.with_file_name(self.name));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let in_path = std::env::split_paths(&path).map(|folder| folder.join(self.name));
+        beside.into_iter().chain(in_path).find(|path| path.is_file())
+    }
+
+    /// Becomes this program, with `command` and `words`. Returns only if that cannot be.
+    pub fn take_over(&self, command: &str, words: &[OsString]) -> anyhow::Error {
+        let Some(path) = self.path() else {
+            return anyhow::anyhow!(
+                "`tantalum {command}` is in the program {}, which is neither beside tantalum nor in a folder of PATH; \
+                 `make build` builds all of them, `make install` installs them",
+                self.name
+            );
+        };
+        let error = Command::new(&path).arg(command).args(words).exec();
+        anyhow::Error::from(error).context(format!("starting {}", path.display()))
+    }
+
+    /// Runs it to its end with `words`; its standard output. `None` if it is not installed.
+    ///
+    /// # Errors
+    /// Where it cannot be started, or fails.
+    pub fn output(&self, words: &[OsString]) -> anyhow::Result<Option<Vec<u8>>> {
+        let Some(path) = self.path() else { return Ok(None) };
+        let context = || format!("running {}", path.display());
+        let output = Command::new(&path).args(words).output().with_context(context)?;
+        if !output.status.success() {
+            let told = String::from_utf8_lossy(&output.stderr);
+            return Err(anyhow::anyhow!("{}", told.trim()).context(context()));
+        }
+        Ok(Some(output.stdout))
+    }
+}
+
+/// Commands that only other programs of this project call, of each program but `tantalum`.
+#[derive(clap::Subcommand, Debug)]
+pub enum Documents {
+    /// Print what a shell needs to complete the words of its command lines
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one a command, into a folder
+    #[command(hide = true)]
+    ManPages {
+        /// The folder
+        folder: PathBuf,
+    },
+}
+
+impl Documents {
+    /// Writes them for the commands of `program`, whose file is called `name`.
+    pub fn run(&self, program: clap::Command, name: &str) -> anyhow::Result<crate::Verdict> {
+        match self {
+            Documents::Completions { shell } => crate::completions::print(*shell, &program, name)?,
+            Documents::ManPages { folder } => {
+                let source = concat!("tantalum ", env!("CARGO_PKG_VERSION"));
+                let pages = crate::man_pages::write(folder, program, source, false)?;
+                crate::output::print_line(&pages.to_string())?;
+            }
+        }
+        Ok(crate::Verdict::Good)
+    }
+}

@@ -1,0 +1,230 @@
+//! `tantalum advise TRACE --flash DEVICE --size ...`: which policy and how much memory.
+use tantalum_console::Verdict;
+use crate::commands::device_size::device_for;
+use crate::common::{CLIENTS_MAX, CacheSize, TraceArgs};
+use tantalum_console::output::{OutputArgs, threads};
+use tantalum_console::interruption;
+use anyhow::ensure;
+use std::sync::Arc;
+use tantalum_models::DeviceSpec;
+use tantalum_policy::PolicySpec;
+use tantalum_replay::advise::{self, Advice, AdviseOptions, Prices, Rule};
+use tantalum_replay::cache_replay::CacheTrace;
+use tantalum_replay::work::Work;
+use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
+
+/// Say which policy and how many pages of memory suit a trace on a device, with the evidence
+///
+/// Every policy is counted with every size; the best of each size, and LRU, are then tried: the trace
+/// goes through the engine's buffer pool over the simulated device. Advised is the smallest size from which
+/// no larger one saves 10 % of the time for each doubling of the memory; --worth, --slack and the two
+/// prices choose by other rules.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// The simulated device, such as ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity it
+    /// is just large enough for the trace's pages
+    #[arg(long, value_name = "DEVICE")]
+    flash: String,
+    /// Sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
+    #[arg(long, default_value = "1%,2%,5%,10%,20%", value_name = "SIZE,...")]
+    size: Vec<String>,
+    /// Policies to look at; those that a buffer manager could run where nothing is said
+    #[arg(long, value_name = "POLICY,...")]
+    policy: Vec<String>,
+    /// Policies of each size that are tried on the device, besides LRU
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    tries: usize,
+    /// Time that each doubling of the memory must save to be worth it; by default 10
+    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slack", "price_memory"])]
+    worth: Option<f64>,
+    /// Advise the smallest size that takes at most so much longer than the fastest instead
+    #[arg(long, value_name = "PERCENT", conflicts_with = "price_memory")]
+    slack: Option<f64>,
+    /// Price of a GiB of memory a month, in any currency: advises the size with the least price times time
+    #[arg(long, value_name = "PRICE", requires = "price_flash")]
+    price_memory: Option<f64>,
+    /// Price of a GiB of the device a month
+    #[arg(long, value_name = "PRICE", requires = "price_memory")]
+    price_flash: Option<f64>,
+    /// Clients of the tries, each with one request outstanding, up to 65536
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    clients: u32,
+    /// Seed of the device
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    device_seed: u64,
+    /// Threads to use at most, all cores without it; the outcome does not depend on it
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const AFTER_HELP: &str = "An unknown device or policy lists those there are. After Ctrl-C or SIGTERM it prints \
+what was counted and tried by then, advises nothing, and exits with 130 or 143; a second one ends it at once.
+
+Examples:
+  tantalum advise tpcc.csv.zst --flash ssd-a
+  tantalum advise tpcc.csv.zst --flash nvme-plp:capacity=8GiB --price-memory 3.5 --price-flash 0.1
+  tantalum advise 'zipf:pages=100k,requests=1m,writes=0.3' --flash durassd --size 1%,10% --report advice.html";
+
+/// Default of `--worth`: percent of the time that a doubling of the memory must save.
+const WORTH_PERCENT: f64 = 10.0;
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = args.output.format()?;
+    // What can be refused is refused before a long trace is read.
+    let policies = match &args.policy[..] {
+        [] => PolicySpec::parse_list(&advise::POLICIES.join(" "))?,
+        given => PolicySpec::parse_list(&given.join(" "))?,
+    };
+    let sizes = CacheSize::parse_list(&args.size.join(","))?;
+    let clients = 1..=CLIENTS_MAX;
+    ensure!(clients.contains(&args.clients), "--clients: accepted: 1 to {CLIENTS_MAX}");
+    let device = DeviceSpec::parse(&args.flash)?;
+    rule(args, &device)?;
+    args.trace.seed()?;
+
+    interruption::watch()?;
+    let events = args.trace.events("events read")?;
+    let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
+    let cache_pages = args.trace.cache_pages(&sizes, trace.distinct_pages())?;
+    let device = device_for(&args.flash, trace.pages_end)?;
+    let options = AdviseOptions {
+        rule: rule(args, &device)?,
+        device,
+        cache_pages,
+        policies,
+        tries: args.tries,
+        clients: args.clients,
+        seed: args.device_seed,
+        threads: args.threads.unwrap_or_else(tantalum_replay::side_by_side::cores),
+    };
+    let work = Arc::new(Work::default());
+    let progress = crate::work::follow(&work);
+    let advice = advise::advise(&trace, &options, &work)?;
+    drop(progress);
+
+    let mut parts = args.trace.config();
+    parts.push(format!("device={}", options.device.name()));
+    parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
+    parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
+    let rule = options.rule.text();
+    parts.push(format!("tries={}, rule={rule}, clients={}", args.tries, args.clients));
+    let asked: Vec<&str> = sizes.iter().map(CacheSize::text).collect();
+    let config = config_hash(parts);
+    let mut report = report(args.device_seed, config, &trace.name, (&options, &asked), &advice);
+    args.trace.tell(&mut report);
+    let done = work.done();
+    let what = format!("runs of {}", done.doing);
+    if advice.advised().is_none() {
+        interruption::mark(&mut report, done.runs, Some(done.runs_in_all), &what);
+    }
+    args.output.print_page(&report, format, &page(&trace.name, &options, &advice))?;
+    Ok(interruption::verdict(&report))
+}
+
+/// The rule that was asked for, on `device`.
+fn rule(args: &Args, device: &DeviceSpec) -> anyhow::Result<Rule> {
+    if let Some((memory, flash)) = args.price_memory.zip(args.price_flash) {
+        let rule = Rule::Price { prices: Prices { memory, flash }, device_pages: device.pages() };
+        ensure!(
+            rule.check().is_ok(),
+            "--price-memory and --price-flash: accepted: 0 or more a GiB, not both 0"
+        );
+        return Ok(rule);
+    }
+    if let Some(slack) = args.slack {
+        ensure!((0.0..=1000.0).contains(&slack), "--slack: accepted: 0 to 1000 percent");
+        return Ok(Rule::Slack { slack: slack / 100.0 });
+    }
+    let worth = args.worth.unwrap_or(WORTH_PERCENT);
+    ensure!((0.0..100.0).contains(&worth), "--worth: accepted: 0 to less than 100 percent");
+    Ok(Rule::Doubling { least: worth / 100.0 })
+}
+
+fn report(
+    seed: u64,
+    config: String,
+    trace: &str,
+    (options, asked): (&AdviseOptions, &[&str]),
+    advice: &Advice,
+) -> Report {
+    let mut table = Table::new(schema::ADVISE);
+    for row in &advice.rows {
+        let verdict = match row {
+            _ if row.is_advised => "advised",
+            _ if row.is_fastest => "fastest",
+            _ => "",
+        };
+        let size = options.cache_pages.iter().position(|pages| *pages == row.cache_pages);
+        table.push_named([
+            ("trace", trace.into()),
+            ("device", options.device.name().into()),
+            ("policy", row.policy.as_str().into()),
+            ("cache_pages", row.cache_pages.into()),
+            ("requests", row.requests.into()),
+            ("physical_reads", row.physical_reads.into()),
+            ("physical_writes", row.physical_writes.into()),
+            ("estimated_seconds", Value::rounded(row.estimated_seconds, 1e6)),
+            ("seconds", row.seconds.map_or(Value::Null, |seconds| Value::rounded(seconds, 1e9))),
+            ("verdict", if verdict.is_empty() { Value::Null } else { verdict.into() }),
+            ("cache_size", size.map(|at| asked[at]).into()),
+            (
+                "monthly_price",
+                row.monthly_price.map_or(Value::Null, |price| Value::rounded(price, 1e9)),
+            ),
+        ]);
+    }
+    let mut report = Report::new(seed, config, table);
+    if let Some(advised) = advice.advised() {
+        report.fields.push(("advised_policy", advised.policy.as_str().into()));
+        report.fields.push(("advised_pages", advised.cache_pages.into()));
+    }
+    report.fields.push(("rule", advice.rule.text().as_str().into()));
+    for (key, ns) in [
+        ("read_ns", advice.costs.read_ns),
+        ("write_ns", advice.costs.write_ns),
+        ("clustered_write_ns", advice.costs.clustered_write_ns),
+    ] {
+        report.fields.push((key, Value::rounded(ns, 1e1)));
+    }
+    report.shown = SHOWN.to_vec();
+    if advice.rows.iter().any(|row| row.monthly_price.is_some()) {
+        report.shown.insert(SHOWN.len() - 1, "monthly_price");
+    }
+    report.notes = advice.sentences();
+    report
+}
+
+/// Columns that people are shown as text: the device is in the advice, the trace was named.
+const SHOWN: [&str; 7] = [
+    "policy",
+    "cache_pages",
+    "physical_reads",
+    "physical_writes",
+    "estimated_seconds",
+    "seconds",
+    "verdict",
+];
+
+fn page(trace: &str, options: &AdviseOptions, advice: &Advice) -> Page {
+    let against_size = |title, y| Plot::new(title, "cache_pages", y, &["policy"]);
+    let mut sentences = advice.sentences();
+    let verdict = if sentences.is_empty() { String::new() } else { sentences.remove(0) };
+    Page {
+        title: format!("{trace} on {}", options.device.name()),
+        verdict,
+        paragraphs: sentences,
+        plots: vec![
+            against_size("Virtual time of what was tried", &["seconds"]),
+            against_size("Time estimated from counts and costs", &["estimated_seconds"]),
+            against_size("Pages fetched", &["physical_reads"]),
+            against_size("Pages written back", &["physical_writes"]),
+        ],
+        ..Page::default()
+    }
+}

@@ -1,0 +1,162 @@
+//! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
+use super::replay::pages::curve_page;
+use tantalum_console::Verdict;
+use crate::common::{CacheSize, TraceArgs, ratios};
+use tantalum_console::output::{OutputArgs, quoted};
+use tantalum_console::interruption;
+use anyhow::bail;
+use tantalum_base::ErrorKind;
+use tantalum_policy::PolicySpec;
+use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
+use tantalum_report::{Report, Table, Value, config_hash, schema};
+
+/// Miss-ratio curve of LRU: all cache sizes in one pass over a trace, exact or sampled
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// LRU alone has such a curve: another policy is refused, and the refusal says how it is counted
+    #[arg(long, value_name = "POLICY,...", hide = true)]
+    policy: Vec<String>,
+    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%); powers
+    /// of two up to all distinct pages without it
+    #[arg(long, value_name = "SIZE,...")]
+    size: Vec<String>,
+    /// Follow only this share of the pages, such as 0.01 (SHARDS)
+    #[arg(long, value_name = "RATE", conflicts_with = "sample_pages")]
+    sample: Option<f64>,
+    /// Follow only so many pages at the most: constant memory (SHARDS with a fixed size)
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..))]
+    sample_pages: Option<u32>,
+    /// Chooses the pages that are followed
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    sample_seed: u64,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const AFTER_HELP: &str = "Exact counts are those of `replay --policy lru`, to the unit, for all \
+sizes at once. A sample takes little memory and time; +- is the absolute error that its miss ratio \
+is expected to have on average.
+
+Interrupted by Ctrl-C or SIGTERM it is the curve of the requests that were read by then, and says so; the exit status is \
+130 or 143. A second one ends it at once.
+
+Examples:
+  tantalum curve tpcc.csv.zst --size 1%,5%,10%,50%
+  tantalum curve io_traces.csv.gz --page-size 16KiB --sample-pages 8192 --format csv";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let format = args.output.format()?;
+    check_policy(args)?;
+    let sizes = match &args.size[..] {
+        [] => None,
+        sizes => Some(CacheSize::parse_list(&sizes.join(","))?),
+    };
+    let sampling = match (args.sample, args.sample_pages) {
+        (Some(rate), _) => Sampling::Rate(rate),
+        (None, Some(pages)) => Sampling::Pages(pages),
+        (None, None) => Sampling::None,
+    };
+    let trace_seed = args.trace.seed()?;
+    interruption::watch()?;
+    // Interrupted, it is the curve of what was read by then.
+    let mut is_whole = true;
+    let events = args.trace.events("events read")?.map_while(|event| match event {
+        Err(error) if error.kind() == ErrorKind::Interrupted => {
+            is_whole = false;
+            None
+        }
+        event => Some(event),
+    });
+    let curve = Curve::of(events, &CurveOptions { sampling, seed: args.sample_seed })?;
+    let distinct_pages = curve.distinct_pages();
+    let cache_pages: Vec<u64> = match &sizes {
+        Some(sizes) => {
+            let pages = args.trace.cache_pages(sizes, distinct_pages)?;
+            pages.into_iter().map(u64::from).collect()
+        }
+        None => powers_of_two(distinct_pages),
+    };
+    let mut table = Table::new(schema::CURVE);
+    for (at, pages) in cache_pages.iter().enumerate() {
+        let asked = sizes.as_ref().map(|sizes| sizes[at].text());
+        push(&mut table, &args.trace.name(), &curve, &curve.point(*pages), asked);
+    }
+    let mut parts = args.trace.config();
+    parts.push(format!("curve={sampling:?}"));
+    let sampled = sampling != Sampling::None;
+    parts.extend(sampled.then(|| format!("sample_seed={}", args.sample_seed)));
+    parts.extend(cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
+    // One seed is shown: of what is made up, or else of what is chosen.
+    let seed = if sampled && trace_seed == 0 { args.sample_seed } else { trace_seed };
+    let mut report = Report::new(seed, config_hash(parts), table);
+    if !is_whole {
+        interruption::mark(&mut report, curve.point(1).requests, None, "requests");
+    }
+    args.trace.tell(&mut report);
+    let page = curve_page(&args.trace.name(), &report);
+    args.output.print_page(&report, format, &page)?;
+    Ok(interruption::verdict(&report))
+}
+
+/// Refuses policies other than LRU, with the command that counts them.
+fn check_policy(args: &Args) -> anyhow::Result<()> {
+    let policies = match &args.policy[..] {
+        [] => return Ok(()),
+        given => PolicySpec::parse_list(&given.join(" "))?,
+    };
+    if policies.iter().all(|policy| policy.text() == "lru") {
+        return Ok(());
+    }
+    let names: Vec<&str> = policies.iter().map(PolicySpec::text).collect();
+    let names = names.join(",");
+    let sizes = match &args.size[..] {
+        [] => "1%,2%,5%,10%,20%,50%".to_owned(),
+        sizes => sizes.join(","),
+    };
+    bail!(
+        "--policy {names}: a curve is of LRU, which alone can be counted for all sizes in one pass; \
+         `tantalum replay {} --policy {names} --size {sizes}` counts others, a run a size",
+        quoted(&args.trace.trace.display().to_string())
+    )
+}
+
+/// 1, 2, 4 and so on, and the first size that holds all pages.
+fn powers_of_two(distinct_pages: u64) -> Vec<u64> {
+    let mut sizes: Vec<u64> =
+        (0..u64::BITS).map(|bit| 1 << bit).take_while(|pages| *pages < distinct_pages).collect();
+    sizes.push(distinct_pages.max(1));
+    sizes
+}
+
+/// `asked` is the size as the user wrote it.
+fn push(table: &mut Table, trace: &str, curve: &Curve, point: &CurvePoint, asked: Option<&str>) {
+    // Six decimals: as many as a share means.
+    let rounded = |share| Value::rounded(share, 1e6);
+    let (rate, sampled_requests) = match curve.sample() {
+        Some((rate, requests)) => (rounded(rate), requests.into()),
+        None => (Value::Null, Value::Null),
+    };
+    let (hit_ratio, miss_ratio) = ratios(point.requests, point.misses());
+    table.push_named([
+        ("trace", trace.into()),
+        ("policy", "lru".into()),
+        ("cache_pages", point.cache_pages.into()),
+        ("requests", point.requests.into()),
+        ("misses", point.misses().into()),
+        ("hit_ratio", hit_ratio),
+        ("miss_ratio", miss_ratio),
+        ("read_misses", point.read_misses.into()),
+        ("write_misses", point.write_misses.into()),
+        ("physical_reads", point.misses().into()),
+        ("physical_writes", point.physical_writes.into()),
+        ("dirty_pages_at_end", point.dirty_pages_at_end.into()),
+        ("miss_ratio_error", point.miss_ratio_error.map_or(Value::Null, rounded)),
+        ("sample_rate", rate),
+        ("sampled_requests", sampled_requests),
+        ("cache_size", asked.into()),
+    ]);
+}

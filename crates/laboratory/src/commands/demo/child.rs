@@ -1,0 +1,124 @@
+//! The process that is killed: goes on with the load and tells what was acknowledged.
+//!
+//! On its standard output: `i N` before transaction N, `a N` when its commit was acknowledged.
+use super::live::open;
+use super::load::Transaction;
+use tantalum_console::Verdict;
+use anyhow::Context;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::time::Duration;
+use tantalum_base::{Limits, PageDevice, Result, Rng};
+use tantalum_media::block_store::{
+    CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
+};
+use tantalum_media::{CutPlan, Fate};
+use tantalum_runtime::live::{LiveOptions, spawn_thread};
+use tantalum_runtime::{Live, Runtime};
+use tantalum_volume::client::{self, Client};
+use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, open_flash};
+
+/// How long the settling of a power cut may take.
+const SETTLE_MAX: Duration = Duration::from_secs(20);
+
+/// Go on with the demo's load until killed (used by the demo itself)
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    volume: PathBuf,
+    #[arg(long)]
+    seed: u64,
+    /// Cut the power at this media operation instead of waiting to be killed
+    #[arg(long)]
+    cut_at: Option<u64>,
+}
+
+/// Runs the command: ends by being killed, or by the power cut.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    match args.cut_at {
+        None => tantalum_sqlite::register("demo", tantalum_volume::open_client, Default::default()),
+        Some(cut_at) => {
+            let seed = args.seed;
+            let opener = move |path: &Path| open_cut(path, cut_at, seed);
+            tantalum_sqlite::register("demo", opener, Default::default())
+        }
+    }?;
+    let result = load(args);
+    if args.cut_at.is_some() {
+        // The load fails as the power goes; the volume's thread then ends the process.
+        #[expect(clippy::disallowed_methods, reason = "waits for the other thread, in bounds")]
+        std::thread::sleep(SETTLE_MAX);
+    }
+    result?;
+    anyhow::bail!("the load ended by itself")
+}
+
+fn load(args: &Args) -> anyhow::Result<()> {
+    let connection = open(&args.volume, "demo")?;
+    let last: i64 = connection
+        .query_row("SELECT coalesce(max(number), 0) FROM ledger", [], |row| row.get(0))
+        .context("reading the last transaction")?;
+    let mut out = std::io::stdout().lock();
+    for number in last + 1.. {
+        writeln!(out, "i {number}")?;
+        if Transaction::new(args.seed, number).run(&connection)? {
+            writeln!(out, "a {number}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens the volume over a store that keeps apart what is not durable yet. At media operation
+/// `cut_at` the power goes: each unsynced write lands, vanishes or tears in the real file, and
+/// the process ends.
+fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
+    let config = VolumeConfig::read(path)?;
+    let (connector, requests) = client::channel();
+    let (opened, open) = mpsc::channel::<Result<Limits>>();
+    let body = move |live: Live| async move {
+        let volume = match open_volume(&live, &config, cut_at, seed).await {
+            Ok(volume) => volume,
+            Err(error) => {
+                let _ = opened.send(Err(error));
+                return until_ended(&live).await;
+            }
+        };
+        let _ = opened.send(Ok(volume.limits().clone()));
+        client::serve_client(&live, Rc::clone(&volume), requests).await;
+        until_ended(&live).await;
+    };
+    let thread = spawn_thread("demo-volume", LiveOptions::default(), body)?;
+    let limits = open.recv().unwrap_or_else(|_| {
+        let context = "the volume's thread ended";
+        Err(tantalum_base::Error::new(tantalum_base::ErrorKind::Closed, context))
+    })?;
+    Ok(connector.connect(limits, std::sync::Mutex::new(thread)))
+}
+
+/// Keeps the executor going for the task that completes the cut and ends the process.
+async fn until_ended(live: &Live) {
+    live.sleep(SETTLE_MAX.as_nanos() as u64).await;
+}
+
+async fn open_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    cut_at: u64,
+    seed: u64,
+) -> Result<Rc<FlashVolume<CrashStore<FileStore, Live>>>> {
+    let file = FileStore::open(live, &config.data_path()?, FileStoreOptions::default())?;
+    let store = CrashStore::new(live.clone(), file, CrashOptions::default());
+    let mut rng = Rng::split(seed ^ cut_at, "power cut");
+    let fate = Fate::ALL[rng.below(3) as usize];
+    store.plan_cut(CutPlan { after_operations: cut_at, fate });
+    let cut = store.clone();
+    live.spawn("power cut", async move {
+        cut.until_cut().await;
+        // What cannot be written to the file now is what a cut may lose.
+        let _ = cut.cut(&mut rng, CutStyle::Random).await;
+        std::process::exit(0);
+    });
+    let (volume, _) = open_flash(live, store, config, OpenOptions::default()).await?;
+    Ok(volume)
+}

@@ -1,0 +1,54 @@
+//! One file a command: its arguments, and `run`.
+mod advise;
+mod curve;
+mod demo;
+mod device_size;
+mod replay;
+mod serve;
+mod standing;
+mod trace;
+
+use tantalum_console::Verdict;
+use tantalum_console::programs::{Documents, LABORATORY};
+
+/// The commands, in the order of the help.
+#[derive(clap::Subcommand, Debug)]
+pub enum Command {
+    Demo(demo::Args),
+    #[command(hide = true)]
+    DemoChild(demo::ChildArgs),
+    Replay(replay::Args),
+    Curve(curve::Args),
+    Advise(advise::Args),
+    #[command(subcommand)]
+    Trace(trace::Command),
+    #[command(hide = true)]
+    Serve(serve::Args),
+    #[command(flatten)]
+    Documents(Documents),
+}
+
+impl Command {
+    /// Runs the command, which is one of `program`, to its end.
+    pub fn run(self, program: clap::Command) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Demo(args) => demo::run(&args),
+            Command::DemoChild(args) => demo::run_child(&args),
+            Command::Replay(args) => replay::run(&args),
+            Command::Curve(args) => curve::run(&args),
+            Command::Advise(args) => advise::run(&args),
+            Command::Trace(command) => command.run(),
+            Command::Serve(args) => serve::run(&args),
+            Command::Documents(documents) => documents.run(program, LABORATORY.name),
+        }
+    }
+
+    /// Refuses what cannot be, before anything is done.
+    #[cfg(test)]
+    pub fn check(&self) -> anyhow::Result<()> {
+        match self {
+            Command::Replay(args) => args.check(),
+            _ => Ok(()),
+        }
+    }
+}

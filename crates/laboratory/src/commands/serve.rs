@@ -1,0 +1,76 @@
+//! `tantalum serve --device DEVICE --nbd ADDRESS`.
+use clap::ArgGroup;
+use std::rc::Rc;
+use tantalum_base::{PageBuf, PageDevice, Result};
+use tantalum_console::Verdict;
+use tantalum_models::DeviceSpec;
+use tantalum_nbd::{Server, ServerOptions};
+use tantalum_runtime::Live;
+use tantalum_runtime::live::LiveOptions;
+use tantalum_runtime::live::signal::terminated;
+use tantalum_serving::{About, Listening, Logging, Outside, serve_until, tell};
+
+/// Serve a simulated device in real time, until Ctrl-C, SIGTERM, SIGHUP or SIGQUIT
+#[derive(clap::Args, Debug)]
+#[command(group(ArgGroup::new("clients").args(["nbd"]).required(true)))]
+pub struct Args {
+    /// The device, such as durassd:capacity=1GiB (docs/devices/README.md)
+    #[arg(long, value_name = "DEVICE")]
+    device: String,
+    /// Seed of what it leaves to chance
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    device_seed: u64,
+    #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
+    logs: Logging,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let (outside, options) = (args.listening.outside()?, args.listening.options());
+    args.logs.start();
+    let spec = DeviceSpec::parse(&args.device)?;
+    let live = Live::new(LiveOptions::default())?;
+    let (handle, seed, logs) = (live.clone(), args.device_seed, args.logs.clone());
+    live.run(async move { serve(handle, spec, seed, (outside, logs), options).await })?;
+    Ok(Verdict::Good)
+}
+
+/// Serves a device that is simulated at its own speed. There is nothing to close: it has no content
+/// but in memory.
+async fn serve(
+    live: Live,
+    spec: DeviceSpec,
+    seed: u64,
+    (outside, logs): (Outside, Logging),
+    mut options: ServerOptions,
+) -> Result<()> {
+    let stop = terminated(&live)?;
+    options.description = format!("Simulated {}, in memory only", spec.name());
+    let listeners = outside.listen(&live, &options)?;
+    let device = spec.build::<_, PageBuf>(&live, seed).await?.device;
+    tell(&format!(
+        "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
+        spec.name(),
+        device.limits().durability.name(),
+        listeners.nbd.as_ref().map(|nbd| nbd.local_address().to_string()).unwrap_or_default(),
+        live.engine_name(),
+    ));
+    if spec.drops_flushes() {
+        tell(&format!(
+            "{}: barrier=off and a volatile cache: FLUSH and FUA are answered without being done, and \
+             promise nothing",
+            spec.name()
+        ));
+    }
+    let about = About {
+        device: spec.name().to_owned(),
+        kind: "simulated",
+        durability: device.limits().durability.name(),
+        local: None,
+    };
+    let server = Server::new(Rc::clone(&device), options)?;
+    let _ready = logs.ready()?;
+    serve_until(&live, about, device, server, listeners, stop).await
+}

@@ -1,0 +1,122 @@
+//! `tantalum trace convert IN OUT`.
+use super::failed_to_write;
+use tantalum_console::Verdict;
+use crate::common::{TraceArgs, refuse_same_file, tell_written};
+use tantalum_console::output::discard_unfinished;
+use anyhow::bail;
+use std::path::PathBuf;
+use tantalum_report::{config_hash, number};
+use tantalum_trace::formats::written_names;
+use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, Writer, writer};
+
+/// Rewrite a trace in another format or compression, its bytes as pages, or several as one
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    trace: TraceArgs,
+    /// Where to: .zst and .gz compress, - is the standard output
+    out: PathBuf,
+    /// Format to write: page_csv, page_binary (16 bytes an event, nothing lost), plain_text (page
+    /// numbers), csv (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv
+    #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
+    to: String,
+    /// Take what is whole of a trace that was cut off, as by a kill of whoever recorded it; say where that is, and exit with 1
+    #[arg(long)]
+    rescue: bool,
+}
+
+const AFTER_HELP: &str = "Examples:
+  tantalum trace convert usr_0.csv.gz usr_0.bin.zst --to page_binary --page-size 8KiB
+  tantalum trace convert sda.txt pages.csv --trace-format blkparse:action=C --volume 8:0
+  tantalum trace convert --rescue killed.csv.zst whole.csv.zst
+  tantalum trace convert 'concat:oltp.csv@50%+dss.csv@50%+oltp.csv@50%+dss.csv@50%' mixed.csv.zst";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    let to = AnyFormat::by_name(&args.to)?;
+    if !to.is_written() {
+        bail!("{} is only read; written are {}", to.name(), written_names());
+    }
+    let expression = args.trace.expression()?;
+    let seed = expression.seed()?;
+    for file in expression.files() {
+        refuse_same_file(file, &args.out)?;
+    }
+    let rescue = args.rescue.then(Rescue::default);
+    let options = OpenOptions { rescue: rescue.clone(), ..args.trace.options() };
+    let mut lost = Lost::default();
+    // Only what this run has begun to write is removed where it fails.
+    let events = match to {
+        AnyFormat::Page(format) => {
+            let events = args.trace.events_as(&options, "converting")?;
+            let events = events.inspect(|event| lost.note(event.as_ref().ok()));
+            let to = Writer::create_with(&args.out, format, &args.to)?;
+            writer::write_all(to, events)
+        }
+        AnyFormat::Block(format) => {
+            let reader = writer::open_blocks(&args.trace.trace, &options)?;
+            let to = Writer::create_with(&args.out, format, &args.to)?;
+            writer::write_blocks(to, reader, &options)
+        }
+    };
+    let written = events.inspect_err(|_| discard_unfinished(&args.out));
+    let events = written.map_err(|error| failed_to_write(&args.out, error))?;
+    let mut parts = args.trace.config();
+    parts.push(format!("to={}", args.to));
+    tell_written(&args.out, events, seed, &config_hash(parts));
+    if let Some(told) = args.trace.left_out() {
+        eprintln!("{}: {told}", args.out.display());
+    }
+    if let Some(told) = lost.told(to.name()) {
+        eprintln!("{}: {told}", args.out.display());
+    }
+    Ok(verdict(rescue.as_ref()))
+}
+
+/// Says where the trace was cut off, if it was.
+fn verdict(rescue: Option<&Rescue>) -> Verdict {
+    let told = rescue.map(Rescue::told).unwrap_or_default();
+    told.iter().for_each(|place| eprintln!("tantalum: {place}; what is before it was taken"));
+    if told.is_empty() { Verdict::Good } else { Verdict::FoundWrong }
+}
+
+/// What of a trace not every format holds.
+#[derive(Default)]
+struct Lost {
+    writes: u64,
+    trims: u64,
+    commits: u64,
+}
+
+impl Lost {
+    fn note(&mut self, event: Option<&PageEvent>) {
+        match event {
+            Some(PageEvent::Write { .. }) => self.writes += 1,
+            Some(PageEvent::Trim { .. }) => self.trims += 1,
+            Some(PageEvent::Commit) => self.commits += 1,
+            Some(PageEvent::Read { .. }) | None => {}
+        }
+    }
+
+    /// What of it a trace of `format` lacks, in words; `None` where it has all of it.
+    fn told(&self, format: &str) -> Option<String> {
+        let count = |count: u64, what: &str| {
+            let plural = if count == 1 { "" } else { "s" };
+            (count > 0).then(|| format!("{} {what}{plural}", number::thousands(count)))
+        };
+        let (forgets_writes, forgets_others) = match format {
+            "lis" | "plain_text" | "oracle_general" => (true, true),
+            "csv" => (false, true),
+            _ => (false, false),
+        };
+        let (trims, commits) = (count(self.trims, "trim"), count(self.commits, "commit point"));
+        let gone: Vec<String> =
+            [trims, commits].into_iter().flatten().filter(|_| forgets_others).collect();
+        let gone = (!gone.is_empty()).then(|| format!("without {}", gone.join(" and ")));
+        let changed = count(self.writes, "write").filter(|_| forgets_writes);
+        let changed = changed.map(|writes| format!("with {writes} that look like reads"));
+        let told: Vec<String> = gone.into_iter().chain(changed).collect();
+        (!told.is_empty()).then(|| format!("{}, as {format} has no place for it", told.join(", ")))
+    }
+}

@@ -1,0 +1,57 @@
+//! `tantalum trace generate SPEC OUT`.
+use super::failed_to_write;
+use tantalum_console::Verdict;
+use crate::common::tell_written;
+use tantalum_console::output::{discard_unfinished, print_line};
+use tantalum_console::progress::Progress;
+use anyhow::{Context, bail};
+use std::path::PathBuf;
+use tantalum_report::config_hash;
+use tantalum_trace::{AnyFormat, Generator, Writer, generate, writer};
+
+/// Make a trace up, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// A generator, with parameters; --list shows them
+    #[arg(required_unless_present = "list")]
+    spec: Option<String>,
+    /// Where to: .zst and .gz compress, - is the standard output
+    #[arg(required_unless_present = "list")]
+    out: Option<PathBuf>,
+    /// Format to write, as in trace convert
+    #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
+    to: String,
+    /// List the generators and their parameters
+    #[arg(long, conflicts_with_all = ["spec", "out"])]
+    list: bool,
+}
+
+const AFTER_HELP: &str = "The same text gives the same trace. docs/traces.md has more on each.
+
+Examples:
+  tantalum trace generate --list
+  tantalum trace generate zipf:pages=1m,requests=10m,writes=0.3,commit=8,seed=1 zipf.csv.zst";
+
+/// Runs the command.
+pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+    if args.list {
+        print_line(&generate::list())?;
+        return Ok(Verdict::Good);
+    }
+    let spec = args.spec.as_deref().context("no generator is named")?;
+    let out = args.out.as_deref().context("no file is named")?;
+    let AnyFormat::Page(format) = AnyFormat::by_name(&args.to)? else {
+        bail!("generators make pages; {} has bytes in volumes", args.to);
+    };
+    let generator = Generator::parse(spec)?;
+    let seed = generator.seed();
+    let progress = Progress::counter("events generated");
+    let events = progress.count(generator).map(Ok);
+    let to = Writer::create_with(out, format, &args.to)?;
+    let written = writer::write_all(to, events).inspect_err(|_| discard_unfinished(out));
+    let events = written.map_err(|error| failed_to_write(out, error))?;
+    let config = config_hash(["generate".to_owned(), format!("spec={spec}")]);
+    tell_written(out, events, seed, &config);
+    Ok(Verdict::Good)
+}

@@ -1,0 +1,39 @@
+//! `tantalum trace`: looks at traces and makes them.
+mod convert;
+mod generate;
+mod stat;
+
+use tantalum_console::Verdict;
+use std::io::ErrorKind;
+use std::path::Path;
+use tantalum_base::Error;
+
+/// What a failure to write the trace to `out` is: none to speak of where whoever reads the standard
+/// output has enough of it, as `head` does.
+fn failed_to_write(out: &Path, error: Error) -> anyhow::Error {
+    let io = error.cause().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let reader_left = io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe);
+    if out == Path::new("-") && reader_left {
+        return std::io::Error::from(ErrorKind::BrokenPipe).into();
+    }
+    error.into()
+}
+
+/// Look at traces, convert them, make them up (formats: docs/traces.md)
+#[derive(clap::Subcommand, Debug)]
+pub enum Command {
+    Convert(convert::Args),
+    Stat(stat::Args),
+    Generate(generate::Args),
+}
+
+impl Command {
+    /// Runs the command to its end.
+    pub fn run(self) -> anyhow::Result<Verdict> {
+        match self {
+            Command::Convert(args) => convert::run(&args),
+            Command::Stat(args) => stat::run(&args),
+            Command::Generate(args) => generate::run(&args),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Options that several commands take: traces, sizes of caches, clients.
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use tantalum_base::size::Size;
+use tantalum_base::{PAGE_BYTES, Result};
+use tantalum_console::progress::Progress;
+use tantalum_report::{Report, Value, number};
+use tantalum_runtime::supervision;
+use tantalum_trace::{
+    Account, Expand, Expression, Objects, OpenOptions, PageEvent, PageEvents, open,
+};
+
+/// Which trace, and how to read it.
+#[derive(clap::Args, Debug)]
+pub struct TraceArgs {
+    /// A trace file (plain, .gz or .zst), - for the standard input, a generator's text
+    /// (zipf:pages=1m), or parts of traces (concat:a.csv@50%+b.csv@1m..2m)
+    pub trace: PathBuf,
+    /// Format of the trace, where its beginning does not tell it surely: page_csv, block_csv,
+    /// page_binary, plain_text, csv:obj_id=2, cachelib_kv, oracle_general, lis, msr, spc, alibaba, tencent, vscsi,
+    /// blkparse:action=Q, fiu (docs/traces.md)
+    #[arg(long, alias = "from", value_name = "FORMAT")]
+    trace_format: Option<String>,
+    /// Size of the pages that a block trace is cut into, and of those of any trace where they go through a buffer above a device: bytes,
+    /// or 8KiB
+    #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_bytes)]
+    page_size: u32,
+    /// Requests of several pages: no (one request each), yes (one request a page), first (their
+    /// first page only)
+    #[arg(long, value_name = "HOW", default_value = "no", value_parser = Expand::parse)]
+    expand: Expand,
+    /// Volumes of a block trace (disks, devices, kinds of file) to take; all without it
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    volume: Vec<String>,
+    /// Number the pages anew, from 0 in the order in which they first come
+    #[arg(long)]
+    renumber: bool,
+    /// Objects of a trace of objects (csv, cachelib_kv, oracle_general): one-page (each is a page, ratios are of objects) or
+    /// as-pages (as many of --page-size as its size needs, ratios are of bytes)
+    #[arg(long, value_name = "HOW", default_value = "one-page", value_parser = Objects::parse)]
+    objects: Objects,
+    #[arg(skip)]
+    account: Account,
+}
+
+/// Bytes of a page as a user writes them: `8192`, `8KiB`, `8k`.
+fn page_bytes(text: &str) -> anyhow::Result<u32> {
+    let bytes = match Size::parse(text)? {
+        Size::Bytes(bytes) | Size::Count(bytes) => u32::try_from(bytes).ok(),
+        Size::Share(_) => None,
+    };
+    let sound = bytes.filter(|bytes| bytes.is_power_of_two() && (512..=1 << 20).contains(bytes));
+    sound.with_context(|| "accepted: powers of two from 512 to 1MiB".to_owned())
+}
+
+impl TraceArgs {
+    /// What the trace crate wants to know.
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions {
+            format: self.trace_format.clone(),
+            page_bytes: self.page_size,
+            expand: self.expand,
+            volumes: self.volume.clone(),
+            renumber: self.renumber,
+            objects: self.objects,
+            account: self.account.clone(),
+            rescue: None,
+        }
+    }
+
+    /// Says in `report`, of the trace that was read, how many requests it has as it stands and which data were left out.
+    pub fn tell(&self, report: &mut Report) {
+        let Some(requests) = self.account.requests() else { return };
+        report.fields.push(("trace_requests", requests.into()));
+        let pages = report.table.index("requests").zip(report.table.rows().first());
+        if let Some((at, row)) = pages
+            && let Value::Count(pages) = row[at]
+            && pages != requests
+        {
+            let (requests, pages) = (number::thousands(requests), number::thousands(pages));
+            report.notes.push(format!("{requests} requests of the trace ask for {pages} pages"));
+        }
+        let dropped = self.account.dropped();
+        if dropped.is_empty() {
+            return;
+        }
+        let dropped = dropped.join(", ");
+        report.notes.push(format!("of the trace these are left out: {dropped}{}", self.remedy()));
+        report.fields.push(("dropped", dropped.into()));
+    }
+
+    /// The data of the trace that were left out, in words; `None` where none were, or it was not read to its end.
+    pub fn left_out(&self) -> Option<String> {
+        let dropped = self.account.dropped();
+        (!dropped.is_empty())
+            .then(|| format!("without {} of the trace{}", dropped.join(", "), self.remedy()))
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self.account.dropped().contains(&"sizes") {
+            true => {
+                " (each object is one page; --objects as-pages makes as many of it as its size needs)"
+            }
+            false => "",
+        }
+    }
+
+    /// What the user named.
+    pub fn expression(&self) -> Result<Expression> {
+        Expression::parse(&self.trace)
+    }
+
+    /// Bytes of a page of the trace.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_size
+    }
+
+    /// These sizes in pages of the trace, of which there are `distinct`.
+    pub fn cache_pages(&self, sizes: &[CacheSize], distinct: u64) -> anyhow::Result<Vec<u32>> {
+        let page_bytes = u64::from(self.page_size);
+        sizes.iter().map(|size| size.pages(page_bytes, distinct)).collect()
+    }
+
+    /// What rows call the trace.
+    pub fn name(&self) -> String {
+        open::trace_name(&self.trace)
+    }
+
+    /// The seed of a made-up trace; 0 for any other, in which nothing is random.
+    pub fn seed(&self) -> Result<u64> {
+        self.expression()?.seed()
+    }
+
+    /// The trace's page events, with progress told as so many `what`; `Interrupted` where a signal asks for the end.
+    pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
+        self.events_as(&self.options(), what)
+    }
+
+    /// The same, for a device of which each page of the trace is one: `--page-size` says nothing of page numbers there,
+    /// and is refused.
+    pub fn events_for_pages(
+        &self,
+        what: &'static str,
+    ) -> anyhow::Result<impl Iterator<Item = Result<PageEvent>>> {
+        let events = self.expression()?.open(&self.options())?;
+        if self.page_size != PAGE_BYTES as u32 && !events.is_of_bytes() {
+            bail!(
+                "--page-size {}: {} has page numbers, and no bytes to cut into pages; without a buffer above it each is a page of \
+                 the device, of {PAGE_BYTES} bytes (--policy and --size put a buffer of such pages above, and --objects as-pages cuts \
+                 objects that have sizes)",
+                self.page_size,
+                self.trace.display()
+            );
+        }
+        Ok(with_progress(events, what))
+    }
+
+    /// The same as [`events`](Self::events), read as `options` say.
+    pub fn events_as(
+        &self,
+        options: &OpenOptions,
+        what: &'static str,
+    ) -> Result<impl Iterator<Item = Result<PageEvent>> + use<>> {
+        Ok(with_progress(self.expression()?.open(options)?, what))
+    }
+
+    /// The settings that go into a configuration hash. The folder of a file does not.
+    pub fn config(&self) -> Vec<String> {
+        let trace = self.expression().map_or_else(|_| self.name(), |trace| trace.config());
+        let format = self.trace_format.as_deref().unwrap_or("any");
+        let mut parts = vec![
+            format!("trace={trace}"),
+            format!("from={format}"),
+            format!("page_size={}", self.page_size),
+        ];
+        // What is left at its default is not said, so that older hashes stay.
+        if self.expand != Expand::No {
+            parts.push(format!("expand={:?}", self.expand));
+        }
+        parts.extend(self.volume.iter().map(|name| format!("volume={name}")));
+        parts.extend(self.renumber.then(|| "renumber".to_owned()));
+        parts.extend((self.objects == Objects::AsPages).then(|| "objects=as-pages".to_owned()));
+        parts
+    }
+}
+
+/// These events, with progress; `Interrupted` where a signal asks for the end.
+fn with_progress(
+    events: PageEvents,
+    what: &'static str,
+) -> impl Iterator<Item = Result<PageEvent>> + use<> {
+    let events = events.map(|event| supervision::check_stop().and(event));
+    Progress::counter(what).count(events)
+}
+
+/// Hit and miss ratio of `requests` of which there were `misses`, with six decimals: as many as a share means. An empty trace
+/// has none.
+pub fn ratios(requests: u64, misses: u64) -> (Value, Value) {
+    let share = |part: u64| Value::rounded(part as f64 / requests as f64, 1e6);
+    (share(requests - misses), share(misses))
+}
+
+/// The most clients that a replay has: each takes memory, so that any number will not do.
+pub const CLIENTS_MAX: u32 = 1 << 16;
+
+/// A number of clients.
+pub fn clients(text: &str) -> anyhow::Result<u32> {
+    match text.parse() {
+        Ok(clients @ 1..=CLIENTS_MAX) => Ok(clients),
+        _ => bail!("accepted: 1 to {CLIENTS_MAX}"),
+    }
+}
+
+/// A cache size as the user wrote it, for messages, and as parsed.
+pub struct CacheSize {
+    text: String,
+    size: Size,
+}
+
+impl CacheSize {
+    /// Parses sizes between commas: `1k,64MiB,10%`.
+    pub fn parse_list(text: &str) -> anyhow::Result<Vec<CacheSize>> {
+        let parse = |text: &str| {
+            let size = Size::parse(text).context("--size")?;
+            Ok(CacheSize { text: text.trim().to_owned(), size })
+        };
+        text.split(',').map(parse).collect()
+    }
+
+    /// As the user wrote it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The size in pages; a share is of `distinct_pages`.
+    fn pages(&self, page_bytes: u64, distinct_pages: u64) -> anyhow::Result<u32> {
+        let pages = self.size.pages(page_bytes, distinct_pages);
+        match u32::try_from(pages) {
+            Ok(pages @ 1..) => Ok(pages),
+            _ => bail!(
+                "--size: {} is a cache of {pages} pages; accepted: 1 to {}",
+                self.text,
+                u32::MAX - 1
+            ),
+        }
+    }
+}
+
+/// Refuses to write a file over itself while it is read.
+pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if let (Ok(real_from), Ok(real_to)) = (from.canonicalize(), to.canonicalize())
+        && real_from == real_to
+    {
+        bail!("{} would be written over itself while it is read", from.display());
+    }
+    Ok(())
+}
+
+/// Says on the standard error what was written: the standard output may hold the trace.
+pub fn tell_written(path: &Path, events: u64, seed: u64, config: &str) {
+    eprintln!(
+        "{}: {} events, seed {seed}, configuration {config}",
+        path.display(),
+        number::thousands(events)
+    );
+}

@@ -1,0 +1,36 @@
+//! `tantalum-lab`, the laboratory: commands of `tantalum` that measure and compare.
+//!
+//! ```text
+//! commands   one file a command
+//! common     options that several commands take: traces, sizes
+//! work       progress of many runs
+//! ```
+#![deny(clippy::print_stdout)]
+
+mod commands;
+mod common;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+use tantalum_console::AFTER_HELP;
+
+/// Pages, maps and queues are many small pieces of memory that are looked up in no order. This allocator asks for huge pages where the
+/// kernel has them for who asks, so that such a look seldom waits for the page table as well (docs/benchmarks.md has what that gains).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The laboratory of Tantalum: traces, policies and simulated devices.
+#[derive(Parser, Debug)]
+#[command(name = "tantalum", bin_name = "tantalum", version, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tantalum_console::run(|| cli.command.run(Cli::command()))
+}

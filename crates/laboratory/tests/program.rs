@@ -1,0 +1,18 @@
+//! The program, as `tantalum` calls it.
+use std::process::{Command, Output};
+
+fn run(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tantalum-lab")).args(words).output().expect("it starts")
+}
+
+/// Its usage is that of `tantalum`, and so is the first word of its errors.
+#[test]
+fn it_speaks_as_tantalum() {
+    let help = run(&["replay", "--help"]);
+    let told = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(help.status.success() && told.contains("Usage: tantalum replay "), "{told}");
+    let refused = run(&["curve", "/nowhere/trace.csv"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.starts_with("tantalum: ") && told.contains("/nowhere/trace.csv"), "{told}");
+}

@@ -1,0 +1,210 @@
+//! What `tantalum repro` comes to: the papers' shapes, checked, and how many of their numbers are met.
+use super::page::rounded;
+use tantalum_report::{Report, Section, Table, Value, number, schema};
+use tantalum_repro::{Experiment, Row, Summary, Surprise, surprises};
+
+/// Of all experiments that were run.
+pub struct Outcome {
+    /// Whether it is checked that shapes hold, but for those that are known not to.
+    quick: bool,
+    total: Summary,
+    /// A line an experiment.
+    lines: Vec<String>,
+    shapes: Table,
+    /// With `quick`: what is not as it is known to be.
+    surprises: Table,
+}
+
+impl Outcome {
+    /// Of no experiment; with `quick` to be checked.
+    pub fn new(quick: bool) -> Outcome {
+        Outcome {
+            quick,
+            total: Summary::default(),
+            lines: Vec::new(),
+            shapes: Table::new(schema::REPRO_SHAPES),
+            surprises: Table::new(schema::REPRO_SURPRISES),
+        }
+    }
+
+    /// How many shapes are not as they are known to be.
+    pub fn surprises(&self) -> usize {
+        self.surprises.rows().len()
+    }
+
+    /// Adds what the rows of one experiment come to, which is checked where these are all.
+    pub fn add(&mut self, experiment: &Experiment, rows: &[Row], is_whole: bool) {
+        let Experiment { name, shapes, not_met_small, .. } = experiment;
+        let summary = Summary::of(rows, shapes);
+        self.lines.push(format!("{name}: {summary}"));
+        self.total += summary;
+        for shape in *shapes {
+            let Some((numbers, holds)) = shape.check(rows) else { continue };
+            let numbers: Vec<String> =
+                numbers.iter().map(|measured| rounded(*measured, 3).plain()).collect();
+            let listed = self.quick.then(|| not_met_small.contains(&shape.claim));
+            self.shapes.push_named([
+                ("experiment", (*name).into()),
+                ("figure", shape.figure.into()),
+                ("shape", shape.claim.into()),
+                ("expected", shape.expected.to_string().into()),
+                ("numbers", numbers.join(", ").into()),
+                ("holds", holds.into()),
+                ("known_to_differ", listed.map_or(Value::Null, Value::Bool)),
+            ]);
+        }
+        if self.quick && is_whole {
+            for Surprise { figure, claim, why } in surprises(shapes, rows, not_met_small) {
+                self.surprises.push_named([
+                    ("experiment", (*name).into()),
+                    ("figure", figure.into()),
+                    ("shape", claim.into()),
+                    ("why", why.into()),
+                ]);
+            }
+        }
+    }
+
+    /// Puts all of it into `report`: fields, a list, and lines for people.
+    pub fn tell(&self, report: &mut Report) {
+        let count = |count: usize| Value::Count(count as u64);
+        let Summary { figures, within, calibrated, shapes, hold } = self.total;
+        report.fields.extend([
+            ("figures", count(figures)),
+            ("figures_within", count(within)),
+            ("figures_calibrated", count(calibrated)),
+            ("shapes_checked", count(shapes)),
+            ("shapes_hold", count(hold)),
+        ]);
+        report.lists.push(("shapes", self.shapes.clone()));
+        report.notes.extend(self.shapes.rows().iter().map(|row| line(row)));
+        if calibrated > 0 {
+            report.notes.push(format!(
+                "{} more figures set a parameter of a model, so that agreement shows nothing",
+                number::thousands(calibrated as u64)
+            ));
+        }
+        if self.lines.len() > 1 {
+            report.notes.extend(self.lines.iter().cloned());
+        }
+        report.closing = Some(self.total.to_string());
+        if self.quick {
+            self.tell_surprises(report);
+        }
+    }
+
+    /// Says what is not as it is known to be; also to whoever reads only the standard error, as in continuous integration.
+    fn tell_surprises(&self, report: &mut Report) {
+        report.fields.push(("shapes_surprising", Value::Count(self.surprises() as u64)));
+        report.lists.push(("surprises", self.surprises.clone()));
+        for row in self.surprises.rows() {
+            let cells: Vec<String> = row.iter().map(Value::plain).collect();
+            let [experiment, figure, claim, why] = &cells[..] else {
+                unreachable!("a surprise has four cells")
+            };
+            let line = format!("{experiment}, {figure}: {claim}: {why}");
+            eprintln!("tantalum: {line}");
+            report.notes.push(line);
+        }
+        let verdict = match self.surprises() {
+            0 => "as known at the small scale".to_owned(),
+            some => format!("{some} NOT as known at the small scale"),
+        };
+        report.closing = Some(format!("{}: {verdict}", self.total));
+    }
+
+    /// The shapes as a part of the page, where there are any.
+    pub fn section(&self) -> Option<Section> {
+        let any = !self.shapes.rows().is_empty();
+        let mut paragraphs = vec![format!("{}.", self.total)];
+        if self.quick {
+            paragraphs.push(match self.surprises() {
+                0 => "All is as known at the small scale: what is not known to differ there holds."
+                    .to_owned(),
+                some => format!("Not as known at the small scale: {some} of these."),
+            });
+        }
+        any.then(|| Section {
+            paragraphs,
+            ..Section::new("What the papers say beside the numbers", self.shapes.clone())
+        })
+    }
+}
+
+/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)"; what is known to differ is not shouted.
+fn line(row: &[Value]) -> String {
+    let [_, figure, claim, expected, numbers, holds, known_to_differ] = row else {
+        unreachable!("a shape has seven cells")
+    };
+    let word = match (holds, known_to_differ) {
+        (Value::Bool(true), _) => "holds  ",
+        (_, Value::Bool(true)) => "differs",
+        _ => "DIFFERS",
+    };
+    let (figure, claim) = (figure.plain(), claim.plain());
+    format!(
+        "{word}  {figure}: {claim} (expected {}; measured {})",
+        expected.plain(),
+        numbers.plain()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantalum_report::{OutputFormat, config_hash};
+    use tantalum_repro::{Relation, Rows, Shape};
+
+    const SHAPES: &[Shape] = &[
+        Shape { claim: "it is fast", ..of("Figure 1", Relation::Above(10.0)) },
+        Shape { claim: "it is cheap", ..of("Figure 2", Relation::Below(10.0)) },
+    ];
+
+    const fn of(figure: &'static str, expected: Relation) -> Shape {
+        let measure = |rows: &Rows<'_>| Some(vec![rows.of("Figure 1", "a case")?]);
+        Shape { figure, claim: "", expected, measure }
+    }
+
+    /// The outcome of one number, 5, with what is known to differ, and its report.
+    fn told(quick: bool, not_met_small: &'static [&'static str]) -> (usize, String) {
+        let run = |_, _, _: tantalum_repro::Progress, _: &mut Vec<Row>| Ok(());
+        let (shapes, full_seconds) = (SHAPES, 1);
+        let experiment =
+            Experiment { name: "one", title: "One", run, shapes, not_met_small, full_seconds };
+        let mut outcome = Outcome::new(quick);
+        outcome.add(
+            &experiment,
+            &[Row::new("Figure 1", "a case", ("rate", "IOPS"), None, 5.0)],
+            true,
+        );
+        let mut report = Report::new(1, config_hash(["".to_owned()]), Table::new(schema::REPRO));
+        outcome.tell(&mut report);
+        (outcome.surprises(), report.render(OutputFormat::Table).unwrap())
+    }
+
+    #[test]
+    fn a_check_names_what_is_not_as_known() {
+        let (surprises, text) = told(true, &["it is fast"]);
+        assert_eq!(surprises, 0);
+        let line = "\ndiffers  Figure 1: it is fast (expected above 10; measured 5)\n";
+        assert!(text.contains(line) && text.contains("\nholds    Figure 2"), "{text}");
+        assert!(text.ends_with("1 of 2 shapes hold: as known at the small scale\n"), "{text}");
+
+        let (surprises, text) = told(true, &["it is cheap"]);
+        assert_eq!(surprises, 2);
+        assert!(text.contains("\nDIFFERS  Figure 1: it is fast"), "{text}");
+        assert!(
+            text.contains("\none, Figure 1: it is fast: does not hold: expected above 10, "),
+            "{text}"
+        );
+        assert!(
+            text.contains("\none, Figure 2: it is cheap: holds, though it is listed"),
+            "{text}"
+        );
+        assert!(text.ends_with("hold: 2 NOT as known at the small scale\n"), "{text}");
+
+        let (surprises, text) = told(false, &["it is cheap"]);
+        assert_eq!(surprises, 0);
+        assert!(text.ends_with("1 of 2 shapes hold\n"), "{text}");
+    }
+}

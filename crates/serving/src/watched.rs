@@ -1,0 +1,58 @@
+//! What `--metrics` tells: what the device and the servers count, and what they are.
+use std::rc::Rc;
+use tantalum_base::PageBuf;
+use tantalum_metrics::{Endpoint, EndpointOptions};
+use tantalum_nbd::Server;
+use tantalum_runtime::live::net::{Listener, Stream};
+use tantalum_runtime::metrics::{MetricKind, Readings};
+use tantalum_runtime::{LifeCycle, Live, Runtime};
+
+/// Tells what a server counts.
+pub type Tell = Rc<dyn Fn(&mut Readings)>;
+
+/// What is served.
+pub struct About {
+    /// The volume's configuration, or the device's name.
+    pub device: String,
+    /// `flash` for a volume, or `simulated`.
+    pub kind: &'static str,
+    /// What it promises.
+    pub durability: &'static str,
+    /// What tells of local clients, where they are served.
+    pub local: Option<Tell>,
+}
+
+impl About {
+    fn tell(&self, out: &mut Readings) {
+        let help = "What is served; always 1";
+        let metric = out.metric(MetricKind::Gauge, "tantalum_device_info", help);
+        let labels = [
+            ("device", self.device.as_str()),
+            ("kind", self.kind),
+            ("durability", self.durability),
+        ];
+        metric.with(&labels, 1u64);
+        let help = "The program; always 1";
+        let metric = out.metric(MetricKind::Gauge, "tantalum_build_info", help);
+        metric.with(&[("version", env!("CARGO_PKG_VERSION"))], 1u64);
+    }
+}
+
+/// Serves on `listener` what `device` and `server` count.
+pub fn start<D: LifeCycle<Page = PageBuf>>(
+    live: &Live,
+    listener: Listener,
+    about: About,
+    device: Rc<D>,
+    server: Server<D>,
+) -> Endpoint<Stream> {
+    let clock = live.clone();
+    Endpoint::start(live, listener, EndpointOptions::default(), move |out| {
+        about.tell(out);
+        let uptime_seconds = clock.now_ns() as f64 / 1e9;
+        out.gauge("tantalum_uptime_seconds", "Time since the server was started", uptime_seconds);
+        server.metrics(out);
+        about.local.iter().for_each(|tell| tell(out));
+        device.metrics(out);
+    })
+}

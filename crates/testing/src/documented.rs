@@ -1,0 +1,108 @@
+//! Command lines in README.md, CHANGELOG.md and docs/, and those that a help shows: each program takes those of its commands.
+use std::path::{Path, PathBuf};
+
+/// The pages under the root of the repository, but the diary.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = vec![root.join("README.md"), root.join("CHANGELOG.md")];
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of pages") {
+            let path = entry.expect("an entry").path();
+            match path.extension() {
+                // What was, nobody types.
+                _ if path.ends_with("history") => {}
+                _ if path.is_dir() => folders.push(path),
+                Some(end) if end == "md" => pages.push(path),
+                _ => {}
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// Hands each command line of the pages, and its page, to `take`.
+pub fn each_line(mut take: impl FnMut(&Path, &str)) {
+    for page in pages() {
+        for line in commands_of(&std::fs::read_to_string(&page).expect("a page")) {
+            if !is_a_name(&line) {
+                take(&page, &line);
+            }
+        }
+    }
+}
+
+/// Each command of `whole` that has no commands in it and is shown, and the command lines that its help ends with.
+///
+/// # Panics
+/// Where a help has none.
+pub fn examples(whole: &clap::Command) -> Vec<(String, Vec<String>)> {
+    let mut left: Vec<&clap::Command> = whole.get_subcommands().collect();
+    let mut found = Vec::new();
+    while let Some(command) = left.pop() {
+        if command.has_subcommands() {
+            left.extend(command.get_subcommands());
+            continue;
+        }
+        if command.is_hide_set() {
+            continue;
+        }
+        let name = command.get_name();
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (_, examples) =
+            after.split_once("Examples:\n").unwrap_or_else(|| panic!("{name}: no examples"));
+        found.push((name.to_owned(), examples.lines().map(str::to_owned).collect()));
+    }
+    found
+}
+
+/// Command lines of a page: lines of code blocks, and whole spans of code in the text that have more
+/// than a command's name.
+fn commands_of(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    let mut prose = String::new();
+    for line in text.lines() {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced || line.starts_with("    ") {
+            // A dependency's line in a Cargo.toml begins with the same word.
+            let is_command = |line: &&str| line.starts_with("tantalum ") && !line.contains(" = ");
+            found.extend(Some(line.trim()).filter(is_command).map(str::to_owned));
+        } else {
+            prose.push_str(line);
+            prose.push(' ');
+        }
+    }
+    let spans = prose.split('`').skip(1).step_by(2);
+    found.extend(spans.filter(|span| span.starts_with("tantalum ")).map(str::to_owned));
+    found
+}
+
+/// Words as a shell makes them of this simple text; a comment is left out, and so is what ends a command: the file
+/// behind a `>`, the `&` of one that runs in the background.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for character in line.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            '#' | '>' | '&' if !quoted && words.last().is_some_and(String::is_empty) => break,
+            other => words.last_mut().expect("one").push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether a page says it of several commands at once, or of a command without its arguments; or it is how one
+/// trace format begins.
+fn is_a_name(line: &str) -> bool {
+    words(line).len() <= 2
+        || line.contains('|')
+        || line.contains("...")
+        || line == "tantalum pages 1"
+}
+
