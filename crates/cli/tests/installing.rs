@@ -206,7 +206,8 @@ fn a_program_that_is_not_installed_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let alone = folder.path().join("tantalum");
     std::fs::copy(built::tantalum(), &alone).unwrap();
-    let run = Command::new(&alone).args(["replay", "zipf:pages=10"]).env("PATH", "/nowhere").output();
+    let run =
+        Command::new(&alone).args(["replay", "zipf:pages=10"]).env("PATH", "/nowhere").output();
     let run = run.unwrap();
     let told = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(2), "{told}");

@@ -30,7 +30,9 @@ pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
         if let Some(script) = program.output(&words)? {
             let script = String::from_utf8_lossy(&script).into_owned();
             // A file of zsh says in its first line what it completes, once.
-            text.push_str(script.strip_prefix(&format!("#compdef {}\n", program.name)).unwrap_or(&script));
+            text.push_str(
+                script.strip_prefix(&format!("#compdef {}\n", program.name)).unwrap_or(&script),
+            );
             joined.push(program);
         }
     }
@@ -47,8 +49,7 @@ fn script(shell: Shell, whole: &Command, name: &str) -> String {
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     // Rules of fish are of the command that is typed.
     let name = if shell == Shell::Fish { "tantalum" } else { name };
-    let mut shown =
-        Command::new("tantalum").version(env!("CARGO_PKG_VERSION")).subcommands(shown);
+    let mut shown = Command::new("tantalum").version(env!("CARGO_PKG_VERSION")).subcommands(shown);
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut shown, name, &mut text);
     String::from_utf8_lossy(&text).into_owned()

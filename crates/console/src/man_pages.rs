@@ -10,7 +10,12 @@ use std::path::Path;
 ///
 /// # Errors
 /// Where the folder cannot be made, or a page not be written.
-pub fn write(folder: &Path, program: Command, source: &str, with_whole: bool) -> anyhow::Result<usize> {
+pub fn write(
+    folder: &Path,
+    program: Command,
+    source: &str,
+    with_whole: bool,
+) -> anyhow::Result<usize> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let mut command = program.disable_help_subcommand(true);
     command.build();
@@ -36,9 +41,9 @@ impl Pages<'_> {
     }
 
     fn write_all_of(&self, name: &str, command: &Command) -> anyhow::Result<usize> {
-        let shown = command.get_subcommands().filter(|command| {
-            !command.is_hide_set() && !crate::programs::is_elsewhere(command)
-        });
+        let shown = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set() && !crate::programs::is_elsewhere(command));
         shown.map(|command| self.write(&format!("{name}-{}", command.get_name()), command)).sum()
     }
 }

@@ -7,7 +7,7 @@ use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
-type Device = Rc<SimulatedDevice<Virtual, Stamp>>;
+type Device = Rc<SimulatedDevice<Stamp>>;
 
 /// Pages that are filled and read: many of each plane.
 const SPAN: u64 = 1 << 16;

@@ -27,7 +27,7 @@ fn ends(clients: u64, link: HostQueueOptions, flush_last: bool) -> Vec<u64> {
     let rt = runtime.clone();
     let run = async move {
         let config = DeviceConfig::parse("durassd:capacity=64MiB").unwrap();
-        let device = config.build::<_, Stamp>(&rt, 1).await.unwrap();
+        let device = config.build(&rt, 1).await.unwrap();
         let queue = HostQueue::new(rt.clone(), Rc::clone(device.device()), link).unwrap();
         let (queue, start_ns) = (Rc::new(queue), rt.now_ns());
         let task = |page: u64| {
@@ -165,7 +165,7 @@ fn the_smallest_devices_work_to_their_last_page() {
         let rt = runtime.clone();
         let run = async move {
             let config = DeviceConfig::parse(&format!("durassd:pages={pages},op=0")).unwrap();
-            let device = config.build::<_, Stamp>(&rt, 1).await.unwrap();
+            let device = config.build(&rt, 1).await.unwrap();
             for count in 1..=3 {
                 for page in (0..pages).map(PageNo) {
                     device.write(page, &[Stamp::new(page, count)], None).await.unwrap();
@@ -212,7 +212,7 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
         let rt = runtime.clone();
         let run = async move {
             let spec = DeviceSpec::parse(&format!("{}:capacity=64MiB", entry.name)).unwrap();
-            let device = spec.build::<_, PageBuf>(&rt, 1).await.unwrap().device;
+            let device = spec.build_with::<_, PageBuf>(&rt, 1).await.unwrap().device;
             assert_eq!(device.limits().pages, 16_384);
             let page = PageBuf::copy_from(&[9; 4096]);
             device.write(PageNo(77), std::slice::from_ref(&page), None).await.unwrap();
@@ -266,9 +266,8 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();
     let run = async move {
-        let build = async |text: &str| {
-            DeviceSpec::parse(text).unwrap().build::<_, Stamp>(&rt, 1).await.unwrap().device
-        };
+        let build =
+            async |text: &str| DeviceSpec::parse(text).unwrap().build(&rt, 1).await.unwrap().device;
         let device = build("txssd:pages=100,op=0").await;
         let (old, new) = ([Stamp::new(PageNo(99), 1)], [Stamp::new(PageNo(99), 2)]);
         device.write(PageNo(99), &old, None).await.unwrap();
@@ -315,7 +314,7 @@ fn write_and_flush_ns(device: &str) -> (u64, u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();
     let run = async move {
-        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap().device;
+        let device = spec.build(&rt, 1).await.unwrap().device;
         let (mut write_ns, mut flush_ns) = (0, 0);
         for page in (0..64).map(PageNo) {
             let start_ns = rt.now_ns();

@@ -12,7 +12,7 @@ use tantalum_models::{DeviceSpec, HostQueue, HostQueueOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 
-type Linked = HostQueue<Virtual, SimulatedDevice<Virtual, Stamp>>;
+type Linked = HostQueue<Virtual, SimulatedDevice<Stamp>>;
 
 /// A page costs more latency than anything else here: without an order, short commands pass long ones.
 const LINK: HostQueueOptions = HostQueueOptions {
@@ -36,7 +36,7 @@ fn run<T: 'static>(
     let runtime = Virtual::new(schedule);
     let (rt, spec) = (runtime.clone(), DeviceSpec::parse(name).unwrap());
     let whole = async move {
-        let device = spec.build::<_, Stamp>(&rt, 1).await.unwrap().device;
+        let device = spec.build(&rt, 1).await.unwrap().device;
         let linked = HostQueue::new(rt.clone(), device, LINK).unwrap();
         clients(rt, Rc::new(linked)).await
     };
@@ -206,10 +206,10 @@ fn a_command_that_is_given_up_holds_up_none_behind_it() {
 
 #[test]
 fn reads_pass_and_the_order_costs_no_bandwidth() {
-    run("durassd:pages=9000", Schedule::Fifo, async |runtime, device| {
+    run("durassd:pages=9000", Schedule::Fifo, async |runtime, _| {
         // Straight to the SSD's link, which this test's own takes the place of.
-        let SimulatedDevice::Ssd(inner) = &**device.device() else { unreachable!() };
-        let ssd = Rc::clone(inner.device());
+        let spec = DeviceSpec::parse("durassd:pages=9000").unwrap();
+        let ssd = spec.build(&runtime, 1).await.unwrap().ages.expect("an SSD behind a link");
         let link = HostQueueOptions { depth: 32, ..LINK };
         let device = Rc::new(HostQueue::new(runtime.clone(), ssd, link).unwrap());
         let start_ns = runtime.now_ns();

@@ -135,17 +135,18 @@ fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> 
     let load = Load { order: figure.order, write: figure.write, requests };
     let in_flight = figure.in_flight;
     Virtual::alone("a load on a simulated device", move |runtime| async move {
-        let device: Rc<Device> = spec.build(&runtime, seed).await?.device;
+        let simulated = spec.build(&runtime, seed).await?;
+        let device = &simulated.device;
         // A disk's pages are too many to remember, and it needs no aging.
         let known = if disk { 0 } else { device.limits().pages };
         let expected = Rc::new(RefCell::new(Expected::new(known)));
-        age_device(&runtime, &device, &expected, &age, seed).await?;
+        age_device(&runtime, &simulated, &expected, &age, seed).await?;
         device.flush().await?;
         if !load.write {
             // What a device still cleans is of the writes before.
             runtime.sleep(REST_NS).await;
         }
-        load.run(&runtime, &device, in_flight, seed).await
+        load.run(&runtime, device, in_flight, seed).await
     })
 }
 

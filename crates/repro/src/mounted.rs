@@ -105,7 +105,7 @@ mod tests {
     fn an_fsync_flushes_where_barriers_are_on_and_journals_once_a_tick() {
         let ran = Virtual::alone("a file", |runtime| async move {
             let spec = DeviceSpec::parse("durassd:capacity=256MiB,barrier=on")?;
-            let device = spec.build::<_, Stamp>(&runtime, 1).await?.device;
+            let device = spec.build(&runtime, 1).await?.device;
             let file = Mounted::new(&runtime, Rc::clone(&device), FILE_SYSTEM);
             let counted = || (device.counters().pages_written, device.counters().flushes);
             for (barriers, flushes) in [(true, 2), (false, 0)] {

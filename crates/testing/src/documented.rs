@@ -105,4 +105,3 @@ fn is_a_name(line: &str) -> bool {
         || line.contains("...")
         || line == "tantalum pages 1"
 }
-

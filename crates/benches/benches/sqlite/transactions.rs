@@ -3,7 +3,7 @@
 //!
 //! `scripts/bench sqlite/transactions [-- FOLDER]`, by default in the build's
 //! folder; rounds and transactions of one by `SQLITE_ROUNDS` (7) and `SQLITE_TRANSACTIONS` (2000).
-#[path = "../../../cli/src/commands/demo/compare.rs"]
+#[path = "../../../laboratory/src/commands/demo/compare.rs"]
 mod compare;
 
 use compare::{CompareOptions, Load};

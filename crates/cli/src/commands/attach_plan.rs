@@ -1,15 +1,15 @@
 //! `tantalum attach --plan`: what attach would take and set, where and why, and how fast home and flash are.
-use tantalum_console::Verdict;
 use crate::commands::device_speed::{self, FlashSpeed, HomeSpeed};
 use crate::commands::room::{of_what, tell_rounded};
 use crate::commands::tiered::{
     AttachArgs, Tiers, capacity_text, duration, existing_config, home_bytes, home_of, odd_size,
     tell_no_claim, warn_of_memory,
 };
-use tantalum_console::output::print_line;
 use std::path::Path;
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;

@@ -1,13 +1,13 @@
 //! `tantalum check VOLUME.toml`.
 use super::check_page;
-use tantalum_console::Verdict;
-use tantalum_console::output::{PageArgs, print_line};
-use tantalum_console::progress::Progress;
 use anyhow::Context;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_console::Verdict;
+use tantalum_console::output::{PageArgs, print_line};
+use tantalum_console::progress::Progress;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;

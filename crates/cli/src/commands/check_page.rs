@@ -1,7 +1,7 @@
 //! The page of `tantalum check`: what was looked at, and what is wrong where.
-use tantalum_console::output::PageArgs;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_console::output::PageArgs;
 use tantalum_report::html::Number;
 use tantalum_report::{Page, Report, Section, Table, Tone, config_hash, number, schema};
 use tantalum_volume::CheckReport;

@@ -1,10 +1,10 @@
 //! `tantalum clone VOLUME.toml [A B LEN]`.
 use super::remap::{Pages, Remap, length, pages};
-use tantalum_console::Verdict;
-use tantalum_console::output::print_line;
 use std::path::PathBuf;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 
 /// Make a snapshot of pages of a volume in other pages of it, without writing them again, as of one moment

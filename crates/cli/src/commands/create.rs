@@ -1,12 +1,12 @@
 //! `tantalum create VOLUME.toml`.
-use tantalum_console::Verdict;
 use crate::commands::room::{tell_room, tell_rounded};
 use crate::commands::tiered::{Tiers, refuse_other_claim, refuse_other_places, warn_of_memory};
-use tantalum_console::output::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{DurabilityConfig, NewConfig, NewSettings};

@@ -1,10 +1,10 @@
 //! `tantalum stat HOME`: what lies on a home that has a cache.
-use tantalum_console::Verdict;
-use tantalum_console::output::OutputArgs;
 use anyhow::bail;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use tantalum_cache::claim::Claim;
+use tantalum_console::Verdict;
+use tantalum_console::output::OutputArgs;
 use tantalum_report::html::Page;
 use tantalum_report::{Report, Table, config_hash, schema};
 

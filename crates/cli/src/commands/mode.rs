@@ -1,13 +1,13 @@
 //! `tantalum mode`: what the cache of a tiered volume is for, while it is served.
 use super::serve::asking::ask;
 use super::serve::control::socket_path;
-use tantalum_console::Verdict;
-use tantalum_console::output::print_line;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_cache::Mode;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 use tantalum_volume::config::Kind;
 use tantalum_volume::refusals::{NOT_SERVED, NOT_TIERED};

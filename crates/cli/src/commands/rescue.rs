@@ -1,11 +1,11 @@
 //! `tantalum rescue`: a home whose flash is lost.
-use tantalum_console::Verdict;
 use crate::commands::tiered::{duration, home_of, say_is_detached, tiered_config, was_detached};
-use tantalum_console::output::print_line;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_media::block_store::is_there;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;

@@ -1,11 +1,11 @@
 //! `tantalum resize VOLUME.toml SIZE`.
-use tantalum_console::Verdict;
 use crate::commands::room::tell_room;
-use tantalum_console::output::print_line;
 use anyhow::Context;
 use std::path::PathBuf;
 use tantalum_base::size::{Size, human_bytes};
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_volume::{Resized, VolumeConfig, resize_volume};
 

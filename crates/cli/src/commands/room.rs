@@ -1,8 +1,8 @@
 //! What a new volume says of its sizes: how they were rounded, and what it takes where.
-use tantalum_console::output::print_line;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tantalum_base::size::human_bytes;
+use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_volume::{Holder, StoreSpace, VolumeConfig};
 

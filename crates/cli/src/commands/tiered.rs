@@ -1,12 +1,12 @@
 //! `tantalum attach` and `tantalum detach`: a cache over a home, and the home alone.
-use tantalum_console::Verdict;
 use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
-use tantalum_console::output::print_line;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_media::block_store::{Place, SECTOR_BYTES};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};

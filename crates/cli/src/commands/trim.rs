@@ -1,10 +1,10 @@
 //! `tantalum trim VOLUME.toml A LEN`.
 use super::remap::{Remap, length, pages};
-use tantalum_console::Verdict;
-use tantalum_console::output::print_line;
 use std::path::PathBuf;
 use tantalum_base::size::human_bytes;
 use tantalum_base::{PAGE_BYTES, PageNo, PageRange};
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 
 /// Give up pages of a volume, such as a clone: they read as zeros, and what nobody else shares becomes free

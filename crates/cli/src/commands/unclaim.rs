@@ -1,7 +1,7 @@
 //! `tantalum unclaim HOME`.
+use std::path::PathBuf;
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
-use std::path::PathBuf;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::{unclaim_home, undo_path};

@@ -1,11 +1,11 @@
 //! `tantalum advise TRACE --flash DEVICE --size ...`: which policy and how much memory.
-use tantalum_console::Verdict;
 use crate::commands::device_size::device_for;
 use crate::common::{CLIENTS_MAX, CacheSize, TraceArgs};
-use tantalum_console::output::{OutputArgs, threads};
-use tantalum_console::interruption;
 use anyhow::ensure;
 use std::sync::Arc;
+use tantalum_console::Verdict;
+use tantalum_console::interruption;
+use tantalum_console::output::{OutputArgs, threads};
 use tantalum_models::DeviceSpec;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::advise::{self, Advice, AdviseOptions, Prices, Rule};

@@ -1,11 +1,11 @@
 //! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
 use super::replay::pages::curve_page;
-use tantalum_console::Verdict;
 use crate::common::{CacheSize, TraceArgs, ratios};
-use tantalum_console::output::{OutputArgs, quoted};
-use tantalum_console::interruption;
 use anyhow::bail;
 use tantalum_base::ErrorKind;
+use tantalum_console::Verdict;
+use tantalum_console::interruption;
+use tantalum_console::output::{OutputArgs, quoted};
 use tantalum_policy::PolicySpec;
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
 use tantalum_report::{Report, Table, Value, config_hash, schema};

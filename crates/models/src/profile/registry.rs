@@ -1,10 +1,12 @@
 //! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
-//! variant of [`DeviceFamily`], [`DeviceSpec`] and [`SimulatedDevice`] besides.
+//! variant of [`DeviceFamily`] and [`DeviceSpec`] besides.
 use crate::personality::PersonalityConfig;
+use std::pin::Pin;
 use std::rc::Rc;
-use tantalum_base::{Durability, Payload, Result, Spec};
-use tantalum_runtime::{DeviceKind, Runtime};
+use tantalum_base::{Durability, PageBuf, Payload, Result, Spec, Stamp};
+use tantalum_runtime::{DeviceKind, LifeCycle, Live, Runtime, Virtual};
 
+use super::simulated::PastLink;
 use super::{
     BaselineConfig, BaselineKind, CloudConfig, CloudProfile, DeviceConfig, DiskConfig, DiskProfile,
     HybridConfig, HybridProfile, Profile, Simulated, SimulatedDevice, TxSsdConfig,
@@ -184,64 +186,90 @@ impl DeviceSpec {
         }
     }
 
-    /// Makes the device, formats it and starts its tasks. What is left to chance comes from
-    /// `seed`.
-    pub async fn build<R: Runtime, P: Payload>(
+    /// Makes the device in virtual time, with stamps for contents, formats it and starts its tasks. What is left to chance comes
+    /// from `seed`.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device cannot be so.
+    // Boxed here, so that the kinds are compiled in this crate.
+    #[inline(never)]
+    pub fn build<'a>(&'a self, runtime: &'a Virtual, seed: u64) -> Building<'a, Stamp> {
+        Box::pin(self.build_with(runtime, seed))
+    }
+
+    /// The same at its own speed, with real bytes.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device cannot be so.
+    #[inline(never)]
+    pub fn build_live<'a>(&'a self, runtime: &'a Live, seed: u64) -> Building<'a, PageBuf> {
+        Box::pin(self.build_with(runtime, seed))
+    }
+
+    /// The same in any time, with any contents. The kinds are compiled again where this is called.
+    ///
+    /// # Errors
+    /// `InvalidInput` where the device cannot be so.
+    pub async fn build_with<R: Runtime, P: Payload>(
         &self,
         runtime: &R,
         seed: u64,
-    ) -> Result<Simulated<R, P>> {
+    ) -> Result<Simulated<P>> {
         match self {
             DeviceSpec::Ssd(config) => {
                 let zones = config.new_zones(runtime, seed, u64::from(config.ssd.cache_pages))?;
-                on_flash(runtime, zones, config.kind(seed), SimulatedDevice::Ssd).await
+                on_flash(runtime, zones, config.kind(seed)).await
             }
             DeviceSpec::Disk(config) => {
                 let disk = config.kind().make(runtime, Platters::default()).await?;
-                Ok(Simulated { device: Rc::new(SimulatedDevice::Disk(disk)), array: None })
+                Ok(Simulated { device: SimulatedDevice::new(disk), ages: None, array: None })
             }
             DeviceSpec::TxSsd(config) => {
                 let zones = config.new_zones(runtime, seed)?;
-                on_flash(runtime, zones, config.kind(seed)?, SimulatedDevice::TxSsd).await
+                on_flash(runtime, zones, config.kind(seed)?).await
             }
             DeviceSpec::Baseline(config) => {
                 let device = config.device()?;
                 let zones = device.new_zones(runtime, seed, 0)?;
                 match config.kind {
-                    BaselineKind::Wal => {
-                        let kind = config.wal(device.ftl);
-                        on_flash(runtime, zones, kind, SimulatedDevice::Wal).await
-                    }
+                    BaselineKind::Wal => on_flash(runtime, zones, config.wal(device.ftl)).await,
                     BaselineKind::Shadow(clustering) => {
-                        let kind = config.shadow(device.ftl, clustering);
-                        on_flash(runtime, zones, kind, SimulatedDevice::Shadow).await
+                        on_flash(runtime, zones, config.shadow(device.ftl, clustering)).await
                     }
                 }
             }
             DeviceSpec::Hybrid(config) => {
                 let zones = config.layer.new_zones(runtime, seed)?;
-                on_flash(runtime, zones, config.kind(), SimulatedDevice::Hybrid).await
+                on_flash(runtime, zones, config.kind()).await
             }
             DeviceSpec::Personality(config) => {
                 let zones = config.new_zones(runtime, seed)?;
-                on_flash(runtime, zones, config.kind(), SimulatedDevice::Personality).await
+                let array = Some(zones.nand().clone());
+                let device = SimulatedDevice::new(config.kind().make(runtime, zones).await?);
+                Ok(Simulated { ages: Some(Rc::clone(&device)), device, array })
             }
             DeviceSpec::Cloud(config) => {
                 let device = config.metered.make(runtime, Blocks::default()).await?;
-                Ok(Simulated { device: Rc::new(SimulatedDevice::Cloud(device)), array: None })
+                Ok(Simulated { device: SimulatedDevice::new(device), ages: None, array: None })
             }
         }
     }
 }
 
-/// Makes a device of `kind` on these zones.
-async fn on_flash<R: Runtime, P: Payload, K: DeviceKind<R, NandZones<R, P>>>(
+/// A device that is being made.
+type Building<'a, P> = Pin<Box<dyn Future<Output = Result<Simulated<P>>> + 'a>>;
+
+/// Makes a device of `kind`, which has a link, on these zones.
+async fn on_flash<R: Runtime, P: Payload, K>(
     runtime: &R,
     zones: NandZones<R, P>,
     kind: K,
-    device: fn(Rc<K::Device>) -> SimulatedDevice<R, P>,
-) -> Result<Simulated<R, P>> {
+) -> Result<Simulated<P>>
+where
+    K: DeviceKind<R, NandZones<R, P>, Device: LifeCycle<Page = P> + PastLink<P>>,
+{
     let array = Some(zones.nand().clone());
     let made = kind.make(runtime, zones).await?;
-    Ok(Simulated { device: Rc::new(device(made)), array })
+    let ages = Some(made.past_link());
+    Ok(Simulated { device: SimulatedDevice::new(made), ages, array })
 }

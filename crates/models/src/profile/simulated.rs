@@ -1,103 +1,192 @@
 //! A simulated device of any kind, behind its link if it has one; itself a device.
 //!
-//! Which device a name stands for is known only when the program runs, and a call that is chosen then
-//! would have to be allocated for each request: so it is an enum.
+//! Which device a name stands for is known only when the program runs. A call is found in a table then, and its future is
+//! allocated. Whoever is written for any device, such as replay and the papers' hosts, is so compiled once, and not once a kind; and the
+//! kinds are compiled here alone.
+use std::pin::Pin;
 use std::rc::Rc;
 use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
-use super::{
-    SimulatedCloud, SimulatedDisk, SimulatedHybrid, SimulatedShadow, SimulatedSsd, SimulatedTxSsd,
-    SimulatedWal,
-};
 use crate::Nand;
-use crate::personality::SimulatedPersonality;
+use crate::host_queue::HostQueue;
 
 /// A device that was made from its name.
-pub struct Simulated<R: Runtime, P: Payload> {
+pub struct Simulated<P: Payload> {
     /// The device.
-    pub device: Rc<SimulatedDevice<R, P>>,
+    pub device: Rc<SimulatedDevice<P>>,
+    /// The same without its link; `None` of what is not of flash, and does not age.
+    pub ages: Option<Rc<SimulatedDevice<P>>>,
     /// The array below it, if it is one of flash.
     pub array: Option<Nand<P>>,
 }
 
-/// A device of any kind.
-pub enum SimulatedDevice<R: Runtime, P: Payload> {
-    /// An SSD.
-    Ssd(Rc<SimulatedSsd<R, P>>),
-    /// A disk.
-    Disk(Rc<SimulatedDisk<R, P>>),
-    /// A TxSSD.
-    TxSsd(Rc<SimulatedTxSsd<R, P>>),
-    /// A redo log.
-    Wal(Rc<SimulatedWal<R, P>>),
-    /// Shadow pages.
-    Shadow(Rc<SimulatedShadow<R, P>>),
-    /// A translation layer behind its link.
-    Hybrid(Rc<SimulatedHybrid<R, P>>),
-    /// A translation layer, without a link.
-    Personality(Rc<SimulatedPersonality<R, P>>),
-    /// Storage that a cloud rents out.
-    Cloud(Rc<SimulatedCloud<R, P>>),
+/// A device of any kind, which was started when it was made.
+pub struct SimulatedDevice<P>(Rc<dyn AnyDevice<P>>);
+
+impl<P: Payload> SimulatedDevice<P> {
+    pub(super) fn new(device: Rc<impl LifeCycle<Page = P>>) -> Rc<Self> {
+        Rc::new(SimulatedDevice(device))
+    }
 }
 
-/// The same call on whichever device it is.
-macro_rules! on_each {
-    ($self:ident, $device:ident => $call:expr) => {
-        match $self {
-            SimulatedDevice::Ssd($device) => $call,
-            SimulatedDevice::Disk($device) => $call,
-            SimulatedDevice::TxSsd($device) => $call,
-            SimulatedDevice::Wal($device) => $call,
-            SimulatedDevice::Shadow($device) => $call,
-            SimulatedDevice::Hybrid($device) => $call,
-            SimulatedDevice::Personality($device) => $call,
-            SimulatedDevice::Cloud($device) => $call,
-        }
-    };
+/// A device in which a link may be told from what it leads to.
+pub(super) trait PastLink<P: Payload> {
+    /// The device that does the work.
+    fn past_link(self: &Rc<Self>) -> Rc<SimulatedDevice<P>>;
 }
 
-impl<R: Runtime, P: Payload> LifeCycle for SimulatedDevice<R, P> {
-    fn start(self: &Rc<Self>, runtime: &impl Runtime) {
-        let device = &**self;
-        on_each!(device, device => device.start(runtime))
+impl<R: Runtime, D: LifeCycle> PastLink<D::Page> for HostQueue<R, D> {
+    fn past_link(self: &Rc<Self>) -> Rc<SimulatedDevice<D::Page>> {
+        SimulatedDevice::new(Rc::clone(self.device()))
+    }
+}
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
+/// [`LifeCycle`] as a table of functions.
+trait AnyDevice<P> {
+    fn close(&self) -> Answer<'_, ()>;
+    fn check<'a>(&'a self, progress: &'a mut dyn FnMut(u64, u64)) -> Answer<'a, Vec<Finding>>;
+    fn counters(&self) -> DeviceCounters;
+    fn metrics(&self, out: &mut Readings);
+    fn validate(&self);
+    fn limits(&self) -> &Limits;
+    fn read<'a>(&'a self, first: PageNo, out: &'a mut [P], tx: Option<TxId>) -> Answer<'a, ()>;
+    fn write<'a>(&'a self, first: PageNo, pages: &'a [P], tx: Option<TxId>) -> Answer<'a, ()>;
+    fn write_scattered(&self, pages: Vec<(PageNo, P)>, ended: Box<dyn FnOnce()>) -> Answer<'_, ()>;
+    fn flush(&self) -> Answer<'_, ()>;
+    fn trim(&self, range: PageRange) -> Answer<'_, ()>;
+    fn extent(&self, range: PageRange) -> Extent;
+    fn share<'a>(&'a self, pairs: &'a [(PageNo, PageNo)]) -> Answer<'a, ()>;
+    fn begin(&self) -> Answer<'_, TxId>;
+    fn commit(&self, tx: TxId) -> Answer<'_, ()>;
+    fn abort(&self, tx: TxId) -> Answer<'_, ()>;
+    fn until_released(&self, range: PageRange) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+}
+
+impl<D: LifeCycle> AnyDevice<D::Page> for D {
+    fn close(&self) -> Answer<'_, ()> {
+        Box::pin(LifeCycle::close(self))
     }
 
-    async fn close(&self) -> Result<()> {
-        on_each!(self, device => device.close().await)
-    }
-
-    async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
-        on_each!(self, device => device.check(progress).await)
+    fn check<'a>(&'a self, progress: &'a mut dyn FnMut(u64, u64)) -> Answer<'a, Vec<Finding>> {
+        Box::pin(LifeCycle::check(self, progress))
     }
 
     fn counters(&self) -> DeviceCounters {
-        on_each!(self, device => device.counters())
+        LifeCycle::counters(self)
     }
 
     fn metrics(&self, out: &mut Readings) {
-        on_each!(self, device => device.metrics(out))
+        LifeCycle::metrics(self, out);
     }
 
     fn validate(&self) {
-        on_each!(self, device => device.validate())
+        LifeCycle::validate(self);
+    }
+
+    fn limits(&self) -> &Limits {
+        PageDevice::limits(self)
+    }
+
+    fn read<'a>(
+        &'a self,
+        first: PageNo,
+        out: &'a mut [D::Page],
+        tx: Option<TxId>,
+    ) -> Answer<'a, ()> {
+        Box::pin(PageDevice::read(self, first, out, tx))
+    }
+
+    fn write<'a>(
+        &'a self,
+        first: PageNo,
+        pages: &'a [D::Page],
+        tx: Option<TxId>,
+    ) -> Answer<'a, ()> {
+        Box::pin(PageDevice::write(self, first, pages, tx))
+    }
+
+    fn write_scattered(
+        &self,
+        pages: Vec<(PageNo, D::Page)>,
+        ended: Box<dyn FnOnce()>,
+    ) -> Answer<'_, ()> {
+        Box::pin(PageDevice::write_scattered(self, pages, ended))
+    }
+
+    fn flush(&self) -> Answer<'_, ()> {
+        Box::pin(PageDevice::flush(self))
+    }
+
+    fn trim(&self, range: PageRange) -> Answer<'_, ()> {
+        Box::pin(PageDevice::trim(self, range))
+    }
+
+    fn extent(&self, range: PageRange) -> Extent {
+        PageDevice::extent(self, range)
+    }
+
+    fn share<'a>(&'a self, pairs: &'a [(PageNo, PageNo)]) -> Answer<'a, ()> {
+        Box::pin(PageDevice::share(self, pairs))
+    }
+
+    fn begin(&self) -> Answer<'_, TxId> {
+        Box::pin(PageDevice::begin(self))
+    }
+
+    fn commit(&self, tx: TxId) -> Answer<'_, ()> {
+        Box::pin(PageDevice::commit(self, tx))
+    }
+
+    fn abort(&self, tx: TxId) -> Answer<'_, ()> {
+        Box::pin(PageDevice::abort(self, tx))
+    }
+
+    fn until_released(&self, range: PageRange) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(PageDevice::until_released(self, range))
     }
 }
 
-impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
+impl<P: Payload> LifeCycle for SimulatedDevice<P> {
+    fn start(self: &Rc<Self>, _: &impl Runtime) {}
+
+    async fn close(&self) -> Result<()> {
+        self.0.close().await
+    }
+
+    async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
+        self.0.check(&mut progress).await
+    }
+
+    fn counters(&self) -> DeviceCounters {
+        self.0.counters()
+    }
+
+    fn metrics(&self, out: &mut Readings) {
+        self.0.metrics(out);
+    }
+
+    fn validate(&self) {
+        self.0.validate();
+    }
+}
+
+impl<P: Payload> PageDevice for SimulatedDevice<P> {
     type Page = P;
 
     fn limits(&self) -> &Limits {
-        on_each!(self, device => device.limits())
+        self.0.limits()
     }
 
     async fn read(&self, first: PageNo, out: &mut [P], tx: Option<TxId>) -> Result<()> {
-        on_each!(self, device => device.read(first, out, tx).await)
+        self.0.read(first, out, tx).await
     }
 
     async fn write(&self, first: PageNo, pages: &[P], tx: Option<TxId>) -> Result<()> {
-        on_each!(self, device => device.write(first, pages, tx).await)
+        self.0.write(first, pages, tx).await
     }
 
     async fn write_scattered(
@@ -105,38 +194,38 @@ impl<R: Runtime, P: Payload> PageDevice for SimulatedDevice<R, P> {
         pages: Vec<(PageNo, P)>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
-        on_each!(self, device => device.write_scattered(pages, ended).await)
+        self.0.write_scattered(pages, Box::new(ended)).await
     }
 
     async fn flush(&self) -> Result<()> {
-        on_each!(self, device => device.flush().await)
+        self.0.flush().await
     }
 
     async fn trim(&self, range: PageRange) -> Result<()> {
-        on_each!(self, device => device.trim(range).await)
+        self.0.trim(range).await
     }
 
     fn extent(&self, range: PageRange) -> Extent {
-        on_each!(self, device => device.extent(range))
+        self.0.extent(range)
     }
 
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
-        on_each!(self, device => device.share(pairs).await)
+        self.0.share(pairs).await
     }
 
     async fn begin(&self) -> Result<TxId> {
-        on_each!(self, device => device.begin().await)
+        self.0.begin().await
     }
 
     async fn commit(&self, tx: TxId) -> Result<()> {
-        on_each!(self, device => device.commit(tx).await)
+        self.0.commit(tx).await
     }
 
     async fn abort(&self, tx: TxId) -> Result<()> {
-        on_each!(self, device => device.abort(tx).await)
+        self.0.abort(tx).await
     }
 
     async fn until_released(&self, range: PageRange) {
-        on_each!(self, device => device.until_released(range).await)
+        self.0.until_released(range).await;
     }
 }

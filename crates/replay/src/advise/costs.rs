@@ -51,7 +51,7 @@ impl DeviceCosts {
 
 struct Measurement {
     runtime: Virtual,
-    device: Rc<SimulatedDevice<Virtual, Stamp>>,
+    device: Rc<SimulatedDevice<Stamp>>,
     expected: Rc<RefCell<Expected>>,
     rng: Rng,
     requests: u64,
@@ -59,9 +59,10 @@ struct Measurement {
 
 impl Measurement {
     async fn on(runtime: &Virtual, spec: &DeviceSpec, seed: u64) -> Result<Measurement> {
-        let device = spec.build(runtime, seed).await?.device;
+        let simulated = spec.build(runtime, seed).await?;
+        let device = Rc::clone(&simulated.device);
         let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
-        age_device(runtime, &device, &expected, &Age::default(), seed).await?;
+        age_device(runtime, &simulated, &expected, &Age::default(), seed).await?;
         device.flush().await?;
         Ok(Measurement {
             runtime: runtime.clone(),

@@ -136,17 +136,18 @@ async fn replay_on(
         let context = "a replay has one client at least";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
-    let device: Rc<Device> = run.device.build(runtime, options.seed).await?.device;
+    let simulated = run.device.build(runtime, options.seed).await?;
+    let device = Rc::clone(&simulated.device);
     let store = LargePages::new(Rc::clone(&device), options.page_bytes)?;
     let (pages, device_pages) = (store.pages(), device.limits().pages);
     // A disk may be far larger than what is asked of it; it needs no aging either.
-    let held = match *device {
-        Device::Disk(_) => device_pages.min(trace.pages_end * u64::from(store.parts())),
+    let held = match run.device {
+        DeviceSpec::Disk(_) => device_pages.min(trace.pages_end * u64::from(store.parts())),
         _ => device_pages,
     };
     let expected = Rc::new(RefCell::new(Expected::new(held)));
     if let Some(age) = &options.age {
-        age_device(runtime, &device, &expected, age, options.seed).await?;
+        age_device(runtime, &simulated, &expected, age, options.seed).await?;
     }
     PageDevice::flush(&*device).await?;
     // Requests of several clients overtake one another, and folded pages are others: then what

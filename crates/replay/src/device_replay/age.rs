@@ -2,10 +2,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
-use tantalum_models::SimulatedDevice;
+use tantalum_models::Simulated;
 use tantalum_runtime::{DeviceCounters, LifeCycle, Virtual, spawn_all};
 
-use super::Device;
 use super::expected::Expected;
 
 /// How a device is aged: filled in order, then overwritten at random until the write
@@ -31,28 +30,18 @@ impl Default for Age {
 /// Commands in flight.
 const WRITERS: u64 = 64;
 
-/// Ages `device`, past its link if it has one: what the aging costs is not asked. A disk is as it
+/// Ages a device, past its link if it has one: what the aging costs is not asked. A disk is as it
 /// was, and so is cloud storage.
 pub async fn age(
     runtime: &Virtual,
-    device: &Device,
+    simulated: &Simulated<Stamp>,
     expected: &Rc<RefCell<Expected>>,
     age: &Age,
     seed: u64,
 ) -> Result<()> {
-    macro_rules! age_it {
-        ($device:expr) => {
-            age_bare(runtime, $device, expected, age, seed).await
-        };
-    }
-    match device {
-        SimulatedDevice::Disk(_) | SimulatedDevice::Cloud(_) => Ok(()),
-        SimulatedDevice::Ssd(linked) => age_it!(linked.device()),
-        SimulatedDevice::TxSsd(linked) => age_it!(linked.device()),
-        SimulatedDevice::Wal(linked) => age_it!(linked.device()),
-        SimulatedDevice::Shadow(linked) => age_it!(linked.device()),
-        SimulatedDevice::Hybrid(linked) => age_it!(linked.device()),
-        SimulatedDevice::Personality(device) => age_it!(device),
+    match &simulated.ages {
+        Some(device) => age_bare(runtime, device, expected, age, seed).await,
+        None => Ok(()),
     }
 }
 

@@ -32,7 +32,7 @@ use clients::Replay;
 pub use expected::Expected;
 
 /// The simulated device that is replayed on.
-pub type Device = SimulatedDevice<Virtual, Stamp>;
+pub type Device = SimulatedDevice<Stamp>;
 
 /// How to replay.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +98,7 @@ async fn replay_on(
     }
     let expected = Rc::new(RefCell::new(Expected::new(device.limits().pages)));
     if let Some(age) = &options.age {
-        age::age(runtime, device, &expected, age, options.seed).await?;
+        age::age(runtime, &simulated, &expected, age, options.seed).await?;
     }
     let start = row::Counters::of(runtime, &simulated);
     let tally = Replay::run(runtime, trace, device, &expected, options, work).await?;

@@ -127,7 +127,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn of(runtime: &Virtual, simulated: &Simulated<Virtual, Stamp>) -> Self {
+    pub(super) fn of(runtime: &Virtual, simulated: &Simulated<Stamp>) -> Self {
         let device = simulated.device.counters();
         let DeviceCounters { disk_reads: reads, disk_writes: programs, .. } = device;
         let disk = NandCounters { reads, programs, ..NandCounters::default() };

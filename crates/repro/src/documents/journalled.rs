@@ -137,7 +137,7 @@ mod tests {
     fn a_change_of_size_is_journalled_once_a_commit() {
         let ran = Virtual::alone("a file", |runtime| async move {
             let spec = DeviceSpec::parse("durassd:capacity=256MiB,barrier=on")?;
-            let device = spec.build::<_, Stamp>(&runtime, 1).await?.device;
+            let device = spec.build(&runtime, 1).await?.device;
             let file = Journalled::new(Rc::clone(&device), 64);
             let counted = || (device.counters().pages_written, device.counters().flushes);
             let content = [Stamp::new(PageNo(1), 1); 4];

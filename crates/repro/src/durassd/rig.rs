@@ -49,23 +49,25 @@ impl Rig {
             rounds_max: if scale == Scale::Small { 2 } else { 20 },
             ..Age::default()
         };
+        let is_disk = matches!(spec, DeviceSpec::Disk(_));
         let runtime = Virtual::new(Schedule::Fifo);
         let build = {
             let runtime = runtime.clone();
             async move {
-                let device: Rc<Device> = spec.build(&runtime, seed).await?.device;
+                let simulated = spec.build(&runtime, seed).await?;
+                let device = Rc::clone(&simulated.device);
                 let pages = device.limits().pages;
                 let expected = Rc::new(RefCell::new(Expected::new(pages)));
-                age_device(&runtime, &device, &expected, &age, seed).await?;
+                age_device(&runtime, &simulated, &expected, &age, seed).await?;
                 // Cleaning comes to its end.
                 runtime.sleep(1_000_000_000).await;
                 Ok::<_, Error>((device, expected))
             }
         };
         let (device, expected) = runtime.finish(A_LOAD, build)?;
-        let pages = match &*device {
-            Device::Disk(_) => device.limits().pages,
-            _ => (device.limits().pages as f64 * FILLED) as u64,
+        let pages = match is_disk {
+            true => device.limits().pages,
+            false => (device.limits().pages as f64 * FILLED) as u64,
         };
         Ok(Rig { runtime, device, expected, pages, seed })
     }

@@ -1,14 +1,14 @@
 //! `tantalum repro NAME`: a paper's figures and tables, measured again.
 use super::page;
 use super::summary::Outcome;
-use tantalum_console::Verdict;
-use tantalum_console::output::{OutputArgs, threads};
-use tantalum_console::interruption;
-use tantalum_console::progress::Progress;
 use anyhow::bail;
 use std::path::PathBuf;
 use std::slice;
 use tantalum_base::ErrorKind;
+use tantalum_console::Verdict;
+use tantalum_console::interruption;
+use tantalum_console::output::{OutputArgs, threads};
+use tantalum_console::progress::Progress;
 use tantalum_replay::side_by_side::cores;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_repro::dissertation::live::{self as casa, casa_live};

@@ -1,12 +1,12 @@
 //! `tantalum crash`: power cuts at every operation, and every promise checked after each.
-use tantalum_console::Verdict;
-use tantalum_console::output::{OutputArgs, print_line, threads};
-use tantalum_console::interruption;
-use tantalum_console::progress::Progress;
 use anyhow::bail;
 use std::collections::BTreeSet;
 use tantalum_base::Spec;
 use tantalum_base::size::Size;
+use tantalum_console::Verdict;
+use tantalum_console::interruption;
+use tantalum_console::output::{OutputArgs, print_line, threads};
+use tantalum_console::progress::Progress;
 use tantalum_replay::side_by_side::cores;
 use tantalum_report::{
     OutputFormat, Page, Plot, Report, Section, Table, Tone, Value, config_hash, number, schema,

@@ -1,13 +1,13 @@
 //! `tantalum sqlite export VOLUME.toml FILE.db`.
 use super::{Size, copy, on_volume};
-use tantalum_console::Verdict;
-use tantalum_console::output::print_line;
 use anyhow::{Context, bail};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
+use tantalum_console::Verdict;
+use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_volume::{OpenOptions, open_client_with};
 

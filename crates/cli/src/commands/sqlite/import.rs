@@ -1,13 +1,13 @@
 //! `tantalum sqlite import FILE.db VOLUME.toml`.
 use super::{Size, copy, on_volume, said_once};
-use tantalum_console::Verdict;
 use crate::commands::room::tell_room;
-use tantalum_console::output::{discard_unfinished, print_line};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use tantalum_base::ErrorKind;
 use tantalum_base::size::human_bytes;
+use tantalum_console::Verdict;
+use tantalum_console::output::{discard_unfinished, print_line};
 use tantalum_report::number;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;

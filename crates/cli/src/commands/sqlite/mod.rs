@@ -2,13 +2,13 @@
 mod export;
 mod import;
 
-use tantalum_console::Verdict;
-use tantalum_console::progress::Progress;
 use anyhow::{Context, bail};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use tantalum_console::Verdict;
+use tantalum_console::progress::Progress;
 use tantalum_volume::Client;
 
 /// Copy SQLite databases from files to volumes and back

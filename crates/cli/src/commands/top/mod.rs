@@ -12,6 +12,7 @@ use std::future::Future;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::pin::{Pin, pin};
+use tantalum_console::Verdict;
 use tantalum_metrics::{Scrape, fetch};
 use tantalum_report::{OutputFormat, Table};
 use tantalum_runtime::live::LiveOptions;

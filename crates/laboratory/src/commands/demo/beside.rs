@@ -1,9 +1,9 @@
 //! The load beside itself on plain files.
 use super::compare::{CompareOptions, Load, compare};
 use super::load::{Transaction, create};
+use std::path::Path;
 use tantalum_console::output::print_line;
 use tantalum_console::progress::Progress;
-use std::path::Path;
 use tantalum_report::number;
 
 /// Turns that each system has.

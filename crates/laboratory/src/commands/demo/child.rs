@@ -3,7 +3,6 @@
 //! On its standard output: `i N` before transaction N, `a N` when its commit was acknowledged.
 use super::live::open;
 use super::load::Transaction;
-use tantalum_console::Verdict;
 use anyhow::Context;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::rc::Rc;
 use std::sync::mpsc;
 use std::time::Duration;
 use tantalum_base::{Limits, PageDevice, Result, Rng};
+use tantalum_console::Verdict;
 use tantalum_media::block_store::{
     CrashOptions, CrashStore, CutStyle, FileStore, FileStoreOptions,
 };

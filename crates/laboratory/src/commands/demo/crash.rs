@@ -1,13 +1,13 @@
 //! Part 2: the process that holds the volume is killed, and its power is cut.
 use super::live::open;
 use super::load::{Model, verify};
-use tantalum_console::output::print_line;
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tantalum_base::Rng;
+use tantalum_console::output::print_line;
 
 /// How a round ends.
 #[derive(Clone, Copy, PartialEq, Eq)]

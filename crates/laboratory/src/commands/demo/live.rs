@@ -1,13 +1,13 @@
 //! Part 1: a real SQLite on a volume, each commit one device transaction.
 use super::load::{Model, Transaction, create, verify};
-use tantalum_console::output::print_line;
-use tantalum_console::progress::Progress;
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use tantalum_base::PageNo;
+use tantalum_console::output::print_line;
+use tantalum_console::progress::Progress;
 use tantalum_report::number;
 use tantalum_sqlite::{Options, TraceSink};
 use tantalum_trace::{PageEvent, Recorder};

@@ -19,11 +19,11 @@ mod simulate;
 
 pub use child::{Args as ChildArgs, run as run_child};
 
-use tantalum_console::output::print_line;
-use tantalum_console::{Verdict, interruption};
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use tantalum_base::Result;
+use tantalum_console::output::print_line;
+use tantalum_console::{Verdict, interruption};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};

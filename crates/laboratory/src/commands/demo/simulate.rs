@@ -1,9 +1,9 @@
 //! Part 3: the recorded trace on simulated devices, in virtual time.
-use tantalum_console::output::print_line;
-use tantalum_console::progress::Progress;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use tantalum_console::output::print_line;
+use tantalum_console::progress::Progress;
 use tantalum_models::DeviceSpec;
 use tantalum_replay::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, replay,

@@ -2,9 +2,9 @@
 use super::cache::CacheArgs;
 use super::device::{DeviceArgs, warning_of_folding};
 use crate::common::TraceArgs;
-use tantalum_console::interruption;
 use std::sync::Arc;
 use tantalum_base::PAGE_BYTES;
+use tantalum_console::interruption;
 use tantalum_models::DeviceSpec;
 use tantalum_replay::buffer_replay::{
     BufferReplayOptions, BufferReplayRow, BufferRun, PoolOptions, replay,

@@ -1,8 +1,8 @@
 //! Cache-only replay: policies times sizes, no device and no time.
 use crate::common::{CacheSize, TraceArgs, ratios};
-use tantalum_console::output::threads;
-use tantalum_console::interruption;
 use std::sync::Arc;
+use tantalum_console::interruption;
+use tantalum_console::output::threads;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::cache_replay::{self, CacheReplayOptions, CacheRow, CacheTrace};
 use tantalum_replay::side_by_side::cores;

@@ -1,10 +1,10 @@
 //! Replay on simulated devices, in virtual time.
 use crate::commands::device_size;
 use crate::common::{TraceArgs, clients};
-use tantalum_console::interruption;
 use std::rc::Rc;
 use std::sync::Arc;
 use tantalum_base::{ErrorKind, Spec};
+use tantalum_console::interruption;
 use tantalum_models::DeviceSpec;
 use tantalum_replay::device_replay::{
     Age, DeviceReplayOptions, DeviceReplayRow, DeviceTrace, Latency, replay,

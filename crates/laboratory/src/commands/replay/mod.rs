@@ -5,10 +5,10 @@ mod device;
 pub(super) mod pages;
 mod tier;
 
-use tantalum_console::Verdict;
 use crate::common::TraceArgs;
-use tantalum_console::output::OutputArgs;
+use tantalum_console::Verdict;
 use tantalum_console::interruption;
+use tantalum_console::output::OutputArgs;
 
 /// Replay a trace through cache policies and sizes, on simulated devices, or through a buffer of
 /// each policy and size above each device or each flash cache

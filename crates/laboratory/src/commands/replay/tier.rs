@@ -1,9 +1,9 @@
 //! Replay through a buffer pool and a flash cache over a slow home: counts, and what they take.
 use super::cache::CacheArgs;
 use crate::common::{CacheSize, TraceArgs};
-use tantalum_console::interruption;
 use anyhow::Context;
 use std::sync::Arc;
+use tantalum_console::interruption;
 use tantalum_policy::PolicySpec;
 use tantalum_policy::tier::{CostModel, TierSpec};
 use tantalum_replay::cache_replay::CacheTrace;

@@ -1,10 +1,10 @@
 //! `tantalum trace convert IN OUT`.
 use super::failed_to_write;
-use tantalum_console::Verdict;
 use crate::common::{TraceArgs, refuse_same_file, tell_written};
-use tantalum_console::output::discard_unfinished;
 use anyhow::bail;
 use std::path::PathBuf;
+use tantalum_console::Verdict;
+use tantalum_console::output::discard_unfinished;
 use tantalum_report::{config_hash, number};
 use tantalum_trace::formats::written_names;
 use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, Writer, writer};

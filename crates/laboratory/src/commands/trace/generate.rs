@@ -1,11 +1,11 @@
 //! `tantalum trace generate SPEC OUT`.
 use super::failed_to_write;
-use tantalum_console::Verdict;
 use crate::common::tell_written;
-use tantalum_console::output::{discard_unfinished, print_line};
-use tantalum_console::progress::Progress;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
+use tantalum_console::Verdict;
+use tantalum_console::output::{discard_unfinished, print_line};
+use tantalum_console::progress::Progress;
 use tantalum_report::config_hash;
 use tantalum_trace::{AnyFormat, Generator, Writer, generate, writer};
 

@@ -3,10 +3,10 @@ mod convert;
 mod generate;
 mod stat;
 
-use tantalum_console::Verdict;
 use std::io::ErrorKind;
 use std::path::Path;
 use tantalum_base::Error;
+use tantalum_console::Verdict;
 
 /// What a failure to write the trace to `out` is: none to speak of where whoever reads the standard
 /// output has enough of it, as `head` does.

@@ -1,10 +1,10 @@
 //! `tantalum trace stat TRACE`.
-use tantalum_console::Verdict;
 use crate::common::TraceArgs;
-use tantalum_console::output::OutputArgs;
-use tantalum_console::progress::Progress;
 use anyhow::bail;
 use tantalum_base::PageNo;
+use tantalum_console::Verdict;
+use tantalum_console::output::OutputArgs;
+use tantalum_console::progress::Progress;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 use tantalum_trace::layout::Extent;
 use tantalum_trace::{AnyReader, BlockStat, PageStat, open};
