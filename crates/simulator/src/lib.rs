@@ -15,6 +15,7 @@
 //! command    what clients do                          generate  random lives from a seed
 //! possible   what a device can be asked for
 //! run        lives a life                             bench     one power-on to the next
+//! stay       the device between its opening and the end of its clients
 //! client     issues commands and checks reads         history   what was issued, acknowledged, read
 //! holds      which pages transactions hold, and whether others were refused
 //! verify     whether what a device holds, and what a read returns, is allowed
@@ -42,6 +43,7 @@ mod powered;
 mod registry;
 mod run;
 mod shrink;
+mod stay;
 mod subject;
 pub mod subjects;
 mod text;

@@ -1,22 +1,21 @@
 //! Lives a device's life and checks every promise at every power-on.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_base::{Durability, Error, ErrorKind, PageDevice, PageNo, PageRange, Payload};
-use tantalum_media::{IoClass, PowerCut, ZoneMedia};
+use tantalum_media::{IoClass, ZoneMedia};
+use tantalum_models::SimulatedDevice;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_runtime::{LifeCycle, Runtime, Virtual};
+use tantalum_runtime::{LifeCycle, Virtual};
 
-use super::bench::{Bench, Ended, Errors, powered};
-use super::client::Client;
+use super::bench::{Bench, Ended, powered};
 use super::command::Command;
 use super::damage::Damage;
-use super::excuses::{Latching, tells_of_damage};
+use super::excuses::Latching;
 use super::history::History;
-use super::holds::Holds;
 use super::life::{End, Life, Operations, PowerOn, Violation};
 use super::moments;
 use super::powered::Powered;
 use super::rig::Rig;
+use super::stay::Stay;
 use super::subject::{Coverage, Damaged, FailedProgram, Kept, Subject, Tested, WithoutMedium};
 use super::verify::{self, Sure};
 
@@ -236,7 +235,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         self.bench.pass(runtime, &power_on.passing);
         let promises = self.bench.subject.promises;
         let clients = self.number(&power_on.clients);
-        let (closes, states_max) = (power_on.end == End::Close, self.states_max);
+        let closes = power_on.end == End::Close;
         let fails = !power_on.failing_programs.is_empty();
         let may_latch = Latching {
             programs: fails && promises.failed_program == FailedProgram::Latches,
@@ -245,23 +244,26 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             awaits_home: promises.without_medium == WithoutMedium::Everything,
             is_damaged: false,
         };
-        let refuses_end = promises.damaged == Damaged::IsErrorOrEndRefused;
-        let (rt, session) = (runtime.clone(), Rc::clone(session));
-        let damage = self.bench.damage.clone();
         let (counts, is_cut) = (self.bench.counts(), self.bench.cut_watch());
-        let errors = self.bench.errors();
-        let is_cut: Rc<dyn Fn() -> bool> = Rc::new(is_cut);
-        let (history, violations) = (Rc::clone(&self.history), Rc::clone(&self.violations));
+        let stay = Stay {
+            runtime: runtime.clone(),
+            history: Rc::clone(&self.history),
+            violations: Rc::clone(&self.violations),
+            is_cut: Rc::new(is_cut),
+            promises,
+            may_latch,
+            errors: self.bench.errors(),
+            damage: self.bench.damage.clone(),
+            states_max: self.states_max,
+        };
+        let (rt, session) = (runtime.clone(), Rc::clone(session));
         let main = async move {
             let device = match opening {
                 None => session.device.borrow().clone().expect("formatted just now"),
                 Some((kind, on)) => match kind.open(on).await {
                     // Nothing was checked; the next power-on finds all as it was.
                     Err(error) if may_latch.excuses(&error) => return Ok(()),
-                    Err(error)
-                        if tells_of_damage(&error)
-                            && (damage.may_refuse() || refuses_end && damage.may_hide_end()) =>
-                    {
+                    Err(error) if stay.may_refuse(&error) => {
                         session.refused.set(true);
                         return Ok(());
                     }
@@ -270,68 +272,14 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             };
             session.recovery.set(counts());
             *session.device.borrow_mut() = Some(Rc::clone(&device));
-            if !is_new {
-                device.validate();
-                let patience =
-                    Patience { runtime: &rt, errors: &errors, passing: may_latch.passing };
-                match verify(&*device, &history, &damage, states_max, patience).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(violation)) => {
-                        violations.borrow_mut().push(violation);
-                        return Ok(());
-                    }
-                    // Not all can be read yet: the next power-on finds all as it was.
-                    Err(error) if may_latch.passing && may_latch.excuses(&error) => return Ok(()),
-                    Err(error) => return Err(error),
-                }
-                session.verified.set(true);
+            // Whatever the kind, what follows is compiled once.
+            let any = SimulatedDevice::new(Rc::clone(&device));
+            if !is_new && !stay.verify(&any, &session.verified).await? {
+                return Ok(());
             }
             device.start(&rt);
-            let holds = Rc::<Holds>::default();
-            let client = |number| Client {
-                device: Rc::clone(&device),
-                number,
-                history: Rc::clone(&history),
-                holds: Rc::clone(&holds),
-                violations: Rc::clone(&violations),
-                is_cut: Rc::clone(&is_cut),
-                trims_are_atomic: promises.trims_are_atomic,
-                may_latch,
-                errors: errors.clone(),
-                transactions_may_fill: promises.transactions_may_fill,
-                damage: damage.clone(),
-                states_max,
-            };
-            let tasks: Vec<_> = clients
-                .into_iter()
-                .zip(0..)
-                .map(|(commands, number)| rt.spawn("client", client(number).run(commands)))
-                .collect();
-            for task in tasks {
-                task.await;
-            }
-            if may_latch.passing {
-                // They have passed: all can be read.
-                errors.end();
-                let count = history.borrow().baseline.0.len() as u64;
-                for page in (0..count).map(PageNo) {
-                    client(0).read(PageRange::new(page, 1)).await?;
-                }
-            }
-            if is_cut() {
-                PowerCut::unwind();
-            }
-            if closes {
-                let issued = history.borrow_mut().now();
-                match device.close().await {
-                    Err(error) if damage.latching(may_latch).excuses(&error) => return Ok(()),
-                    closed => closed?,
-                }
-                // Closing in good order is a flush.
-                history.borrow_mut().flushed(issued);
-                device.validate();
-            }
-            Ok::<_, Error>(())
+            stay.go_on(&any, clients).await?;
+            if closes { stay.close(&any).await } else { Ok(()) }
         };
         match powered(runtime, main) {
             Ended::Done(Ok(())) => Ended::Done(()),
@@ -353,67 +301,6 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         let clients = clients.iter().filter(|client| !client.is_empty());
         clients.map(|client| client.iter().map(&mut next).collect()).collect()
     }
-}
-
-/// How long errors that pass are waited for.
-#[derive(Clone, Copy)]
-struct Patience<'a> {
-    runtime: &'a Virtual,
-    errors: &'a Errors,
-    /// Whether there are any.
-    passing: bool,
-}
-
-impl Patience<'_> {
-    /// Times that a read is tried again, and what is waited before.
-    const TRIES: u32 = 40;
-    const PAUSE_NS: u64 = 500_000;
-
-    /// Reads a page, again and again where I/O errors pass.
-    async fn read<D: PageDevice>(&self, device: &D, page: PageNo) -> Result<D::Page, Error> {
-        let mut out = [D::Page::zero()];
-        for _ in 0..Self::TRIES {
-            let failed = self.errors.failed_reads();
-            match device.read(page, &mut out, None).await {
-                Err(error) if self.passing && error.kind() == ErrorKind::Io => {
-                    self.errors.check_failed_since(failed, &error)?;
-                    self.runtime.sleep(Self::PAUSE_NS).await;
-                }
-                read => return read.map(|()| out[0].clone()),
-            }
-        }
-        device.read(page, &mut out, None).await.map(|()| out[0].clone())
-    }
-}
-
-/// Reads every page and compares; what is there is what counts from now on.
-async fn verify<D: PageDevice>(
-    device: &D,
-    history: &RefCell<History<D::Page>>,
-    damage: &Damage<D::Page>,
-    states_max: usize,
-    patience: Patience<'_>,
-) -> Result<Result<(), Violation>, Error> {
-    let (count, durability): (u64, Durability) = {
-        let limits = device.limits();
-        (history.borrow().baseline.0.len() as u64, limits.durability)
-    };
-    let mut pages = Vec::with_capacity(count as usize);
-    for page in (0..count).map(PageNo) {
-        pages.push(match patience.read(device, page).await {
-            Ok(content) => Some(content),
-            Err(error) if tells_of_damage(&error) => None,
-            Err(error) => return Err(error),
-        });
-    }
-    let excuses = damage.excuses_in(&history.borrow());
-    let checked = verify::check(&pages, &history.borrow(), &excuses, durability, states_max);
-    Ok(checked.map(|(contents, sure)| {
-        let mut history = history.borrow_mut();
-        history.verified(contents);
-        damage.verified();
-        history.undecided += u64::from(sure == Sure::Undecided);
-    }))
 }
 
 #[cfg(test)]

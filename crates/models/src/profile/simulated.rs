@@ -22,11 +22,12 @@ pub struct Simulated<P: Payload> {
     pub array: Option<Nand<P>>,
 }
 
-/// A device of any kind, which was started when it was made.
+/// A device of any kind. Starting it does nothing: whoever made it started it.
 pub struct SimulatedDevice<P>(Rc<dyn AnyDevice<P>>);
 
 impl<P: Payload> SimulatedDevice<P> {
-    pub(super) fn new(device: Rc<impl LifeCycle<Page = P>>) -> Rc<Self> {
+    /// `device`, which was started or is by somebody else.
+    pub fn new(device: Rc<impl LifeCycle<Page = P>>) -> Rc<Self> {
         Rc::new(SimulatedDevice(device))
     }
 }

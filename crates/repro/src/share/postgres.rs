@@ -15,7 +15,7 @@ use tantalum_hosts::wal_engine::{
 };
 use tantalum_hosts::workload::LoopOptions;
 use tantalum_hosts::workload::pgbench::{Pgbench, Population, TREES};
-use tantalum_models::{DeviceConfig, SimulatedSsd};
+use tantalum_models::{DeviceSpec, SimulatedDevice};
 use tantalum_replay::side_by_side::{cores, side_by_side};
 use tantalum_replay::work::Work;
 use tantalum_runtime::{LifeCycle, Virtual};
@@ -45,7 +45,7 @@ const BATCH_PAGES: u32 = 32;
 /// Transactions between two looks at how far ageing has come.
 const AGEING_STEP: u64 = 1_000;
 
-type Device = SimulatedSsd<Virtual, Stamp>;
+type Device = SimulatedDevice<Stamp>;
 type Codec = Remembered<Block<ValueStamp>>;
 type Engine = Rc<WalEngine<Virtual, Device, ValueStamp, Codec>>;
 
@@ -157,7 +157,7 @@ fn measure(case: Case, size: Size, seed: u64) -> Result<Outcome> {
     let what = format!("PostgreSQL, {}", case.name(case.form.name()));
     Virtual::alone(what, move |runtime| async move {
         let build = async |text: String| -> Result<Rc<Device>> {
-            DeviceConfig::parse(&text)?.build(&runtime, seed).await
+            Ok(DeviceSpec::parse(&text)?.build(&runtime, seed).await?.device)
         };
         let device = build(format!("openssd:pages={}", size.drive_pages())).await?;
         let codecs = [(); 2].map(|()| Rc::new(Codec::default()));
