@@ -6,7 +6,7 @@ help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Show it at work: SQLite on a volume, kills and power cuts, the same trace on simulated devices
-	cargo run --release --package tantalum-laboratory -- demo
+	cargo run --release --package tantalum-demo -- demo
 
 test: ## Install what the tests need (as root) or say what is missing, then run them all
 	scripts/deps

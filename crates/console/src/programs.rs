@@ -15,7 +15,8 @@ pub struct Program {
 
 /// The programs beside `tantalum`.
 pub const PROGRAMS: &[Program] = &[
-    Program { name: "tantalum-lab", commands: &["demo", "replay", "curve", "advise", "trace"] },
+    Program { name: "tantalum-lab", commands: &["replay", "curve", "advise", "trace"] },
+    Program { name: "tantalum-demo", commands: &["demo"] },
     Program { name: "tantalum-crash", commands: &["crash"] },
     Program { name: "tantalum-repro", commands: &["repro"] },
 ];

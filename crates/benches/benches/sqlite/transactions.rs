@@ -3,7 +3,7 @@
 //!
 //! `scripts/bench sqlite/transactions [-- FOLDER]`, by default in the build's
 //! folder; rounds and transactions of one by `SQLITE_ROUNDS` (7) and `SQLITE_TRANSACTIONS` (2000).
-#[path = "../../../laboratory/src/commands/demo/compare.rs"]
+#[path = "../../../demo/src/compare.rs"]
 mod compare;
 
 use compare::{CompareOptions, Load};

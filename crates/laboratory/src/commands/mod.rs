@@ -1,7 +1,6 @@
 //! One file a command: its arguments, and `run`.
 mod advise;
 mod curve;
-mod demo;
 mod device_size;
 mod replay;
 mod serve;
@@ -14,9 +13,6 @@ use tantalum_console::programs::{Documents, LABORATORY};
 /// The commands, in the order of the help.
 #[derive(clap::Subcommand, Debug)]
 pub enum Command {
-    Demo(demo::Args),
-    #[command(hide = true)]
-    DemoChild(demo::ChildArgs),
     Replay(replay::Args),
     Curve(curve::Args),
     Advise(advise::Args),
@@ -32,8 +28,6 @@ impl Command {
     /// Runs the command, which is one of `program`, to its end.
     pub fn run(self, program: clap::Command) -> anyhow::Result<Verdict> {
         match self {
-            Command::Demo(args) => demo::run(&args),
-            Command::DemoChild(args) => demo::run_child(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Curve(args) => curve::run(&args),
             Command::Advise(args) => advise::run(&args),

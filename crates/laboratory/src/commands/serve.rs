@@ -1,7 +1,7 @@
 //! `tantalum serve --device DEVICE --nbd ADDRESS`.
 use clap::ArgGroup;
 use std::rc::Rc;
-use tantalum_base::{PageDevice, Result};
+use tantalum_base::{PageBuf, PageDevice, Result};
 use tantalum_console::Verdict;
 use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
@@ -49,7 +49,7 @@ async fn serve(
     let stop = terminated(&live)?;
     options.description = format!("Simulated {}, in memory only", spec.name());
     let listeners = outside.listen(&live, &options)?;
-    let device = spec.build_live(&live, seed).await?.device;
+    let device = spec.build_with::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
         "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
         spec.name(),

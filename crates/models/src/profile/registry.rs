@@ -3,8 +3,8 @@
 use crate::personality::PersonalityConfig;
 use std::pin::Pin;
 use std::rc::Rc;
-use tantalum_base::{Durability, PageBuf, Payload, Result, Spec, Stamp};
-use tantalum_runtime::{DeviceKind, LifeCycle, Live, Runtime, Virtual};
+use tantalum_base::{Durability, Payload, Result, Spec, Stamp};
+use tantalum_runtime::{DeviceKind, LifeCycle, Runtime, Virtual};
 
 use super::simulated::PastLink;
 use super::{
@@ -194,15 +194,6 @@ impl DeviceSpec {
     // Boxed here, so that the kinds are compiled in this crate.
     #[inline(never)]
     pub fn build<'a>(&'a self, runtime: &'a Virtual, seed: u64) -> Building<'a, Stamp> {
-        Box::pin(self.build_with(runtime, seed))
-    }
-
-    /// The same at its own speed, with real bytes.
-    ///
-    /// # Errors
-    /// `InvalidInput` where the device cannot be so.
-    #[inline(never)]
-    pub fn build_live<'a>(&'a self, runtime: &'a Live, seed: u64) -> Building<'a, PageBuf> {
         Box::pin(self.build_with(runtime, seed))
     }
 

@@ -1,6 +1,6 @@
 //! Part 2: the process that holds the volume is killed, and its power is cut.
-use super::live::open;
-use super::load::{Model, verify};
+use crate::live::open;
+use crate::load::{Model, verify};
 use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Part 1: a real SQLite on a volume, each commit one device transaction.
-use super::load::{Model, Transaction, create, verify};
+use crate::load::{Model, Transaction, create, verify};
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The process that is killed: goes on with the load and tells what was acknowledged.
 //!
 //! On its standard output: `i N` before transaction N, `a N` when its commit was acknowledged.
-use super::live::open;
-use super::load::Transaction;
+use crate::live::open;
+use crate::load::Transaction;
 use anyhow::Context;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The load beside itself on plain files.
-use super::compare::{CompareOptions, Load, compare};
-use super::load::{Transaction, create};
+use crate::compare::{CompareOptions, Load, compare};
+use crate::load::{Transaction, create};
 use std::path::Path;
 use tantalum_console::output::print_line;
 use tantalum_console::progress::Progress;

@@ -1,4 +1,4 @@
-//! `tantalum demo`: the whole of it, on this machine, in a temporary folder.
+//! `tantalum-demo`: the command `tantalum demo`: the whole of it, on this machine, in a temporary folder.
 //!
 //! ```text
 //! live      a real SQLite on a volume in a file; its page trace is recorded
@@ -9,6 +9,8 @@
 //! load      the SQL, and the model that knows what it must leave
 //! child     the process that is killed
 //! ```
+#![deny(clippy::print_stdout)]
+
 mod beside;
 mod child;
 mod compare;
@@ -16,18 +18,51 @@ mod crash;
 mod live;
 mod load;
 mod simulate;
-
-pub use child::{Args as ChildArgs, run as run_child};
+#[cfg(test)]
+mod tests;
 
 use anyhow::{Context, ensure};
+use clap::{CommandFactory, Parser};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use tantalum_base::Result;
 use tantalum_console::output::print_line;
-use tantalum_console::{Verdict, interruption};
+use tantalum_console::programs::Documents;
+use tantalum_console::{AFTER_HELP as EXIT_CODES, Verdict, interruption};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_volume::{VolumeConfig, config, create_volume};
+
+/// Simulated devices are many small pieces of memory (docs/benchmarks.md has what this allocator gains).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The demo of Tantalum.
+#[derive(Parser, Debug)]
+#[command(name = "tantalum", bin_name = "tantalum", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    Demo(Args),
+    #[command(hide = true)]
+    DemoChild(child::Args),
+    #[command(flatten)]
+    Documents(Documents),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tantalum_console::run(|| match cli.command {
+        Command::Demo(args) => run(&args),
+        Command::DemoChild(args) => child::run(&args),
+        Command::Documents(documents) => documents.run(Cli::command(), "tantalum-demo"),
+    })
+}
 
 /// What the demo's volumes offer.
 const CAPACITY: &str = "64MiB";
@@ -35,7 +70,7 @@ const CAPACITY: &str = "64MiB";
 /// Run a real SQLite on a volume, kill it, cut its power, simulate it and compare it
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+struct Args {
     /// Seed of the load and of every crash
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -57,7 +92,7 @@ Examples:
   tantalum demo --transactions 500 --rounds 1 --keep kept";
 
 /// Runs the command.
-pub fn run(args: &Args) -> anyhow::Result<Verdict> {
+fn run(args: &Args) -> anyhow::Result<Verdict> {
     let folder = Folder::make(args.keep.as_deref())?;
     end_when_interrupted(&folder)?;
     let dir = folder.path();
