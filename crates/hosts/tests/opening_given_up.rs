@@ -40,7 +40,7 @@ fn value(number: u32) -> Rc<[u8]> {
 /// Gives openings up, each a little later than the one before, until one gets through; what is found wrong.
 async fn give_up(runtime: Virtual) -> Result<Option<String>> {
     let device = DeviceSpec::parse("durassd:capacity=64MiB")?;
-    let device = device.build::<_, PageBuf>(&runtime, 1).await?.device;
+    let device = device.build_with::<_, PageBuf>(&runtime, 1).await?.device;
     let codec = Rc::new(Bytes::default());
     let holders = Rc::strong_count(&device);
     let engine = DoubleWrite::create(&runtime, &device, &codec, options()).await?;

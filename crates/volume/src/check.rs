@@ -1,6 +1,7 @@
 //! Everything that can be wrong with a volume, found without changing it.
 use tantalum_base::Result;
 use tantalum_ftl::RecoveryReport;
+use tantalum_media::block_store::StoreCounters;
 use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::{Finding, LifeCycle, Live};
 
@@ -51,7 +52,8 @@ pub async fn check_volume(
     let within =
         |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
     let options = OpenOptions::READ_ONLY;
-    let store = open_store(live, config, options).await.map_err(within)?;
+    let store =
+        open_store(live, config, options, &StoreCounters::default()).await.map_err(within)?;
     let in_data = within_data(config);
     let copies = read_copies(&store).await.map_err(&in_data).map_err(within)?;
     let mut findings = copies.problems();

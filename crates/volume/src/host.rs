@@ -3,8 +3,7 @@
 use std::rc::Rc;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageDevice, Result};
-use tantalum_media::BlockStore;
-use tantalum_media::block_store::{Counting, StoreCounters};
+use tantalum_media::block_store::StoreCounters;
 use tantalum_runtime::live::wall_clock::unix_ms;
 use tantalum_runtime::live::{Confined, EngineChoice, LiveOptions, LiveThread, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
@@ -16,7 +15,7 @@ use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
 use crate::store::{VolumeStore, open_store, open_tiered_stores, reread_partitions};
-use crate::tiered::{TieredStores, TieredVolume, open_tiered};
+use crate::tiered::{TieredVolume, open_tiered};
 
 /// In the environment: a file for a page trace of what a volume is asked.
 pub(crate) const RECORD_VARIABLE: &str = "TANTALUM_RECORD";
@@ -79,21 +78,15 @@ impl VolumeHost {
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let counters = StoreCounters::default();
+        let counted = counters.clone();
         let (client, report) = match config.kind {
             Kind::Flash => {
-                let counters = counters.clone();
-                confine(move |live| async move {
-                    open_on(&live, &config, open, |store| Counting::new(store, counters)).await
-                })
+                confine(move |live| async move { open_on(&live, &config, open, &counted).await })
             }
             Kind::Tiered => {
-                let counters = counters.clone();
-                confine(move |live| async move {
-                    open_tiered_on(&live, &config, open, &|store| {
-                        Counting::new(store, counters.clone())
-                    })
-                    .await
-                })
+                confine(
+                    move |live| async move { open_tiered_on(&live, &config, open, &counted).await },
+                )
             }
         }?;
         Ok(VolumeHost { client, report, store_counters: counters })
@@ -102,15 +95,15 @@ impl VolumeHost {
     fn open_on_thread(config: VolumeConfig, live: LiveOptions, open: OpenOptions) -> Result<Self> {
         let counters = StoreCounters::default();
         let counted = counters.clone();
-        let (client, report) = match config.kind {
-            Kind::Flash => on_thread(live, move |live| async move {
-                open_on(&live, &config, open, |store| Counting::new(store, counted)).await
-            }),
-            Kind::Tiered => on_thread(live, move |live| async move {
-                let wrap = |store| Counting::new(store, counted.clone());
-                open_tiered_on(&live, &config, open, &wrap).await
-            }),
-        }?;
+        let (client, report) =
+            match config.kind {
+                Kind::Flash => on_thread(live, move |live| async move {
+                    open_on(&live, &config, open, &counted).await
+                }),
+                Kind::Tiered => on_thread(live, move |live| async move {
+                    open_tiered_on(&live, &config, open, &counted).await
+                }),
+            }?;
         Ok(VolumeHost { client, report, store_counters: counters })
     }
 
@@ -208,16 +201,16 @@ pub async fn open_volume_with(
     config: &VolumeConfig,
     options: OpenOptions,
 ) -> Result<(Rc<FlashVolume<VolumeStore>>, OpenReport)> {
-    open_on(live, config, options, |store| store).await
+    open_on(live, config, options, &StoreCounters::default()).await
 }
 
-async fn open_on<S: BlockStore + Clone>(
+async fn open_on(
     live: &Live,
     config: &VolumeConfig,
     options: OpenOptions,
-    wrap: impl FnOnce(VolumeStore) -> S,
-) -> Result<(Rc<FlashVolume<S>>, OpenReport)> {
-    let store = wrap(open_store(live, config, options).await?);
+    counters: &StoreCounters,
+) -> Result<(Rc<FlashVolume<VolumeStore>>, OpenReport)> {
+    let store = open_store(live, config, options, counters).await?;
     let opened = open_flash(live, store, config, options).await;
     opened.map_err(|error| {
         let way_out = match error.kind() {
@@ -239,23 +232,18 @@ pub async fn open_tiered_volume(
     config: &VolumeConfig,
     options: OpenOptions,
 ) -> Result<(Rc<TieredVolume<Live, VolumeStore>>, OpenReport)> {
-    open_tiered_on(live, config, options, &|store| store).await
+    open_tiered_on(live, config, options, &StoreCounters::default()).await
 }
 
-async fn open_tiered_on<S: BlockStore + Clone>(
+async fn open_tiered_on(
     live: &Live,
     config: &VolumeConfig,
     options: OpenOptions,
-    wrap: &impl Fn(VolumeStore) -> S,
-) -> Result<(Rc<TieredVolume<Live, S>>, OpenReport)> {
+    counters: &StoreCounters,
+) -> Result<(Rc<TieredVolume<Live, VolumeStore>>, OpenReport)> {
     let open = async {
-        let stores = open_tiered_stores(live, config, options).await?;
+        let stores = open_tiered_stores(live, config, options, counters).await?;
         let home = stores.home.clone();
-        let stores = TieredStores {
-            flash: wrap(stores.flash),
-            home: wrap(stores.home),
-            journal: stores.journal.map(wrap),
-        };
         let opened = open_tiered(live, stores, config, options, unix_ms).await?;
         // A volume of an earlier version has got its claim just now.
         if !options.read_only && opened.0.device().device().home().store().claim().is_some() {

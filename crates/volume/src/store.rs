@@ -1,7 +1,8 @@
 //! What a volume's configuration says its bytes live on.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_media::block_store::{
-    EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreLayer, is_there,
+    Counting, EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreCounters,
+    StoreLayer, is_there,
 };
 use tantalum_runtime::Live;
 
@@ -18,11 +19,20 @@ use crate::tiered::{
 };
 use std::path::Path;
 
-/// A file or a block device, or memory.
-pub type VolumeStore = Salvage<EitherStore<FileStore, MemoryStore>>;
+/// A file or a block device, or memory; what is done to it is counted.
+pub type VolumeStore = Counting<Salvage<EitherStore<FileStore, MemoryStore>>>;
+
+/// The store over `below`, counted into `counters`, with zeros for what cannot be read where a loss is accepted.
+fn over(
+    below: EitherStore<FileStore, MemoryStore>,
+    accept_loss: bool,
+    counters: &StoreCounters,
+) -> VolumeStore {
+    Counting::new(Salvage::new(below, accept_loss), counters.clone())
+}
 
 /// Opens the store of `config`, locked; together with others who read where `options` say that it is only
-/// read. Memory starts as a new, empty volume.
+/// read. What is done to it is counted into `counters`. Memory starts as a new, empty volume.
 ///
 /// # Errors
 /// `Io` where there is no such file; as [`FileStore::open`].
@@ -30,6 +40,7 @@ pub async fn open_store(
     live: &Live,
     config: &VolumeConfig,
     options: OpenOptions,
+    counters: &StoreCounters,
 ) -> Result<VolumeStore> {
     let OpenOptions { read_only, accept_loss } = options;
     match config.media.media_type {
@@ -41,12 +52,12 @@ pub async fn open_store(
             let sparse = config.media.sparse;
             let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
             let file = EitherStore::One(FileStore::open(live, &path, options)?);
-            Ok(Salvage::new(file, accept_loss))
+            Ok(over(file, accept_loss, counters))
         }
         MediaType::Memory => {
             debug_assert_eq!(config.kind, Kind::Flash, "a tiered volume has several stores");
             let memory = MemoryStore::new(plan(config, 0)?.store_bytes());
-            let store = Salvage::new(EitherStore::Other(memory), false);
+            let store = over(EitherStore::Other(memory), false, counters);
             create_flash(store.clone(), config, 0).await?;
             Ok(store)
         }
@@ -61,18 +72,19 @@ pub async fn open_tiered_stores(
     live: &Live,
     config: &VolumeConfig,
     options: OpenOptions,
+    counters: &StoreCounters,
 ) -> Result<TieredStores<VolumeStore>> {
     let home = home_config(config)?;
     let OpenOptions { read_only, accept_loss } = options;
     if config.media.media_type == MediaType::Memory {
-        return open_in_memory(config, home).await;
+        return open_in_memory(config, home, counters).await;
     }
     let open = |path: &Path| {
         let options = FileStoreOptions { read_only, sparse: true, ..FileStoreOptions::default() };
         let file = EitherStore::One(FileStore::open(live, path, options)?);
-        Ok::<_, Error>(Salvage::new(file, accept_loss))
+        Ok::<_, Error>(over(file, accept_loss, counters))
     };
-    let flash = open_store(live, config, options).await?;
+    let flash = open_store(live, config, options, counters).await?;
     refuse_blank_flash(live, &flash, config).await?;
     let journal_path = home.journal_path(&config.path);
     if let Some(journal) = journal_in_memory(config) {
@@ -87,14 +99,14 @@ pub async fn open_tiered_stores(
     let may_be_gone = !is_ordered(config) && !has_journal;
     let journal = match may_be_gone {
         true if read_only => None,
-        true => Some(Salvage::new(EitherStore::One(make_journal(live, config)?), accept_loss)),
+        true => Some(over(EitherStore::One(make_journal(live, config)?), accept_loss, counters)),
         false if !has_journal => {
             return Err(without_journal(&journal_path));
         }
         false => Some(open(&journal_path)?),
     };
     // Home has no checksums: zeros in place of what cannot be read would pass for its content.
-    let home = Salvage::new(EitherStore::One(open_home_file(live, config, read_only)?), false);
+    let home = over(EitherStore::One(open_home_file(live, config, read_only)?), false, counters);
     Ok(TieredStores { flash, home, journal })
 }
 
@@ -153,19 +165,20 @@ pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueR
 
 /// Opens a home by itself.
 fn open_home_alone(live: &Live, config: &VolumeConfig) -> Result<VolumeStore> {
-    Ok(Salvage::new(EitherStore::One(open_home_file(live, config, false)?), false))
+    let home = EitherStore::One(open_home_file(live, config, false)?);
+    Ok(over(home, false, &StoreCounters::default()))
 }
 
 /// Opens a journal by itself.
 fn open_journal_file(live: &Live, path: &Path) -> Result<VolumeStore> {
     let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
     let file = EitherStore::One(FileStore::open(live, path, options)?);
-    Ok(Salvage::new(file, false))
+    Ok(over(file, false, &StoreCounters::default()))
 }
 
 /// Lets the kernel look at the partitions of a home again, whose ends have changed.
 pub(crate) fn reread_partitions(home: &VolumeStore) {
-    if let EitherStore::One(file) = home.inner()
+    if let EitherStore::One(file) = home.inner().inner()
         && let Err(error) = file.reread_partitions()
     {
         tracing::warn!(%error, "the kernel does not look at the partitions of the home again");
@@ -177,7 +190,8 @@ pub(crate) fn reread_partitions(home: &VolumeStore) {
 /// # Errors
 /// As [`open_store`].
 pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
-    let store = open_store(live, config, OpenOptions::default()).await?;
+    let counters = StoreCounters::default();
+    let store = open_store(live, config, OpenOptions::default(), &counters).await?;
     let journal = home_config(config)?.journal_path(&config.path);
     if is_ordered(config) || is_there(&journal)? {
         // First: until the flash is given up, the volume can be opened and detached again.
@@ -193,9 +207,10 @@ pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
 async fn open_in_memory(
     config: &VolumeConfig,
     home: &HomeConfig,
+    counters: &StoreCounters,
 ) -> Result<TieredStores<VolumeStore>> {
     let superblock = plan(config, 0)?;
-    let memory = |bytes| Salvage::new(EitherStore::Other(MemoryStore::new(bytes)), false);
+    let memory = |bytes| over(EitherStore::Other(MemoryStore::new(bytes)), false, counters);
     let cache = home.cache_options(&superblock.geometry())?;
     let stores = TieredStores {
         flash: memory(superblock.store_bytes()),
@@ -214,6 +229,7 @@ mod tests {
     use crate::create_volume;
     use crate::open_options::OpenOptions;
     use tantalum_media::BlockStore;
+    use tantalum_media::block_store::StoreCounters;
     use tantalum_runtime::Live;
     use tantalum_runtime::live::LiveOptions;
 
@@ -233,7 +249,10 @@ mod tests {
                 if config.media.media_type == MediaType::File {
                     create_volume(&handle, &config, false).await.unwrap();
                 }
-                let store = open_store(&handle, &config, OpenOptions::default()).await.unwrap();
+                let store =
+                    open_store(&handle, &config, OpenOptions::default(), &StoreCounters::default())
+                        .await
+                        .unwrap();
                 let buf = store.buffer(3 << 20);
                 let address = buf.as_ptr();
                 store.recycle(buf);
@@ -250,7 +269,10 @@ mod tests {
         std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
         let handle = live.clone();
         live.run(async move {
-            let store = open_store(&handle, &config, OpenOptions::default()).await.unwrap();
+            let store =
+                open_store(&handle, &config, OpenOptions::default(), &StoreCounters::default())
+                    .await
+                    .unwrap();
             store.prepare(0, 1 << 20).await.unwrap();
         });
         use std::os::unix::fs::MetadataExt;

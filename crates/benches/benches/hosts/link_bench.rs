@@ -2,7 +2,7 @@
 //! and the device below.
 use rustix::time::{ClockId, clock_gettime};
 use std::rc::Rc;
-use tantalum_base::{Result, Stamp};
+use tantalum_base::Result;
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::records::Remembered;
 use tantalum_hosts::redo::Block;
@@ -32,8 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 type Stamps = Remembered<Block<ValueStamp>>;
 
 async fn bench(runtime: &Virtual, (nodes, what, pool_pages): (u64, &str, u32)) -> Result<()> {
-    let device =
-        DeviceSpec::parse("durassd:capacity=1GiB")?.build::<_, Stamp>(runtime, 1).await?.device;
+    let device = DeviceSpec::parse("durassd:capacity=1GiB")?.build(runtime, 1).await?.device;
     let codec = Rc::new(Stamps::default());
     let pages = PageOptions {
         form: Form::Off,

@@ -2,7 +2,7 @@
 //! over DuraSSD, and how many of them are simulated in a second of one core's time.
 use rustix::time::{ClockId, clock_gettime};
 use std::rc::Rc;
-use tantalum_base::{Result, Rng, Stamp};
+use tantalum_base::{Result, Rng};
 use tantalum_hosts::database::{Database, DatabaseOptions, PageOptions, Way};
 use tantalum_hosts::double_write::Form;
 use tantalum_hosts::records::Remembered;
@@ -42,8 +42,7 @@ fn key(number: u64) -> [u8; 8] {
 }
 
 async fn bench<W: Way>(runtime: &Virtual, engine: &str, form: W, log_pages: u64) -> Result<()> {
-    let device =
-        DeviceSpec::parse("durassd:capacity=1GiB")?.build::<_, Stamp>(runtime, 1).await?.device;
+    let device = DeviceSpec::parse("durassd:capacity=1GiB")?.build(runtime, 1).await?.device;
     let codec = Rc::new(Stamps::default());
     let database = Database::create(runtime, &device, &codec, options(form, log_pages)).await?;
     for first in (0..ROWS).step_by(20) {

@@ -1,7 +1,7 @@
 //! Operations of YCSB that are simulated in a second of one core's time: a document store, thousands of clients, and the device below.
 use rustix::time::{ClockId, clock_gettime};
 use std::rc::Rc;
-use tantalum_base::{PageDevice, Result, Stamp};
+use tantalum_base::{PageDevice, Result};
 use tantalum_hosts::docstore::{Block, DocStore, DocStoreOptions, Mode, ValueStamp};
 use tantalum_hosts::records::Remembered;
 use tantalum_hosts::workload::ycsb::{RecordOptions, Workload, Ycsb, YcsbOptions};
@@ -15,8 +15,7 @@ const OPERATIONS: u64 = 100_000;
 type Stamps = Remembered<Block<ValueStamp>>;
 
 async fn bench(runtime: &Virtual, mode: Mode) -> Result<()> {
-    let device =
-        DeviceSpec::parse("durassd:capacity=2GiB")?.build::<_, Stamp>(runtime, 1).await?.device;
+    let device = DeviceSpec::parse("durassd:capacity=2GiB")?.build(runtime, 1).await?.device;
     println!(
         "{}: {RECORDS} records, {CLIENTS} clients, {} pages",
         mode.name(),

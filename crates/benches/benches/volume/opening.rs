@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 use support::config;
 use tantalum_base::rng::Rng;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo};
-use tantalum_media::block_store::{Counting, StoreCounters, StoreCounts};
+use tantalum_media::block_store::{StoreCounters, StoreCounts};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_testing::built::disk_folder as folder;
 use tantalum_testing::programs::setting;
 use tantalum_volume::{
-    FlashVolume, OpenOptions, OpenReport, TieredStores, TieredVolume, VolumeConfig, VolumeStore,
-    create_volume, open_flash, open_store, open_tiered, open_tiered_stores,
+    FlashVolume, OpenOptions, OpenReport, TieredVolume, VolumeConfig, VolumeStore, create_volume,
+    open_flash, open_store, open_tiered, open_tiered_stores,
 };
 
 const MEDIA: &str = "type = \"file\"\npath = \"volume.data\"\nsparse = true";
@@ -31,8 +31,8 @@ const SCATTERED: u64 = 64;
 const CLOSED: bool = true;
 const KILLED: bool = false;
 
-type Volume = FlashVolume<Counting<VolumeStore>>;
-type Cache = TieredVolume<Live, Counting<VolumeStore>>;
+type Volume = FlashVolume<VolumeStore>;
+type Cache = TieredVolume<Live, VolumeStore>;
 
 /// What an opening took.
 struct Opening {
@@ -153,9 +153,9 @@ fn open(
     let config = config.clone();
     let options = OpenOptions::default();
     on_thread(async move |live| {
-        let opened = async |counters| {
-            let store = open_store(&live, &config, options).await.expect("the volume's file");
-            let store = Counting::new(store, counters);
+        let opened = async |counters: StoreCounters| {
+            let store = open_store(&live, &config, options, &counters).await;
+            let store = store.expect("the volume's file");
             open_flash(&live, store, &config, options).await.expect("the volume opens")
         };
         measured(opened, closed, work).await
@@ -172,11 +172,8 @@ fn open_cache(
     let options = OpenOptions::default();
     on_thread(async move |live| {
         let opened = async |counters: StoreCounters| {
-            let stores = open_tiered_stores(&live, &config, options).await;
-            let TieredStores { flash, home, journal } = stores.expect("the cache's files");
-            let counting = |store| Counting::new(store, counters.clone());
-            let (flash, home, journal) = (counting(flash), counting(home), journal.map(counting));
-            let stores = TieredStores { flash, home, journal };
+            let stores = open_tiered_stores(&live, &config, options, &counters).await;
+            let stores = stores.expect("the cache's files");
             open_tiered(&live, stores, &config, options, || 0).await.expect("the cache opens")
         };
         measured(opened, closed, work).await

@@ -6,7 +6,7 @@ use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
-use tantalum_media::block_store::is_there;
+use tantalum_media::block_store::{StoreCounters, is_there};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::refusals::{FLASH_THERE, FLASH_UNREAD};
@@ -92,7 +92,13 @@ fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
     let read = live.run(async move {
-        let store = tantalum_volume::open_store(&handle, &config, OpenOptions::READ_ONLY).await?;
+        let store = tantalum_volume::open_store(
+            &handle,
+            &config,
+            OpenOptions::READ_ONLY,
+            &StoreCounters::default(),
+        )
+        .await?;
         tantalum_volume::read_superblock(&store).await
     });
     match read {

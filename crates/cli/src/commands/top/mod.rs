@@ -4,7 +4,6 @@ mod screen;
 mod view;
 
 use super::told_counters::scrape;
-use tantalum_console::Verdict;
 use anyhow::bail;
 use screen::Screen;
 use std::fmt::{Display, Formatter};
