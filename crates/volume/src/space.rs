@@ -192,7 +192,8 @@ pub(crate) fn told_as_no_room(error: Error, path: &Path, bytes: u64) -> Error {
         _ => String::new(),
     };
     // It may be a quota, too, or the longest file that there can be.
-    let why = std::error::Error::source(&error).map_or(String::new(), |why| format!(": {why}"));
+    let told = error.to_string();
+    let why = told.strip_prefix(error.context()).unwrap_or_default();
     let context = format!("no room for {} at {}{free}{why}", human_bytes(bytes), path.display());
     Error::new(ErrorKind::OutOfSpace, context)
 }
