@@ -2,13 +2,17 @@
 #[path = "../examples/ledger.rs"]
 #[allow(dead_code, reason = "the test has a main of its own")]
 mod ledger;
+#[path = "../examples/page_cache.rs"]
+#[allow(dead_code, reason = "the test has a main of its own")]
+mod page_cache;
 #[path = "../examples/page_store.rs"]
 #[allow(dead_code, reason = "the test has a main of its own")]
 mod page_store;
 
 use ledger::Ledger;
+use page_cache::PageCache;
 use page_store::PageStore;
-use tantalum::ErrorKind;
+use tantalum::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, Volume};
 
 #[test]
 fn money_moves_as_a_whole_and_stays() {
@@ -39,6 +43,24 @@ fn an_engine_finds_its_pages_whole() {
         let mut page = vec![9; 16384];
         store.read(number, &mut page).unwrap();
         assert!(page.iter().all(|it| *it == byte), "{number}");
+    }
+}
+
+#[test]
+fn a_cache_keeps_what_its_policy_says_and_writes_go_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cached");
+    let volume = Volume::create(&path).capacity_bytes(4 << 20).open().unwrap();
+    let mut cache = PageCache::over(volume, "fifo", 2).unwrap();
+    let page = |byte: u8| PageBuf::copy_from(&[byte; PAGE_BYTES]);
+    for byte in 1..=3 {
+        cache.write(PageNo(u64::from(byte)), page(byte)).unwrap();
+        assert_eq!(cache.volume.read(PageNo(u64::from(byte)), 1).unwrap(), [page(byte)]);
+    }
+    // Two frames: the first page that came has gone.
+    for (byte, is_kept) in [(3, true), (2, true), (1, false), (1, true), (2, false)] {
+        let read = cache.read(PageNo(u64::from(byte))).unwrap();
+        assert_eq!(read, (page(byte), is_kept), "{byte}");
     }
 }
 
