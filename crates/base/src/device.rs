@@ -1,16 +1,16 @@
-//! The contract that every front end and host uses.
+//! The contract of every front end and host.
 use crate::{Error, ErrorKind, Extent, PageNo, PageRange, Payload, Result, TxId};
 
-/// What survives a power cut.
+/// The guarantee of a device about writes at a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Durability {
     /// Completed writes survive; `flush` costs nothing.
     OnAck,
-    /// Writes completed before the last completed `flush` survive; after a cut the device holds a
-    /// prefix of the completed writes, each all or nothing.
+    /// Writes completed before the last completed `flush` survive. After a power cut the device holds a prefix of the
+    /// completed writes, each all or nothing.
     OnFlush,
-    /// Writes completed before the last completed `flush` survive; later ones may survive, be
-    /// missing, or be torn, in any order: an ordinary SSD with a volatile cache.
+    /// Writes completed before the last completed `flush` survive. Later ones may survive, be missing or be torn, in
+    /// any order. This is an ordinary SSD with a volatile cache.
     Volatile,
 }
 
@@ -32,32 +32,32 @@ pub struct Limits {
     pub page_bytes: u32,
     /// Number of pages.
     pub pages: u64,
-    /// Most pages in a single `write`, which is all or nothing at a power cut, except on `Volatile`
-    /// devices and on the disks that others are compared with (`docs/devices/disk.md`).
+    /// Maximum pages in one `write`. A `write` is all or nothing at a power cut, except on `Volatile` devices and on
+    /// the disks used for comparison (`docs/devices/disk.md`).
     pub atomic_write_pages_max: u32,
-    /// Most pages in a transaction, and in a `write_scattered`.
+    /// Maximum pages in a transaction, and in a `write_scattered`.
     pub transaction_pages_max: u32,
-    /// Most transactions open at once; 0 where transactions are not supported.
+    /// Maximum number of open transactions; 0 if transactions are not supported.
     pub transactions_max: u32,
-    /// Most pairs in a `share`; 0 where it is not supported.
+    /// Maximum pairs in a `share`; 0 if it is not supported.
     pub share_pairs_max: u32,
-    /// What survives a power cut.
+    /// The guarantee about writes at a power cut.
     pub durability: Durability,
 }
 
 /// A device of numbered pages. See `docs/durability.md` for the promises.
 ///
-/// All calls may run concurrently; the device chooses the order of overlapping calls that are in
-/// flight together. An error leaves nothing half done.
+/// All calls may run concurrently. The device chooses the order of overlapping calls that are in flight together. A
+/// call that returns an error leaves nothing half done.
 ///
-/// A page that an open transaction wrote is held by it until it has ended, and one of a `write_scattered` while that is on its
-/// way. Whoever else changes such a page gets `Conflict`, with nothing changed: by a write, in a transaction or outside, a
-/// `write_scattered`, a trim of a range with one in it, or as the left page of a share or clone. Reads are never refused. What
-/// counts is which was accepted first: a change that was when a transaction takes one of its pages goes on, as one that was in
-/// flight together with it.
+/// A transaction holds the pages it wrote until it ends. A `write_scattered` holds its pages while it is in flight.
+/// Another change of a held page fails with `Conflict` and changes nothing. This applies to a write (inside or
+/// outside a transaction), a `write_scattered`, a trim of a range that contains the page, and a share or clone with
+/// it as the left page. Reads are never refused. The order of acceptance decides: if a change was accepted before a
+/// transaction took one of its pages, the change continues, like any change in flight together with the transaction.
 ///
-/// A call's future may be dropped. Its change then takes effect as a whole or not at all, at once
-/// or later, but before any change of the same pages that is issued after it.
+/// The future of a call may be dropped. Its change then takes effect as a whole or not at all, either at once or
+/// later, but before any change of the same pages that is issued after it.
 #[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
 pub trait PageDevice: 'static {
     /// Content of a page: bytes or a stamp.
@@ -66,27 +66,26 @@ pub trait PageDevice: 'static {
     /// The device's limits and promises.
     fn limits(&self) -> &Limits;
 
-    /// Reads `out.len()` pages from `first`. With `tx`, sees what that transaction wrote.
+    /// Reads `out.len()` pages from `first`. With `tx`, the read sees the writes of that transaction.
     async fn read(&self, first: PageNo, out: &mut [Self::Page], tx: Option<TxId>) -> Result<()>;
 
-    /// Writes `pages` from `first` on, all or nothing. With `tx`, others see them only after the
-    /// commit.
+    /// Writes `pages` from `first` on, all or nothing. With `tx`, others see the new content only after the commit.
     ///
     /// # Errors
-    /// With nothing changed: `OutOfRange`, `TooLarge`; `Conflict` where a page of them is held; `OutOfSpace`; with `tx`,
-    /// `UnknownTransaction`.
+    /// With nothing changed: `OutOfRange`, `TooLarge`; `Conflict` if one of the pages is held; `OutOfSpace`; with
+    /// `tx`, `UnknownTransaction`.
     async fn write(&self, first: PageNo, pages: &[Self::Page], tx: Option<TxId>) -> Result<()>;
 
-    /// Writes distinct pages anywhere on the device, all or nothing: they become visible together,
-    /// and are durable when this returns. It is a transaction in one call: at most
-    /// `transaction_pages_max` pages, and none that an open transaction holds; it counts for none of `transactions_max`.
+    /// Writes distinct pages anywhere on the device, all or nothing. They become visible together and are durable
+    /// when this returns. It is a transaction in one call: it accepts at most `transaction_pages_max` pages, and none
+    /// that an open transaction holds. It does not count towards `transactions_max`.
     ///
-    /// `ended` is called in the step in which the pages become visible, or when it is certain that
-    /// they never will. It is dropped uncalled if the future is dropped before that.
+    /// `ended` is called in the step in which the pages become visible, or once it is certain that they never will.
+    /// If the future is dropped before that, `ended` is dropped without a call.
     ///
     /// # Errors
-    /// With nothing changed: `Unsupported` where the device has no such call, `TooLarge`, `OutOfRange`,
-    /// `InvalidInput` where a page comes twice, `Conflict`. Others as of [`commit`](Self::commit).
+    /// With nothing changed: `Unsupported` if the device has no such call, `TooLarge`, `OutOfRange`, `InvalidInput`
+    /// if a page occurs twice, `Conflict`. Other errors as for [`commit`](Self::commit).
     async fn write_scattered(
         &self,
         pages: Vec<(PageNo, Self::Page)>,
@@ -99,38 +98,39 @@ pub trait PageDevice: 'static {
     /// Makes everything that completed before the call durable.
     async fn flush(&self) -> Result<()>;
 
-    /// Trims the range; it reads as zeros.
+    /// Trims the range; afterwards it reads as zeros.
     ///
     /// # Errors
-    /// With nothing changed: `OutOfRange`; `Conflict` where a page of it is held.
+    /// With nothing changed: `OutOfRange`; `Conflict` if a page of the range is held.
     async fn trim(&self, range: PageRange) -> Result<()>;
 
-    /// How the first pages of `range`, which is not empty and lies on the device, are stored: at least one page, at most the
-    /// range. A read that is issued in the same step finds zeros in a hole; but a page of zeros need not be one, nor seem zero. It costs at most a
-    /// look at each page, and no I/O. A device that cannot tell says that all may have content.
+    /// Reports how the first pages of `range` are stored. `range` must be non-empty and lie on the device. The extent
+    /// covers at least one page and at most the range. A read issued in the same step finds zeros in a hole, but a
+    /// page of zeros need not be a hole, nor seem zero. The cost is at most one look-up per page, without I/O. A
+    /// device that does not know reports that all pages may have content.
     fn extent(&self, range: PageRange) -> Extent {
         Extent::data(range.pages)
     }
 
-    /// Remaps: each left page takes the right page's content, without writing it again; all pairs
-    /// or none (SHARE, section 3.2). Afterwards either page may be written or trimmed, and the
-    /// other keeps its content. Durable when it returns, with everything that completed before the
-    /// call (section 4.2.2: a share returns when it is logged).
+    /// Remaps pages: each left page gets the content of its right page without another write of it; all pairs or none
+    /// (SHARE, section 3.2). Afterwards either page may be written or trimmed, and the other keeps its content. When
+    /// this returns, the share and everything that completed before the call are durable (section 4.2.2: a share
+    /// returns when it is logged).
     ///
     /// # Errors
-    /// With nothing changed: `Unsupported` where the device does not remap; `TooLarge` above
-    /// `share_pairs_max`; `OutOfRange`; `InvalidInput` where a page is left in two pairs, or left
-    /// in one and right in another; `Unmapped` where a right page has no content; `Conflict` where a left page is held.
+    /// With nothing changed: `Unsupported` if the device does not remap; `TooLarge` above `share_pairs_max`;
+    /// `OutOfRange`; `InvalidInput` if a page is left in two pairs, or left in one and right in another; `Unmapped`
+    /// if a right page has no content; `Conflict` if a left page is held.
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let _ = pairs;
         no_remapping()
     }
 
-    /// As [`share`](Self::share), of any number of pairs of which nobody else knows the right pages, together with a trim
-    /// of `zeros`. `ended` is called as in [`write_scattered`](Self::write_scattered).
+    /// Like [`share`](Self::share), with any number of pairs, plus a trim of `zeros`. Only the caller may know the
+    /// right pages. `ended` is called as in [`write_scattered`](Self::write_scattered).
     ///
     /// # Errors
-    /// Those of a share.
+    /// As for `share`.
     async fn take_over(
         &self,
         pairs: Vec<(PageNo, PageNo)>,
@@ -141,20 +141,21 @@ pub trait PageDevice: 'static {
         no_remapping()
     }
 
-    /// [`share`](Self::share) of `pages` consecutive pages: those from `to` on take the content of
-    /// those from `from` on. The ranges must not overlap.
+    /// [`share`](Self::share) of `pages` consecutive pages: those from `to` on get the content of those from `from`
+    /// on. The ranges must not overlap.
     async fn share_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
         self.share(&self.limits().share_range_pairs(to, from, pages)?).await
     }
 
-    /// Makes the `pages` pages from `to` on like those from `from` on, as they are at one moment, however many: by remapping, as
-    /// [`share`](Self::share), where these have content, and a trim where they have none. All or nothing; durable when it returns,
-    /// with everything that completed before the call. Afterwards either page may be changed, and the other keeps its content.
+    /// Makes the `pages` pages from `to` on equal to those from `from` on, as they are at one moment. The number of
+    /// pages is not limited. Source pages with content are remapped, as in [`share`](Self::share); for those without
+    /// content the target is trimmed. All or nothing; durable when it returns, with everything that completed before
+    /// the call. Afterwards either page may be changed, and the other keeps its content.
     ///
     /// # Errors
-    /// With nothing changed: `Unsupported` where the device does not remap; `OutOfRange`; `InvalidInput` where the ranges overlap;
-    /// `Uncorrectable` where the medium lost a page; `Conflict` where a page that is to change is held; `TooLarge` where more contents have to be written again than there is room
-    /// for.
+    /// With nothing changed: `Unsupported` if the device does not remap; `OutOfRange`; `InvalidInput` if the ranges
+    /// overlap; `Uncorrectable` if the medium lost a page; `Conflict` if a page to be changed is held; `TooLarge` if
+    /// more content must be written again than there is room for.
     async fn clone_range(&self, to: PageNo, from: PageNo, pages: u64) -> Result<()> {
         let _ = (to, from, pages);
         no_remapping()
@@ -165,14 +166,14 @@ pub trait PageDevice: 'static {
         no_transactions()
     }
 
-    /// Makes all that the transaction wrote visible and durable, all or nothing. Until then others
-    /// read the old content of its pages, and get `Conflict` when they change them.
+    /// Makes all writes of the transaction visible and durable, all or nothing. Until then others read the old
+    /// content of its pages, and get `Conflict` if they change them.
     ///
     /// # Errors
-    /// `UnknownTransaction` where `tx` is not open, or is being committed. After any other error
-    /// the transaction has ended and holds nothing: it need not be aborted, and must be repeated as
-    /// another one. None of its writes took effect, unless the device latched: then all of them may
-    /// have, or none, when the device is opened again.
+    /// `UnknownTransaction` if `tx` is not open, or is being committed. After any other error the transaction has
+    /// ended and holds nothing: it need not be aborted, and must be retried as a new one. None of its writes took
+    /// effect, unless the device latched. In that case either all or none of them are there when the device is opened
+    /// again.
     async fn commit(&self, tx: TxId) -> Result<()> {
         let _ = tx;
         no_transactions()
@@ -184,8 +185,8 @@ pub trait PageDevice: 'static {
         no_transactions()
     }
 
-    /// Waits as long as a page of `range` is held, for those who try again after `Conflict`. Another transaction may have
-    /// taken one when this returns. Devices without transactions have nothing to wait for.
+    /// Waits while a page of `range` is held; for callers that retry after `Conflict`. Another transaction may have
+    /// taken one when this returns. Devices without transactions return at once.
     async fn until_released(&self, range: PageRange) {
         let _ = range;
     }
@@ -211,7 +212,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks a `write` outside of transactions: its range and its length.
+    /// Checks the range and length of a `write` outside a transaction.
     pub fn check_write(&self, range: PageRange) -> Result<()> {
         self.check_range(range)?;
         let most = self.atomic_write_pages_max;
@@ -222,7 +223,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks pages of a `write_scattered`: their number, their range, and that they are distinct.
+    /// Checks the pages of a `write_scattered`: their number and range, and that they are distinct.
     pub fn check_scattered<P>(&self, pages: &[(PageNo, P)]) -> Result<()> {
         if pages.len() as u64 > u64::from(self.transaction_pages_max) {
             return Err(Error::new(
@@ -272,7 +273,7 @@ impl Limits {
         Ok(())
     }
 
-    /// The pairs of a `share_range`, checked.
+    /// The pairs of a `share_range`, after a check.
     pub fn share_range_pairs(
         &self,
         to: PageNo,
@@ -284,7 +285,7 @@ impl Limits {
         Ok(left.iter().zip(right.iter()).collect())
     }
 
-    /// The ranges of a `clone_range`, checked.
+    /// The ranges of a `clone_range`, after a check.
     pub fn clone_ranges(
         &self,
         to: PageNo,

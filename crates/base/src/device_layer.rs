@@ -1,18 +1,18 @@
-//! A device over another one that changes some of its calls.
+//! A device that wraps another one and overrides some of its calls.
 use crate::{Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 
 /// The page of a layer's device.
 type PageOf<L> = <<L as DeviceLayer>::Inner as PageDevice>::Page;
 
-/// A device over another one. Every call goes to the device underneath, but for those of which the layer has its own
-/// version; so no layer forgets a call that it has nothing to do with. What each means, [`PageDevice`] says.
+/// A device that wraps another one. Every call goes to the inner device unless the layer overrides it, so a layer
+/// cannot forget to forward a call. [`PageDevice`] documents the calls.
 #[allow(async_fn_in_trait, reason = "as of devices")]
 #[allow(missing_docs, reason = "as of devices")]
 pub trait DeviceLayer: 'static {
-    /// The device underneath.
+    /// The wrapped device.
     type Inner: PageDevice;
 
-    /// The device underneath.
+    /// The wrapped device.
     fn inner(&self) -> &Self::Inner;
 
     fn limits(&self) -> &Limits {
@@ -168,7 +168,7 @@ mod tests {
         durability: Durability::OnAck,
     };
 
-    /// Notes which calls come.
+    /// Records the calls it receives.
     #[derive(Default)]
     struct Device(RefCell<Vec<&'static str>>);
 
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// A layer that changes nothing.
+    /// A layer that overrides nothing.
     #[derive(Default)]
     struct Plain(Device);
 

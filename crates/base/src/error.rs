@@ -38,9 +38,9 @@ pub enum ErrorKind {
     Format,
     /// Another process holds the volume.
     Locked,
-    /// A change of something opened read-only.
+    /// An attempt to change something that was opened read-only.
     ReadOnly,
-    /// After a failed log flush the device refuses writes until it is opened again.
+    /// A log flush has failed, so the device refuses writes until it is opened again.
     Latched,
     /// The operating system reported a failure.
     Io,
@@ -48,12 +48,12 @@ pub enum ErrorKind {
     PowerCut,
     /// The other end has closed.
     Closed,
-    /// A long run was asked to end before it was done.
+    /// A long run was stopped on request before it was done.
     Interrupted,
 }
 
 impl ErrorKind {
-    /// Every kind, in the order of their numbers (`kind as usize`).
+    /// Every kind, ordered by its number (`kind as usize`).
     pub const ALL: [ErrorKind; 22] = [
         ErrorKind::InvalidInput,
         ErrorKind::OutOfRange,
@@ -79,7 +79,7 @@ impl ErrorKind {
         ErrorKind::Interrupted,
     ];
 
-    /// Its name for programs, such as `out_of_space`.
+    /// The name of the kind in machine-readable output, such as `out_of_space`.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::InvalidInput => "invalid_input",
@@ -108,8 +108,7 @@ impl ErrorKind {
     }
 }
 
-/// A failure: kind, context and source. Cheap to clone, so that all waiters of a failed group
-/// commit get it.
+/// A failure: kind, context and source. Cheap to clone, so that all waiters of a failed group commit can get it.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -123,12 +122,12 @@ struct Inner {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error without a source. `context` says where and why, in a few words.
+    /// An error without a source. `context` gives the place and the reason in a few words.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
         Error(Arc::new(Inner { kind, context: context.into(), source: None }))
     }
 
-    /// An error with what caused it.
+    /// An error with its cause.
     pub fn with_source(
         kind: ErrorKind,
         context: impl Into<String>,
@@ -138,7 +137,7 @@ impl Error {
         Error(Arc::new(Inner { kind, context: context.into(), source }))
     }
 
-    /// An operating-system failure; `context` names the file and the operation.
+    /// An operating-system failure. `context` names the file and the operation.
     pub fn io(context: impl Into<String>, source: std::io::Error) -> Self {
         Error::with_source(ErrorKind::Io, context, source)
     }
@@ -153,18 +152,18 @@ impl Error {
         &self.0.context
     }
 
-    /// What caused it, where that is known.
+    /// The cause, if known.
     pub fn cause(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_deref().map(|source| source as _)
     }
 
-    /// The same failure as one of another kind.
+    /// The same failure with another kind.
     pub fn with_kind(self, kind: ErrorKind) -> Self {
         let Inner { context, source, .. } = &*self.0;
         Error(Arc::new(Inner { kind, context: context.clone(), source: source.clone() }))
     }
 
-    /// The same kind with a wider context.
+    /// The same kind with a wider context; this error becomes the source.
     pub fn wrap(self, context: impl Into<String>) -> Self {
         Error(Arc::new(Inner {
             kind: self.0.kind,
@@ -190,12 +189,12 @@ impl fmt::Debug for Error {
     }
 }
 
-// `source` stays unset: `Display` already shows the whole chain, and `anyhow` would repeat it.
+// `source` is not implemented: `Display` already prints the whole chain, and `anyhow` would repeat it.
 impl std::error::Error for Error {}
 
-/// Adds context to a failing result.
+/// Adds context to the error of a result.
 pub trait ResultExt<T> {
-    /// Wraps the error in `context`, made only on failure.
+    /// Wraps the error in `context`, which is only evaluated on failure.
     fn context<C: Into<String>>(self, context: impl FnOnce() -> C) -> Result<T>;
 }
 
@@ -231,7 +230,7 @@ mod tests {
         for (at, kind) in ErrorKind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, at, "{kind:?}");
         }
-        // The last one: a kind that is added and not listed is found here.
+        // The last kind: the assertion fails if a kind is added but not listed.
         assert_eq!(ErrorKind::Interrupted as usize + 1, ErrorKind::ALL.len());
         let names: BTreeSet<&str> = ErrorKind::ALL.into_iter().map(ErrorKind::name).collect();
         assert_eq!(names.len(), ErrorKind::ALL.len());

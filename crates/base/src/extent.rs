@@ -1,14 +1,14 @@
 //! Pages that are stored alike.
 
-/// Pages of a device, from a given one on, that are stored alike.
+/// A run of pages of a device that are stored alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// How many.
+    /// The number of pages.
     pub pages: u64,
-    /// None of them has content: they read as zeros, and take no space. Where it is false they may have some.
+    /// True if no page has content: all read as zeros and take no space. If false, pages may or may not have content.
     pub is_hole: bool,
-    /// Each of them has content, and as far as is known without reading it, by its checksum, that is zeros. Other content may have
-    /// that checksum as well: only a read tells.
+    /// True if every page has content whose checksum is that of zeros. Other content can have the same checksum, so
+    /// only a read can confirm it.
     pub seems_zero: bool,
 }
 

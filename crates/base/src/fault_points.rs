@@ -1,25 +1,24 @@
-//! Fault points: protections that a test can switch off, to show that tests depend on them.
+//! Fault points: protections that a test can switch off, to prove that tests would notice.
 //!
-//! A crate declares its own with [`fault_points!`](crate::fault_points!), in one file, and asks
-//! `Fault::Name.is_planted()` where the protection is. Tests plant one at a time. Without the
-//! feature `planted-faults`, which only tests enable, `is_planted` is a constant false, and the
-//! compiler removes the check.
+//! A crate declares its own with [`fault_points!`](crate::fault_points!), in one file, and checks
+//! `Fault::Name.is_planted()` at the protection. Tests plant one fault at a time. Without the feature
+//! `planted-faults`, which only tests enable, `is_planted` is a constant false, and the compiler removes the check.
 
-/// A fault point of some crate.
+/// A fault point of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultPoint {
     /// The crate that declares it.
     pub crate_name: &'static str,
-    /// Its name there.
+    /// Its name in that crate.
     pub name: &'static str,
 }
 
-/// Declares the fault points of a crate as the variants of an enum `Fault`, each with a sentence
-/// that says what goes wrong where it is planted.
+/// Declares the fault points of a crate as variants of an enum `Fault`. The doc comment of each states the failure
+/// that the planted fault causes.
 #[macro_export]
 macro_rules! fault_points {
     ($($(#[doc = $what:literal])+ $name:ident,)+) => {
-        /// What goes wrong in this crate where a test switches a protection off.
+        /// Failures that occur in this crate if a test switches a protection off.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Fault {
             $($(#[doc = $what])+ $name,)+
@@ -58,26 +57,26 @@ mod switch {
         static PLANTED: Cell<Option<FaultPoint>> = const { Cell::new(None) };
     }
 
-    /// A fault that is planted on this thread until this is dropped.
+    /// A planted fault of this thread; dropping it removes the fault.
     #[must_use = "the fault is planted for as long as this is kept"]
     #[derive(Debug)]
     pub struct Planted {
         before: Option<FaultPoint>,
-        /// Not `Send`: it must be dropped on its thread.
+        /// Not `Send`: it must be dropped on the thread that planted it.
         not_send: PhantomData<*const ()>,
     }
 
-    /// Plants a fault on this thread, replacing the one planted before.
+    /// Plants a fault on this thread and replaces the previous one.
     pub fn plant(fault: impl Into<FaultPoint>) -> Planted {
         let before = PLANTED.replace(Some(fault.into()));
         Planted { before, not_send: PhantomData }
     }
 
-    /// Runs `search` for a broken promise: without `fault` it must find none, with the fault
-    /// planted it must find one. A panic counts as one.
+    /// Runs `search`, which looks for a broken promise. It must find none without `fault`, and one with the fault
+    /// planted. A panic counts as a broken promise.
     ///
     /// # Panics
-    /// Where `search` finds otherwise.
+    /// If `search` does not behave so.
     pub fn assert_noticed(fault: impl Into<FaultPoint>, search: impl Fn() -> Option<String>) {
         let fault = fault.into();
         let look = || {
@@ -107,7 +106,7 @@ mod switch {
 #[cfg(feature = "planted-faults")]
 pub use switch::{Planted, assert_noticed, is_planted, plant};
 
-/// Whether a fault is planted: never, without the feature `planted-faults`.
+/// Whether a fault is planted: always false without the feature `planted-faults`.
 #[cfg(not(feature = "planted-faults"))]
 #[inline(always)]
 pub fn is_planted<T: Copy>(_fault: T) -> bool {

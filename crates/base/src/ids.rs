@@ -1,4 +1,4 @@
-//! Numbers that must not be confused, as newtypes.
+//! Newtypes for numbers that must not be confused.
 use std::fmt;
 
 macro_rules! id {
@@ -30,11 +30,11 @@ macro_rules! id {
 }
 
 id!(
-    /// Logical page: the number by which a host addresses a page, from 0.
+    /// Logical page number, by which a host addresses a page. Starts at 0.
     PageNo, u64, "page#"
 );
 id!(
-    /// A zone: appended to, read, and reset as a whole. From 0.
+    /// A zone: appended to, read, and reset as a whole. Numbers start at 0.
     ZoneNo, u32, "zone#"
 );
 id!(
@@ -46,8 +46,8 @@ id!(
     TxId, u64, "tx#"
 );
 id!(
-    /// Position in the one sequence of all changes of a device; each written page or record takes
-    /// the next. 0 means "never written".
+    /// Position in the single sequence of all changes of a device; each written page or record gets the next one. 0
+    /// means "never written".
     Version, u64, "v"
 );
 

@@ -3,10 +3,10 @@
 //! ```text
 //! ids       PageNo, ZoneNo, SlotNo, TxId, Version, PageRange
 //! payload   Payload: real bytes (PageBuf) or a Stamp that stands for them
-//! device    PageDevice, the contract every front end and host sees; extent: pages stored alike
-//! device_layer  a device over another one, which has its own version of some calls
+//! device    PageDevice, the contract of every front end and host; extent: pages stored alike
+//! device_layer  a device that wraps another one and overrides some of its calls
 //! error     one Error: a matchable kind, the context, the source
-//! refusal   refusals that the user can do something about, by their fixed words
+//! refusal   refusals that the user can act on, identified by their fixed words
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
 //! spec      "name:key=value,..." as text        fault_points  protections that tests switch off

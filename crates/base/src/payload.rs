@@ -1,7 +1,7 @@
 //! The content of a page: real bytes, or a stamp that stands for them.
 //!
-//! Code that moves pages is generic over [`Payload`], so that the same code serves bytes to real
-//! clients and simulates a 480 GB device in a few GB of memory, with every read checked in both.
+//! Code that moves pages is generic over [`Payload`]. The same code serves bytes to real clients and simulates a 480
+//! GB device in a few GB of memory; every read is checked in both.
 use crate::PageNo;
 use crate::checksum::crc32c;
 use std::fmt;
@@ -19,20 +19,20 @@ pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
     /// A checksum of the content.
     fn checksum(&self) -> u32;
 
-    /// The content as bytes, where it has any (a stamp has none).
+    /// The content as bytes; `None` for a stamp.
     fn bytes(&self) -> Option<&[u8]>;
 
-    /// A page of these [`PAGE_BYTES`] bytes; a stamp is decoded from the first 16.
+    /// A page with these [`PAGE_BYTES`] bytes. A stamp is decoded from the first 16.
     fn from_bytes(bytes: &[u8]) -> Self;
 
-    /// Writes the content to `out`, [`PAGE_BYTES`] bytes, so that [`from_bytes`](Self::from_bytes) gives it back.
+    /// Writes the content to `out`, [`PAGE_BYTES`] bytes long; [`from_bytes`](Self::from_bytes) is the inverse.
     fn write_to(&self, out: &mut [u8]);
 
     /// The content after a torn program: neither the old nor the new.
     fn torn(&self) -> Self;
 
-    /// A number that together with `page` determines the content; a simulated medium stores only
-    /// that number. `None` for real bytes.
+    /// A number that determines the content together with `page`; a simulated medium stores only that number. `None`
+    /// for real bytes.
     #[inline]
     fn token(&self, _page: PageNo) -> Option<u64> {
         None
@@ -56,13 +56,13 @@ impl PageBuf {
         PageBuf(shared.try_into().expect("a page has PAGE_BYTES bytes"))
     }
 
-    /// The bytes, to change in place; copied first if the page is shared.
+    /// The bytes, for changes in place. They are copied first if the page is shared.
     pub fn make_mut(&mut self) -> &mut [u8; PAGE_BYTES] {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Whether it is the one page that [`zero`](Payload::zero) hands out, without looking at its bytes: pages without
-    /// content are. Other pages may hold zeros as well.
+    /// Whether this is the shared page that [`zero`](Payload::zero) returns, as for pages without content. Compares
+    /// the pointer only: other pages may hold zeros as well.
     pub fn is_shared_zero(&self) -> bool {
         Arc::ptr_eq(&self.0, &shared_zero().0)
     }
@@ -118,17 +118,17 @@ impl Payload for PageBuf {
     }
 }
 
-/// Stands for a page's content: the page, and the number of the write.
+/// Stands for the content of a page: the page number and the number of the write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
 pub struct Stamp {
-    /// The page number it was written to, plus one; 0 in a page never written.
+    /// The page number it was written to, plus one; 0 for a page that was never written.
     pub page_plus_one: u32,
-    /// Counts the writes, as the host chooses.
+    /// The number of the write, chosen by the host.
     pub count: u64,
 }
 
 impl Stamp {
-    /// The content that the host's write number `count` gave `page`.
+    /// The content of `page` after write number `count` of the host.
     pub fn new(page: PageNo, count: u64) -> Self {
         Stamp { page_plus_one: page.0 as u32 + 1, count }
     }

@@ -1,7 +1,7 @@
-//! Refusals that the user can do something about, each known by words that never change.
+//! Refusals that the user can act on, each identified by words that never change.
 //!
-//! `docs/refusals.md` has a row for each of them. A crate lists its own with [`refusals!`](crate::refusals), and a test of the
-//! program compares these lists with the table.
+//! `docs/refusals.md` has a row for each. A crate lists its own with [`refusals!`](crate::refusals), and a test of
+//! the program compares these lists with the table.
 use crate::{Error, ErrorKind};
 use std::fmt;
 
@@ -10,7 +10,8 @@ use std::fmt;
 pub struct Refusal(&'static str);
 
 impl Refusal {
-    /// The one with these words. To be made by [`refusals!`](crate::refusals) alone, which lists it.
+    /// A refusal with these words. Only [`refusals!`](crate::refusals) should call this, because it also lists the
+    /// refusal.
     pub const fn new(words: &'static str) -> Self {
         Refusal(words)
     }
@@ -20,7 +21,7 @@ impl Refusal {
         self.0
     }
 
-    /// The error with this `context`, which has the words.
+    /// An error with this `context`, which must contain the words.
     pub fn error(self, kind: ErrorKind, context: impl Into<String>) -> Error {
         let context = context.into();
         debug_assert!(context.contains(self.0), "{:?} is not in: {context}", self.0);
@@ -34,12 +35,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Makes constants of type [`Refusal`], and `ALL` of them.
+/// Declares constants of type [`Refusal`], and `ALL`, a slice of them.
 #[macro_export]
 macro_rules! refusals {
     ($($(#[$meta:meta])* $name:ident = $words:literal,)+) => {
         $($(#[$meta])* pub const $name: $crate::Refusal = $crate::Refusal::new($words);)+
-        /// All of them.
+        /// All refusals of this crate.
         pub const ALL: &[$crate::Refusal] = &[$($name),+];
     };
 }

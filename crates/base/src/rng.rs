@@ -1,4 +1,4 @@
-//! Seeded randomness. Streams are split by label, so that a new consumer changes no other's numbers.
+//! Seeded randomness. Streams are split by label, so that a new consumer does not change the numbers of the others.
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 

@@ -8,7 +8,7 @@ pub enum Size {
     Bytes(u64),
     /// A bare count, by default of pages: `4096`, `4k`, `2m`.
     Count(u64),
-    /// A share of a total that the context names: `10%`, as a fraction.
+    /// A share of a total that the context defines, as a fraction: `10%` is 0.1.
     Share(f64),
 }
 
@@ -43,7 +43,7 @@ impl Size {
             "%" if value <= 100.0 => Size::Share(value / 100.0),
             "%" => return Err(refused(format!("size {text:?} is a share of more than 100%"))),
             "B" => Size::Bytes(scaled(1)?),
-            // Of 1.1GiB nobody means a part of a byte.
+            // Large units may be fractional (1.1GiB); round to whole bytes.
             "KiB" => bytes(1 << 10)?,
             "MiB" => bytes(1 << 20)?,
             "GiB" => bytes(1 << 30)?,
@@ -64,7 +64,7 @@ impl Size {
         }
     }
 
-    /// The size in pages of `page_bytes`; a share is of `whole_pages`.
+    /// The size in pages of `page_bytes`; a share is relative to `whole_pages`.
     pub fn pages(self, page_bytes: u64, whole_pages: u64) -> u64 {
         match self {
             Size::Bytes(bytes) => bytes.div_ceil(page_bytes),

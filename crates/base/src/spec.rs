@@ -1,22 +1,22 @@
 //! Names with parameters, as text: `zipf:pages=1m,theta=0.9`, `clock:bits=2`.
 //!
-//! The reader takes each parameter with its range and default, then calls [`Spec::finish`]: a
-//! parameter that was not taken is an error that lists the accepted ones.
+//! The caller reads each parameter with its range and default, then calls [`Spec::finish`]. A parameter that was not
+//! read is an error, which lists the accepted ones.
 use crate::size::Size;
 use crate::{Error, ErrorKind, PAGE_BYTES, Result};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// Given in place of parameters, lists them.
+/// If given as a parameter, the error lists the accepted parameters.
 const HELP: &str = "help";
 
-/// A name and its parameters, partly taken.
+/// A name and its parameters that have not been read yet.
 #[derive(Clone, Debug)]
 pub struct Spec<'a> {
     text: &'a str,
     name: &'a str,
     params: Vec<(&'a str, &'a str)>,
-    /// The parameters taken so far, for error messages: key, range and default in words.
+    /// The parameters read so far, for error messages: key, and range and default in words.
     accepted: Vec<(&'static str, String)>,
 }
 
@@ -41,8 +41,8 @@ impl<'a> Spec<'a> {
         Ok(Spec { text, name: name.trim(), params, accepted: Vec::new() })
     }
 
-    /// `text` with its name spelled as in `names`: `S3-FIFO:small=0.2` becomes `s3_fifo:small=0.2`. A name that is not in `names`
-    /// stays as it is, and is refused later.
+    /// `text` with its name spelled as in `names`: `S3-FIFO:small=0.2` becomes `s3_fifo:small=0.2`. A name that is
+    /// not in `names` stays unchanged and is refused later.
     pub fn spelled<'t>(text: &'t str, names: &[&str]) -> Cow<'t, str> {
         let (given, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
         match names.iter().find(|name| is_same(name, given.trim())) {
@@ -51,8 +51,8 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// The texts of a list, which commas or spaces separate: `lru,clock:bits=2,d=3` are two. What follows a
-    /// name with parameters and is `key=value` belongs to it; a value may hold a colon (`cost=1:4`).
+    /// Splits a list at commas or spaces: `lru,clock:bits=2,d=3` has two items. A `key=value` part after a name with
+    /// parameters belongs to that name. A value may contain a colon (`cost=1:4`).
     pub fn list(text: &str) -> Vec<String> {
         let is_parameter =
             |part: &str| part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
@@ -74,7 +74,7 @@ impl<'a> Spec<'a> {
         self.name
     }
 
-    /// Takes a whole number in `range`; `1m` and `4k` count in binary thousands.
+    /// Reads a whole number in `range`. The suffixes `k` and `m` are powers of 1024.
     pub fn count(
         &mut self,
         key: &'static str,
@@ -87,8 +87,8 @@ impl<'a> Spec<'a> {
         count.ok_or_else(|| self.refuse(key, value))
     }
 
-    /// Takes a device's capacity in pages in `range`: a count called `pages`, or `capacity` in
-    /// bytes with a unit, rounded down to whole pages.
+    /// Reads the capacity of a device in pages, in `range`. It is given either as `pages`, a count, or as `capacity`,
+    /// in bytes with a unit, rounded down to whole pages.
     pub fn capacity_pages(&mut self, range: RangeInclusive<u64>, default: u64) -> Result<u64> {
         let words = format!("{} to {}, default {default}", range.start(), range.end());
         let pages = self.take("pages", words);
@@ -116,7 +116,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Takes a number in `range`.
+    /// Reads a number in `range`.
     pub fn number(
         &mut self,
         key: &'static str,
@@ -131,11 +131,11 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Takes one of `words`; the first is the default.
+    /// Reads one of `words`; the first is the default.
     pub fn word(&mut self, key: &'static str, words: &[&'static str]) -> Result<&'static str> {
         let list = format!("{}, default {}", words.join(" or "), words[0]);
         let Some(value) = self.take(key, list) else { return Ok(words[0]) };
-        // Letters that differ in case alone are two words where both are there.
+        // An exact match wins, because two words may differ only in case.
         let exact = words.iter().find(|word| **word == value);
         match exact.or_else(|| words.iter().find(|word| is_same(word, value))) {
             Some(word) => Ok(word),
@@ -143,18 +143,18 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Takes a text, which `words` describe; `None` where it is not given. The caller validates it
-    /// and reports errors with [`Spec::refuse`].
+    /// Reads a text that `words` describe; `None` if it is not given. The caller validates it and reports errors with
+    /// [`Spec::refuse`].
     pub fn text(&mut self, key: &'static str, words: &str) -> Option<&'a str> {
         self.take(key, words.to_owned())
     }
 
-    /// The parameters taken so far, each with its range and default in words.
+    /// The parameters read so far, each with its range and default in words.
     pub fn accepted(&self) -> &[(&'static str, String)] {
         &self.accepted
     }
 
-    /// Fails where a parameter was not taken.
+    /// Fails if a parameter was not read.
     pub fn finish(self) -> Result<()> {
         let Some((key, _)) = self.params.first() else { return Ok(()) };
         let accepted: Vec<String> =
@@ -174,7 +174,7 @@ impl<'a> Spec<'a> {
         }))
     }
 
-    /// The error for a name that is none of `names`.
+    /// The error for a name that is not in `names`.
     pub fn unknown_name(&self, what: &str, names: &[&str]) -> Error {
         bad(format!("{:?} is not a {what}; accepted: {}", self.name, names.join(", ")))
     }
@@ -185,7 +185,7 @@ impl<'a> Spec<'a> {
         Some(self.params.remove(at).1)
     }
 
-    /// The error for a `value` of `key` that is none of the accepted ones.
+    /// The error for a `value` that `key` does not accept.
     pub fn refuse(&self, key: &str, value: &str) -> Error {
         let words = self.accepted.iter().rev().find(|(asked, _)| *asked == key);
         let words = words.map_or("", |(_, words)| words);
@@ -193,13 +193,13 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// Whether two spellings are of one name: neither case matters, nor whether words are joined by `_` or `-`.
+/// Whether two spellings mean the same name. Case is ignored, and `-` equals `_`.
 pub fn is_same(one: &str, other: &str) -> bool {
     let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
     one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
-/// A whole number. Parses plain digits first: [`Size`] goes through a float, which would round a
+/// Parses a whole number. Plain digits are tried first, because [`Size`] goes through a float, which would round a
 /// large seed.
 fn count_of(value: &str) -> Option<u64> {
     value.parse().ok().or_else(|| match Size::parse(value) {
