@@ -3,14 +3,14 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::pin::pin;
 
-/// What becomes of an operation that a power cut interrupts.
+/// The fate of an operation that a power cut interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It is complete after all.
+    /// It completes.
     Land,
-    /// It leaves nothing.
+    /// It has no effect.
     Vanish,
-    /// It is done in part; each medium defines how.
+    /// It takes effect in part; each medium defines how.
     Tear,
 }
 
@@ -37,8 +37,8 @@ pub struct CutPlan {
     pub fate: Fate,
 }
 
-/// The payload with which a power cut unwinds the executor where no code may run after the cut, not
-/// even the rest of the current poll.
+/// The payload with which a power cut unwinds the executor. It is used if no code may run after the cut, not even the
+/// rest of the current poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut;
 
@@ -55,7 +55,7 @@ impl PowerCut {
     }
 }
 
-/// Runs `run` until the power is cut, as `is_cut` tells, and then unwinds within the poll in which it is.
+/// Runs `run` until `is_cut` reports a power cut, and then unwinds within the poll in which that happens.
 pub(crate) async fn until_cut<T>(is_cut: impl Fn() -> bool, run: impl Future<Output = T>) -> T {
     let mut run = pin!(run);
     poll_fn(|context| {

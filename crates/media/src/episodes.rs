@@ -1,7 +1,7 @@
-//! I/O errors that pass: a path that fails over, a controller that resets, one member of a stripe that is away.
+//! Transient I/O errors: a path that fails over, a controller that resets, a member of a stripe that is absent.
 //!
-//! While an [`Episode`] lasts, operations that it concerns fail with `Io` and reach nothing: afterwards the medium has
-//! what it had before. [`Flaky`](crate::wrappers::Flaky) fails zones by it, and
+//! While an [`Episode`] runs, the operations that it covers fail with `Io` and do not reach the medium, whose content
+//! stays unchanged. [`Flaky`](crate::wrappers::Flaky) fails zones accordingly, and
 //! [`block_store::Flaky`](crate::block_store::Flaky) a store.
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -12,15 +12,15 @@ use tantalum_runtime::Runtime;
 /// A class of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoClass {
-    /// Reads; of a store all of them, as it knows no scans.
+    /// Reads. For a store this is every read, since a store has no scans.
     Read,
-    /// Appends and anchors of zones; writes and preparations of a store.
+    /// Appends and anchor writes of zones; writes and preparations of a store.
     Write,
     /// Syncs.
     Sync,
     /// Resets of zones; zeroings of a store.
     Reset,
-    /// Scans of zones, in whatever form, and reads of anchors.
+    /// Scans of zones of any kind, and reads of anchors.
     Scan,
 }
 
@@ -41,28 +41,28 @@ impl IoClass {
     }
 }
 
-/// The part of a medium that an episode reaches: in bytes of a store, in slots of zones. An operation is reached when
-/// any of its bytes or slots is. Syncs are always reached, as they are of the whole medium; anchors of zones, which lie
-/// in no slot, by `Everything` alone.
+/// The part of a medium that an episode covers: bytes of a store, or slots of zones. An operation is covered if any
+/// of its bytes or slots is. Syncs are always covered, because they apply to the whole medium. Anchors of zones lie
+/// in no slot, so only `Everything` covers them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// All of it.
+    /// The whole medium.
     Everything,
     /// These bytes or slots.
     Range(Range<u64>),
-    /// One member of a stripe: of every `members` units of so many bytes or slots, the one with this index.
+    /// One member of a stripe. Units are assigned to the members in turn; this covers every unit of one member.
     Member {
-        /// Bytes or slots of a unit.
+        /// Bytes or slots per unit.
         unit: u64,
-        /// Members of the stripe.
+        /// Number of members in the stripe.
         members: u64,
-        /// Index of the one that is away.
+        /// Index of the absent member.
         member: u64,
     },
 }
 
 impl Reach {
-    /// Whether it reaches any of `place`.
+    /// Whether it covers any part of `place`.
     fn covers(&self, place: &Range<u64>) -> bool {
         match self {
             Reach::Everything => true,
@@ -76,24 +76,24 @@ impl Reach {
     }
 }
 
-/// A time in which operations fail.
+/// A period in which operations fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Episode {
-    /// What fails.
+    /// The classes that fail.
     pub classes: Vec<IoClass>,
-    /// Where.
+    /// The part of the medium that fails.
     pub reach: Reach,
-    /// When, by the runtime's clock, in nanoseconds.
+    /// The time range, by the runtime's clock, in nanoseconds.
     pub time_ns: Range<u64>,
-    /// Which of the operations that it would concern so far, counted from 0.
+    /// The range of operations that fail, among those that match otherwise, counted from 0.
     pub operations: Range<u64>,
-    /// How long an operation takes to fail. More than 0, or what is tried again at once is tried again for ever in a
-    /// time that stands still.
+    /// Time until an operation fails. It must not be 0: otherwise an immediate retry would loop forever, because
+    /// virtual time would not advance.
     pub latency_ns: u64,
 }
 
 impl Episode {
-    /// Everything of these classes fails, from now on until [`Episodes::end`].
+    /// Everything of these classes fails, from now until [`Episodes::end`].
     pub fn of(classes: &[IoClass]) -> Self {
         Episode {
             classes: classes.to_vec(),
@@ -104,23 +104,23 @@ impl Episode {
         }
     }
 
-    /// The same, of what this reaches alone.
+    /// The same, limited to `reach`.
     pub fn reaching(self, reach: Reach) -> Self {
         Episode { reach, ..self }
     }
 
-    /// The same, at these times alone.
+    /// The same, limited to this time range.
     pub fn during(self, time_ns: Range<u64>) -> Self {
         Episode { time_ns, ..self }
     }
 
-    /// The same, of these operations alone: those of its classes that it reaches in its time, counted from 0.
+    /// The same, limited to these operations, counted from 0 among those of its classes, reach and time.
     pub fn operations(self, operations: Range<u64>) -> Self {
         Episode { operations, ..self }
     }
 }
 
-/// The episodes of a medium. Clones share them, so that whoever keeps one begins and ends episodes while others use
+/// The episodes of a medium. Clones share them, so the holder of a clone can begin and end episodes while others use
 /// the medium.
 pub struct Episodes<R> {
     runtime: R,
@@ -138,11 +138,11 @@ struct State {
 struct Running {
     id: EpisodeId,
     episode: Episode,
-    /// Operations that it concerned so far.
+    /// Operations that matched it so far.
     concerned: u64,
 }
 
-/// An episode that was begun.
+/// Identifies an episode that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpisodeId(u64);
 
@@ -153,12 +153,12 @@ impl<R: Clone> Clone for Episodes<R> {
 }
 
 impl<R: Runtime> Episodes<R> {
-    /// None yet; `runtime` has the clock.
+    /// No episodes yet; `runtime` provides the clock.
     pub fn new(runtime: R) -> Self {
         Episodes { runtime, state: Rc::default() }
     }
 
-    /// Begins one, beside those that are there.
+    /// Begins an episode, in addition to those that run.
     pub fn begin(&self, episode: Episode) -> EpisodeId {
         let id = EpisodeId(self.state.begun.get());
         self.state.begun.set(id.0 + 1);
@@ -166,12 +166,12 @@ impl<R: Runtime> Episodes<R> {
         id
     }
 
-    /// Ends one. Nothing where it has ended.
+    /// Ends an episode. Does nothing if it has already ended.
     pub fn end(&self, id: EpisodeId) {
         self.state.running.borrow_mut().retain(|running| running.id != id);
     }
 
-    /// Ends all.
+    /// Ends all episodes.
     pub fn end_all(&self) {
         self.state.running.borrow_mut().clear();
     }
@@ -181,11 +181,11 @@ impl<R: Runtime> Episodes<R> {
         self.state.failed[class as usize].get()
     }
 
-    /// Whether an operation of `class` at these places goes on to the medium; one without any lies beside whatever has
-    /// a place.
+    /// Returns if an operation of `class` at these places may proceed to the medium. Without places, only episodes
+    /// that reach `Everything` cover the operation, except for a sync, which all of them cover.
     ///
     /// # Errors
-    /// `Io` where it does not, after the episode's latency.
+    /// `Io` if an episode covers it, after the latency of the episode.
     pub(crate) async fn pass(
         &self,
         class: IoClass,
@@ -197,7 +197,7 @@ impl<R: Runtime> Episodes<R> {
         }
     }
 
-    /// The answer to an operation that fails, after `latency_ns`.
+    /// The error of a failing operation, after `latency_ns`.
     pub(crate) async fn fail(&self, class: IoClass, latency_ns: u64) -> Error {
         let failed = &self.state.failed[class as usize];
         failed.set(failed.get() + 1);
@@ -206,7 +206,8 @@ impl<R: Runtime> Episodes<R> {
         Error::new(ErrorKind::Io, format!("{what}: input/output error that passes (injected)"))
     }
 
-    /// Counts the operation in each episode that it concerns; the longest latency of those that fail it.
+    /// Counts the operation in each episode that it matches. Returns the longest latency of those that fail it;
+    /// `None` if none does.
     pub(crate) fn concern(
         &self,
         class: IoClass,

@@ -1,13 +1,13 @@
-//! What the FTL's pages are stored on.
+//! The media on which the FTL stores its pages.
 //!
 //! ```text
 //! zone           ZoneMedia: append-only zones, the contract the FTL builds on
 //! └ file_zones   zones as extents of a flat store                (block_store: file, memory, crash wrapper)
-//! cut            power cuts at a chosen operation, and its fate
-//! episodes       I/O errors that pass, of zones and stores
-//! wrappers       over any zones: faults, recording, throttling, checking
+//! cut            power cuts at a chosen operation, and the fate of that operation
+//! episodes       transient I/O errors, of zones and stores
+//! wrappers       wrappers over any zones: faults, recording, throttling, checking
 //! fault_points   protections that a test can switch off
-//! conformance    what every ZoneMedia must do, as tests         (feature `testing`)
+//! conformance    tests of the contract of ZoneMedia             (feature `testing`)
 //! ```
 pub mod block_store;
 #[cfg(feature = "testing")]

@@ -53,7 +53,7 @@ impl ZoneFactory for Factory {
 
     fn decay(&mut self, slot: SlotNo) {
         let store = self.opened.clone().unwrap();
-        // Decay hits what is on the medium: pending writes must land first.
+        // Decay affects content on the medium, so pending writes must land first.
         self.runtime
             .run(async move { tantalum_media::BlockStore::sync(&store).await })
             .unwrap()

@@ -1,4 +1,4 @@
-//! I/O errors that pass, of zones and of stores: what fails, where, for how long, and that nothing is changed by it.
+//! Transient I/O errors of zones and stores: which operations fail and how long, and that failures change nothing.
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, Payload, Result, SlotNo, ZoneNo};
 use tantalum_media::block_store::{self, CrashOptions, CrashStore, MemoryStore};
@@ -13,7 +13,7 @@ use tantalum_runtime::{Runtime, Virtual};
 
 type Zones = Flaky<FileZones<MemoryStore>, Virtual>;
 
-/// Three zones of 16 slots; the first holds pages 0 to 5 in its slots from 1 on.
+/// Three zones of 16 slots. The first holds pages 0 to 5 in its slots from 1 on.
 async fn zones(runtime: &Virtual) -> (Zones, Episodes<Virtual>) {
     let options =
         FileZonesOptions { volume_id: 1, first_byte: 65536, zones: 3, slots_per_zone: 16 };
@@ -75,7 +75,7 @@ fn each_class_of_zones_fails_alone_and_changes_nothing() {
 
             assert_eq!(read(&zones, &[1]).await.unwrap(), [page(0)]);
             assert_eq!(zones.scan(ZoneNo(0), 0, None).await.unwrap().len(), 1);
-            // What failed took no slot, and left no anchor; what comes behind it in its zone would have the slot.
+            // A failed append took no slot and left no anchor. The next append in its zone would get that slot.
             let mut taken = 3;
             if class == IoClass::Write {
                 assert!(is_io(append(&zones, 1, 200, 1).await));
@@ -177,7 +177,7 @@ fn a_store_fails_by_bytes_and_keeps_what_it_had() {
         write(8192, true).await.unwrap();
         assert_eq!(store.read(8192, store.buffer(8192)).await.unwrap()[..], [9; 8192]);
         episodes.end_all();
-        // The failed sync forgot nothing.
+        // The failed sync lost nothing.
         assert_eq!(store.read(32768, store.buffer(4096)).await.unwrap()[..], [9; 4096]);
         store.sync().await.unwrap();
         assert_eq!(memory.image()[32768..40960], [9; 8192]);
@@ -197,7 +197,7 @@ fn an_anchor_is_read_from_either_copy_and_missed_where_neither_can_be() {
         for (number, content) in &anchors {
             zones.write_anchor(*number, content).await.unwrap();
         }
-        // Two places, and behind them their copies.
+        // Two places, followed by their copies.
         let fails = |place: u64| {
             let byte = place * PAGE_BYTES as u64;
             Episode::of(&[IoClass::Read]).reaching(Reach::Range(byte..byte + PAGE_BYTES as u64))
@@ -216,7 +216,7 @@ fn an_anchor_is_read_from_either_copy_and_missed_where_neither_can_be() {
     });
 }
 
-/// Whoever plans a cut counts what reaches the medium.
+/// A planned cut counts only operations that reach the medium.
 #[test]
 fn an_operation_that_fails_is_none_at_which_power_is_cut() {
     run(async |runtime| {

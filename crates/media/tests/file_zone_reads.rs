@@ -1,4 +1,4 @@
-//! What file zones ask of their store for reads of many slots.
+//! The reads that file zones send to their store for many slots.
 use std::cell::RefCell;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::block_store::{IoBuf, MemoryStore, StoreLayer};
@@ -10,7 +10,7 @@ use tantalum_runtime::virtual_time::Schedule;
 
 const PAGE: u64 = 4096;
 
-/// Notes the reads, in blocks, and fails those that touch a bad block.
+/// Records the reads, in blocks, and fails those that touch a bad block.
 struct Watched {
     inner: MemoryStore,
     bad_block: Option<u64>,
@@ -38,8 +38,8 @@ fn content(number: u32) -> PageBuf {
     PageBuf::copy_from(&[number as u8; PAGE as usize])
 }
 
-/// Appends of three pages each to zone 0, whose slots hold their own numbers; then reads `wanted` slots. The reads that
-/// the store was asked for, and what the zones answered.
+/// Writes appends of three pages each to zone 0, whose slots hold their own numbers, then reads the `wanted` slots.
+/// Returns the reads that reached the store, and the result.
 fn read(bad_block: Option<u64>, wanted: &[u32]) -> (Vec<(u64, u64)>, Result<()>) {
     let runtime = Virtual::new(Schedule::Fifo);
     let wanted = wanted.to_vec();
@@ -80,10 +80,10 @@ fn read(bad_block: Option<u64>, wanted: &[u32]) -> (Vec<(u64, u64)>, Result<()>)
 fn appends_side_by_side_are_read_together_with_the_headers_between() {
     let all: Vec<u32> = (1..200).filter(|slot| slot % 4 != 0).collect();
     assert_eq!(read(None, &all).0, [(1, 199)]);
-    // What is far away, or comes before, is another operation.
+    // A distant or earlier slot is a separate operation.
     assert_eq!(read(None, &[1, 2, 7, 13, 11, 3]).0, [(1, 7), (13, 1), (11, 1), (3, 1)]);
     assert_eq!(read(None, &[5, 5]).0, [(5, 1), (5, 1)]);
-    // One operation has an end.
+    // The size of one operation is limited.
     let all: Vec<u32> = (1..600).filter(|slot| slot % 4 != 0).collect();
     assert_eq!(read(None, &all).0, [(1, 255), (257, 255), (513, 87)]);
 }

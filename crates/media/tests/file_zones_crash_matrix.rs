@@ -1,4 +1,4 @@
-//! Power is cut at every single write and sync of a workload on file zones, with every fate.
+//! Cuts power at every single write and sync of a workload on file zones, with every fate.
 //!
 //! Not part of the crash lab, which checks pages of devices: this checks zones, appends and epochs.
 use std::cell::RefCell;
@@ -17,12 +17,12 @@ const OPTIONS: FileZonesOptions =
     FileZonesOptions { volume_id: 5, first_byte: 4096, zones: 2, slots_per_zone: 64 };
 const EPOCHS: u64 = 3;
 
-/// What the workload was promised: epoch, zone and first page of each append.
+/// The promises to the workload: epoch, zone and first page of each append.
 #[derive(Default)]
 struct Promised {
     returned: Vec<(u64, u32, u64)>,
     durable: Vec<(u64, u32, u64)>,
-    // Epoch that each zone was last reset for.
+    // The epoch of the last reset of each zone.
     opened: [u64; 2],
 }
 
@@ -30,7 +30,7 @@ fn pages_of(first: u64) -> u32 {
     1 + (first / 10 % 5) as u32
 }
 
-/// Opens both zones a few times over, fills them in part, syncs now and then; ends at the cut.
+/// Opens both zones several times, fills them in part and syncs occasionally, until the cut.
 async fn workload(zones: Rc<Zones>, promised: Rc<RefCell<Promised>>) {
     let mut first = 0;
     for epoch in 1..=EPOCHS {
@@ -78,7 +78,7 @@ fn check(found: &[ScannedAppend], promised: &Promised, zone: u32, case: &str) {
             assert!(found.is_none_or(|found| found == written), "{case}: a wrong page");
         }
     }
-    // The reset gave up what an earlier opening held.
+    // The reset discarded the content of an earlier opening.
     let opened = promised.opened[zone as usize];
     for &(epoch, of_zone, first) in &promised.durable {
         if (epoch, of_zone) == (opened, zone) {

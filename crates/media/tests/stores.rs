@@ -1,4 +1,4 @@
-//! Wrappers of stores pass on whatever they do not change.
+//! Wrappers of stores forward every call that they do not override.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::Result;
@@ -69,7 +69,7 @@ impl BlockStore for Asked {
     }
 }
 
-/// Changes nothing.
+/// A layer that overrides nothing.
 struct Bare(Asked);
 
 impl tantalum_media::StoreLayer for Bare {
@@ -80,7 +80,7 @@ impl tantalum_media::StoreLayer for Bare {
     }
 }
 
-/// Checks that each method calls the same method of the store underneath once, and no other.
+/// Checks that each method calls the same method of the inner store once, and no other.
 fn forwards(store: impl BlockStore, asked: &Asked) {
     let all = async move {
         store.bytes();

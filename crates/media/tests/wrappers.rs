@@ -1,4 +1,4 @@
-//! What each wrapper adds to zones, and that it changes nothing else.
+//! Each wrapper has its effect on zones, and changes nothing else.
 #[path = "support/forwarding.rs"]
 mod forwarding;
 
@@ -149,7 +149,7 @@ fn a_throttle_adds_latency_and_shares_bandwidth() {
         .unwrap();
 }
 
-/// Runs random work on a failing medium; returns what was recorded.
+/// Runs random work on a failing medium; returns the recorded operations.
 fn recorded(seed: u64) -> (u64, u64, Vec<String>) {
     let (runtime, zones) = zones(seed, 0.02);
     let recorder = Rc::new(Recorder::new(zones, 8));
@@ -240,7 +240,7 @@ fn the_checker_compares_checksums() {
     });
 }
 
-/// Changes nothing.
+/// A layer that overrides nothing.
 struct Bare(Rc<Asked>);
 
 impl tantalum_media::ZoneLayer for Bare {

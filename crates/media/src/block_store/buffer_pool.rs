@@ -10,7 +10,7 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// Most free bytes kept; buffers returned beyond that are freed.
+    /// Maximum total size of free buffers; buffers returned beyond it are freed.
     const KEPT_BYTES_MAX: usize = 32 << 20;
 
     /// A buffer of `bytes` bytes with unspecified content.
@@ -37,7 +37,7 @@ impl BufferPool {
             return;
         }
         self.kept_bytes.set(kept_bytes);
-        // Rounded down, so that the buffer is at least as large as its class promises.
+        // Round down, so that the buffer is at least as large as its class promises.
         let class = (capacity / IO_ALIGN).ilog2() as usize;
         let mut classes = self.classes.borrow_mut();
         if classes.len() <= class {

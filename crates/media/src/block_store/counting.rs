@@ -25,24 +25,24 @@ struct Cells {
 pub struct StoreCounts {
     /// Reads that succeeded.
     pub reads: u64,
-    /// Bytes of them.
+    /// Bytes read by them.
     pub bytes_read: u64,
-    /// Writes that succeeded, durable ones too.
+    /// Writes that succeeded, including durable ones.
     pub writes: u64,
-    /// Bytes of them.
+    /// Bytes written by them.
     pub bytes_written: u64,
     /// Writes that were durable when they returned.
     pub durable_writes: u64,
     /// Syncs of the whole store.
     pub syncs: u64,
-    /// Ranges zeroed.
+    /// Zeroing operations.
     pub zeroings: u64,
-    /// Bytes of them.
+    /// Bytes zeroed by them.
     pub bytes_zeroed: u64,
 }
 
 impl StoreCounts {
-    /// Operations that waited for the medium to make something durable.
+    /// Operations that waited until the medium made something durable.
     pub fn durable_operations(&self) -> u64 {
         self.durable_writes + self.syncs
     }

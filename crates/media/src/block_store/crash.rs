@@ -1,10 +1,10 @@
-//! A wrapper that can lose power: writes and zeroings that are not durable yet are kept apart from the
-//! inner store, and at a power cut each of them lands, vanishes or tears.
+//! A wrapper that can lose power. Writes and zeroings that are not durable yet are held back from the inner store. At
+//! a power cut each of them lands, vanishes or tears.
 //!
-//! Killing a process loses nothing that the kernel already holds, so it does not simulate a power
-//! cut on a real file; keeping writes from the kernel until they must be durable does. Chosen
-//! operations can fail, or be reported done without reaching the medium; and errors can pass over it, which change
-//! nothing and are no operations.
+//! Killing a process loses nothing that the kernel already holds, so it does not simulate a power cut on a real file.
+//! Holding writes back from the kernel until they must be durable does. Chosen operations can fail, or report success
+//! without reaching the medium. Transient errors ([`Episodes`]) can also be injected; an operation that fails so
+//! changes nothing and is not counted.
 use super::{BlockStore, IoBuf, StoreLayer, assert_in_store};
 use crate::cut::{CutPlan, Fate};
 use crate::episodes::{Episodes, IoClass};
@@ -19,56 +19,56 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
 mod pending;
 
-/// Fate of all writes that were not durable when power was cut. Of a torn write some 512-byte
-/// sectors reach the medium: a random subset, a prefix or a suffix; never all, never none.
+/// The fate of all writes that were not durable when power was cut. Of a torn write, some 512-byte sectors reach the
+/// medium: a random subset, a prefix or a suffix, but never all and never none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutStyle {
     /// All vanish.
     DropAll,
     /// All land, in the order in which they were issued.
     LandAll,
-    /// Each has a random fate of its own, and overlapping ones land in random order.
+    /// Each has its own random fate; overlapping writes land in random order.
     Random,
-    /// Each tears, and overlapping ones land in random order.
+    /// Each tears; overlapping writes land in random order.
     TearAll,
 }
 
 /// How a write, a zeroing or a sync fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoFaultKind {
-    /// `Io`. A failed write may have written any of its blocks. A failed sync makes some of the
-    /// writes that it covers durable and loses the others: Linux drops dirty pages that it could
-    /// not write back, and the next sync succeeds.
+    /// `Io`. A failed write may have written any of its blocks. A failed sync makes some of the writes that it covers
+    /// durable and loses the others: Linux drops dirty pages that it could not write back, and the next sync
+    /// succeeds.
     Io,
-    /// `OutOfSpace`: nothing was written; a sync fails as with `Io`.
+    /// `OutOfSpace`: nothing was written. A sync fails as with `Io`.
     NoSpace,
 }
 
 /// Which blocks of a write are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostBlocks {
-    /// All of it.
+    /// The whole write.
     All,
     /// Its first block.
     First,
 }
 
-/// How long operations take: each between the two figures, in nanoseconds, so that operations in
-/// flight together finish in another order than they began. All zero: no delay.
+/// Minimum and maximum duration of operations, in nanoseconds. Durations vary, so operations in flight together may
+/// finish in another order than they started. All zero: no delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CrashOptions {
     /// Seed of the delays.
     pub seed: u64,
-    /// Least and greatest time of a read.
+    /// Minimum and maximum duration of a read.
     pub read_ns: (u64, u64),
-    /// Least and greatest time of a write.
+    /// Minimum and maximum duration of a write.
     pub write_ns: (u64, u64),
-    /// Least and greatest time of a sync.
+    /// Minimum and maximum duration of a sync.
     pub sync_ns: (u64, u64),
 }
 
-/// A store that can lose power. Clones share one state, so that a harness can keep a handle to cut
-/// power with. After a cut all operations fail; wrap the inner store anew.
+/// A store that can lose power. Clones share one state, so a harness can keep a handle with which to cut power. After
+/// a cut all operations fail; wrap the inner store again to continue.
 pub struct CrashStore<S, R>(Rc<Core<S, R>>);
 
 struct Core<S, R> {
@@ -78,7 +78,7 @@ struct Core<S, R> {
     delays: RefCell<Rng>,
     state: RefCell<Unsynced>,
     operations: Cell<u64>,
-    // The number of the operation at which power is cut, and its fate.
+    // The number of the operation at which power is cut, and the fate of that operation.
     plan: Cell<Option<(u64, Fate)>>,
     // Operations that fail, by number.
     faults: RefCell<BTreeMap<u64, IoFaultKind>>,
@@ -88,16 +88,16 @@ struct Core<S, R> {
     lose_next: Cell<Option<LostBlocks>>,
     cut: Cell<bool>,
     cut_reached: WaitQueue,
-    // Held while anything goes to the inner store, so that it arrives there in order.
+    // Held while writing to the inner store, so that writes reach it in order.
     inner_order: Semaphore,
 }
 
 #[derive(Default)]
 struct Unsynced {
-    // In the order of issue.
+    // In issue order.
     pending: Vec<Rc<PendingWrite>>,
     next_number: u64,
-    // The fate of the sync at which power was cut.
+    // The fate of the sync that was running when power was cut.
     cut_sync: Option<Fate>,
 }
 
@@ -129,11 +129,10 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         }))
     }
 
-    /// Plans a power cut: the chosen operation and all later ones fail with `PowerCut`, and
-    /// [`cut`](Self::cut) then decides the fate of the writes in flight. Operations are writes, zeroings and
-    /// syncs, in the order of their first polls; reads change nothing, so a cut at a read equals a
-    /// cut at the next operation. The fate of a sync is whether all, none or some of what it covers
-    /// was made durable.
+    /// Plans a power cut. The chosen operation and all later ones fail with `PowerCut`, and [`cut`](Self::cut) then
+    /// decides the fate of the writes in flight. Operations are writes, zeroings and syncs, in the order of their
+    /// first polls. Reads change nothing, so a cut at a read equals a cut at the next operation. The fate of a sync
+    /// says whether all, none or some of the writes that it covers became durable.
     pub fn plan_cut(&self, plan: CutPlan) {
         self.0.plan.set(Some((self.operations() + plan.after_operations, plan.fate)));
     }
@@ -143,13 +142,13 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         self.0.faults.borrow_mut().insert(self.operations() + nth, kind);
     }
 
-    /// The errors that pass over it. What they fail is not counted as an operation.
+    /// The transient errors of this store. An operation that fails so is not counted.
     pub fn episodes(&self) -> &Episodes<R> {
         &self.0.episodes
     }
 
-    /// Makes the next write report success, and durability if asked for, though some of its blocks
-    /// never reach the medium and keep their old content.
+    /// Makes the next write report success (and durability, if requested) although some of its blocks never reach the
+    /// medium and keep their old content.
     pub fn lose_next_write(&self, blocks: LostBlocks) {
         self.0.lose_next.set(Some(blocks));
     }
@@ -169,18 +168,18 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         self.0.cut_reached.until(|| self.0.cut.get().then_some(())).await;
     }
 
-    /// Writes that are not durable yet, in flight or returned.
+    /// Writes that are not durable yet, whether in flight or returned.
     pub fn pending_writes(&self) -> usize {
         self.0.state.borrow().pending.len()
     }
 
-    /// The store underneath: what is durable.
+    /// The inner store, which holds the durable content.
     pub fn inner(&self) -> &S {
         &self.0.inner
     }
 
-    /// Cuts power: applies the fate of every write that is not durable, even if its future was
-    /// dropped, to the inner store, which then holds what the next opening finds.
+    /// Cuts power. The fate of every write that is not durable is applied to the inner store, even if the future of
+    /// the write was dropped. Afterwards the inner store holds the content that the next open finds.
     pub async fn cut(&self, rng: &mut Rng, style: CutStyle) -> Result<()> {
         let core = &self.0;
         self.cut_power();
@@ -211,7 +210,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         core.inner.sync().await
     }
 
-    /// Lands what the sync at which power was cut had already done; returns the other writes.
+    /// Lands the writes that the sync had already made durable when power was cut; returns the others.
     async fn finish_sync(
         &self,
         pending: Vec<Rc<PendingWrite>>,
@@ -247,12 +246,12 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         Ok(())
     }
 
-    /// Fails where errors pass over this part.
+    /// Fails if an episode of transient errors covers this range.
     async fn pass(&self, class: IoClass, offset: u64, bytes: u64) -> Result<()> {
         self.0.episodes.pass(class, iter::once(offset..offset + bytes)).await
     }
 
-    /// Counts an operation; returns its fate if power is cut at it, and how it fails if it does.
+    /// Counts an operation. Returns its fate if power is cut at it, and its fault if it is to fail.
     fn count_operation(&self) -> (Option<Fate>, Option<IoFaultKind>) {
         let number = self.0.operations.get();
         self.0.operations.set(number + 1);
@@ -264,7 +263,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         (Some(fate), None)
     }
 
-    /// Ends a failing write: any of its blocks may have been written.
+    /// Ends a failing write: any of its blocks may have been written, or none with `NoSpace`.
     fn fail_write(&self, write: &PendingWrite, kind: IoFaultKind) -> Error {
         let mut fates = self.0.fault_fates.borrow_mut();
         write.lose(|_| kind == IoFaultKind::NoSpace || fates.chance(0.5));
@@ -272,7 +271,7 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         fault(kind, "a write")
     }
 
-    /// Ends a failing sync: some of the writes that it covers are durable, the others are dropped.
+    /// Ends a failing sync: some of the writes that it covers become durable, the others are dropped.
     async fn fail_sync(&self, covered: &[Rc<PendingWrite>], kind: IoFaultKind) -> Result<()> {
         for write in covered.iter().filter(|write| write.stage.get() == Stage::Returned) {
             if self.0.fault_fates.borrow_mut().chance(0.5) {
@@ -303,12 +302,12 @@ impl<S: BlockStore, R: Runtime> CrashStore<S, R> {
         write
     }
 
-    /// Drops writes that are durable now.
+    /// Forgets writes that are durable now.
     fn forget(&self, durable: impl Fn(&PendingWrite) -> bool) {
         self.0.state.borrow_mut().pending.retain(|write| !durable(write));
     }
 
-    /// Writes that have returned, in the order of issue.
+    /// Writes that have returned, in issue order.
     fn returned(&self) -> Vec<Rc<PendingWrite>> {
         let state = self.0.state.borrow();
         state.pending.iter().filter(|write| write.stage.get() == Stage::Returned).cloned().collect()
@@ -363,7 +362,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         self.pass(IoClass::Read, offset, buf.len() as u64).await?;
         self.delay(self.0.options.read_ns).await;
         self.check_power("a read")?;
-        // Collected before the inner read: a sync may land such a write meanwhile.
+        // Collect these before the inner read: a sync may land such a write meanwhile.
         let mut newer = self.returned();
         newer.retain(|write| write.overlaps(offset, buf.len()));
         let mut buf = self.0.inner.read(offset, buf).await?;
@@ -410,7 +409,7 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         }
         for write in &covered {
             self.check_power("a sync")?;
-            // Another sync may have landed it already, and newer writes over it since.
+            // Another sync may have landed it already, and newer writes may have landed over it since.
             if write.stage.get() == Stage::Returned {
                 write.land(&self.0.inner).await?;
             }
@@ -440,7 +439,8 @@ impl<S: BlockStore, R: Runtime> StoreLayer for CrashStore<S, R> {
         Ok(())
     }
 
-    /// A zeroing, of which a power cut may leave any part as it was; the inner store has no room back before it lands.
+    /// A zeroing, so a power cut may leave any part unchanged. The inner store regains no space before the zeroing
+    /// lands.
     async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
         StoreLayer::zero(self, offset, bytes).await.map(|()| true)
     }

@@ -1,4 +1,4 @@
-//! The end of a file within a block: its last sectors, which direct I/O may not be able to write.
+//! The end of a file that ends within a block: direct I/O may be unable to write its last sectors.
 use super::file::FileStoreOptions;
 use super::opening::io;
 use super::{BLOCK_BYTES, IoBuf, SECTOR_BYTES};
@@ -10,26 +10,27 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveFile, ParentOnly};
 
-/// How the last sectors of a file are read and written.
+/// The way in which the last sectors of a file are read and written.
 pub(super) struct Ending {
-    /// The file through the page cache, with what is dropped before it is closed; `None` where the way to all others will do.
+    /// The file opened through the page cache, and a guard that must be dropped before it is closed. `None` if the
+    /// normal path can do the last sectors too.
     cached: Option<(ParentOnly, LiveFile)>,
 }
 
-/// Bytes of the store in a file of `held` bytes, which is to end as `end_bytes` says.
+/// Length of the store in a file of `held` bytes. `end_bytes` is the wanted end.
 pub(super) fn store_bytes(held: u64, end_bytes: Option<u64>) -> u64 {
     let ends = end_bytes.filter(|end| *end <= held && end.is_multiple_of(SECTOR_BYTES));
     ends.unwrap_or(held / BLOCK_BYTES * BLOCK_BYTES)
 }
 
 impl Ending {
-    /// That of the store of `bytes` bytes in `file`, which is open as `options` say.
+    /// The ending of a store of `bytes` bytes in `file`, which was opened with `options`.
     ///
-    /// A file system may take direct I/O in blocks alone. A block device takes whole sectors of its own, and is as long as some
-    /// of these.
+    /// A file system may accept direct I/O only in whole blocks. A block device accepts whole sectors, and its length
+    /// is a multiple of its sector size.
     ///
     /// # Errors
-    /// `Io` where it cannot be opened another time.
+    /// `Io` if the file cannot be opened a second time.
     pub(super) fn of(
         live: &Live,
         file: &File,
@@ -52,7 +53,7 @@ impl Ending {
         Ok(Ending { cached: Some((parent_only, LiveFile::new(live, cached))) })
     }
 
-    /// As [`LiveFile::read_at`] of `file`, also where the last block is not whole.
+    /// Like [`LiveFile::read_at`] of `file`, but the last block may be partial.
     pub(super) async fn read_at(
         &self,
         file: &LiveFile,
@@ -75,8 +76,9 @@ impl Ending {
         (result, buf)
     }
 
-    /// As [`LiveFile::write_at`] of `file`, also where the last block is not whole. Its sectors are durable at once: that the page
-    /// cache could not write them would be told to one sync alone, and not to the next that is tried.
+    /// Like [`LiveFile::write_at`] of `file`, but the last block may be partial. The sectors of a partial block are
+    /// made durable at once: if the page cache failed to write them back, only one sync would report it, and a
+    /// retried sync would not.
     pub(super) async fn write_at(
         &self,
         file: &LiveFile,
@@ -99,7 +101,7 @@ impl Ending {
         (result, buf)
     }
 
-    /// Bytes of `buf` in whole blocks, and what takes the rest, if there is one.
+    /// Bytes of `buf` in whole blocks, and the file that handles the rest; `None` if there is no rest.
     fn split(&self, buf: &IoBuf) -> Option<(&LiveFile, usize)> {
         let rest = buf.len() % BLOCK_BYTES as usize;
         let cached = self.cached.as_ref().filter(|_| rest > 0);

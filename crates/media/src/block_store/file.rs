@@ -16,26 +16,26 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveFile, ParentOnly, ZeroedSpace};
 
-/// Zeros written at a time, where a range is prepared or has to be zeroed by writing.
+/// Bytes of zeros per write, when a range is prepared or must be zeroed by writing.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Zeroed in one system call. Such a call cannot be given up, and a device may take its time for it.
+/// Maximum bytes zeroed per system call. Such a call cannot be interrupted, and a device may be slow at it.
 const ZEROING_BYTES: u64 = 1 << 30;
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStoreOptions {
-    /// Bypass the page cache where the file system supports it (tmpfs and some others do not).
+    /// Bypass the page cache if the file system supports it (tmpfs and some others do not).
     pub direct: bool,
     /// Open for reading only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many readers
     /// may share the file, but not with a writer.
     pub read_only: bool,
-    /// Create the file without allocating its space: a large file takes no time, but a full file
-    /// system shows only at a later write. What is zeroed gives its space back, and so does what is
-    /// [given back](BlockStore::give_room_back); a file that is not sparse keeps it.
+    /// Create the file without allocating its space. Creation of a large file is then instant, but a full file system
+    /// shows only at a later write. Zeroed ranges and [deallocated](BlockStore::give_room_back) ranges return their
+    /// space; a file that is not sparse keeps it.
     pub sparse: bool,
-    /// Where the store ends, a multiple of 512 bytes, if the file has as many. Without it the store has the whole blocks of
-    /// the file.
+    /// The end of the store, a multiple of 512 bytes, if the file is that long. Without it the store covers the whole
+    /// blocks of the file.
     pub end_bytes: Option<u64>,
 }
 
@@ -45,24 +45,24 @@ impl Default for FileStoreOptions {
     }
 }
 
-/// A store in a file or on a block device. Clones are handles on the same open file, which stays
-/// locked until the last one is dropped. A forked child has neither the file nor the lock.
+/// A store in a file or on a block device. Clones are handles to the same open file, which stays locked until the
+/// last one is dropped. A forked child has neither the file nor the lock.
 #[derive(Clone)]
 pub struct FileStore(Rc<Inner>);
 
 struct Inner {
-    // Dropped before the descriptors are closed.
+    // Must be dropped before the descriptors are closed.
     _parent_only: [ParentOnly; 2],
     file: LiveFile,
     ending: Ending,
-    // For what is not I/O: looking for holes, allocating.
+    // For operations that are not I/O: finding holes, allocating.
     control: File,
     path: PathBuf,
     bytes: Cell<u64>,
-    // The options in effect: not `direct` where the file system refuses that.
+    // The options in effect: not `direct` if the file system refuses direct I/O.
     options: FileStoreOptions,
     zeroed_space: ZeroedSpace,
-    /// Never of a block device, and of no file whose owner did not ask for it.
+    /// Always false for a block device, and for a file that was not opened as sparse.
     gives_room_back: bool,
     pool: BufferPool,
     spare: Spare,
@@ -75,27 +75,27 @@ impl Drop for Inner {
 }
 
 impl FileStore {
-    /// Opens the file or device at `path`; read-only, also on a read-only or full file system.
+    /// Opens the file or device at `path`. Read-only opens also work on a read-only or full file system.
     ///
     /// # Errors
-    /// `Locked` where another process holds it; `InvalidInput` where the kernel uses it, mounted or as swap, and it is not only
-    /// read; `Io` where it cannot be opened.
+    /// `Locked` if another process holds it; `InvalidInput` if the kernel uses it (mounted or as swap) and the open
+    /// is not read-only; `Io` if it cannot be opened.
     pub fn open(live: &Live, path: &Path, options: FileStoreOptions) -> Result<Self> {
         let (file, options) = open_alone(path, false, options)?;
         Self::from_file(live, file, path, options)
     }
 
-    /// Makes a file of `bytes` at `path`, or takes a block device that has as many. An existing
-    /// file is taken over: its length becomes `bytes`, its content is unspecified.
+    /// Creates a file of `bytes` at `path`, or uses a block device of at least that size. An existing file is reused:
+    /// its length becomes `bytes`, and its content is unspecified.
     ///
     /// # Errors
-    /// `OutOfSpace` where there is not enough room (nothing is left behind); `ReadOnly` where the
-    /// options say so; as [`open`](Self::open) else.
+    /// `OutOfSpace` if there is not enough space (nothing is left behind); `ReadOnly` if the options are read-only;
+    /// otherwise as for [`open`](Self::open).
     pub fn create(live: &Live, path: &Path, bytes: u64, options: FileStoreOptions) -> Result<Self> {
         if options.read_only {
             return Err(read_only(path, "making"));
         }
-        // What does not answer is not removed.
+        // If existence cannot be determined, assume that the file exists, so that it is not removed.
         let existed = path.try_exists().unwrap_or(true);
         let (file, options) = open_alone(path, true, options)?;
         let metadata = file.metadata().map_err(|error| io(path, "looking at", error))?;
@@ -115,7 +115,7 @@ impl FileStore {
         let mut control = file.try_clone().map_err(|error| io(path, "opening", error))?;
         let end = control.seek(SeekFrom::End(0)).map_err(|error| io(path, "measuring", error))?;
         let metadata = control.metadata().map_err(|error| io(path, "looking at", error))?;
-        // A block device has its space whether it uses it or not.
+        // A block device always owns its space.
         let is_file = metadata.file_type().is_file();
         let gives_room_back = is_file && options.sparse && !options.read_only;
         let zeroed_space = match is_file && !options.sparse {
@@ -140,11 +140,11 @@ impl FileStore {
         })))
     }
 
-    /// Makes the file longer, to `bytes`, with room for them unless it is sparse; of a block device, checks that it has as many.
-    /// What is there already stays, also where the file is longer.
+    /// Extends the file to `bytes`, and allocates the space unless the file is sparse. For a block device, checks
+    /// that it has that many bytes. Existing content stays, even if the file is longer.
     ///
     /// # Errors
-    /// `OutOfSpace` where there is not enough room: the file is as it was then; `ReadOnly`; `Io`.
+    /// `OutOfSpace` if there is not enough space (the file is unchanged); `ReadOnly`; `Io`.
     pub fn grow(&self, bytes: u64) -> Result<()> {
         self.check_writable("growing")?;
         let Inner { control, path, options, .. } = &*self.0;
@@ -163,11 +163,11 @@ impl FileStore {
         Ok(())
     }
 
-    /// Lets the kernel read the partition table of a block device again, so that partitions come and go with it. Nothing
-    /// happens on what has no partitions.
+    /// Makes the kernel reread the partition table of a block device, so that partitions appear and disappear
+    /// accordingly. Does nothing if the target cannot have partitions.
     ///
     /// # Errors
-    /// `Io` where a partition is in use.
+    /// `Io` if a partition is in use.
     pub fn reread_partitions(&self) -> Result<()> {
         let metadata = self.0.control.metadata();
         if !metadata.is_ok_and(|metadata| metadata.file_type().is_block_device()) {
@@ -184,7 +184,7 @@ impl FileStore {
         self.0.options.direct
     }
 
-    /// Whether the whole range has been written before, as far as the file system tells.
+    /// Whether the whole range has been written before, as far as the file system knows.
     fn is_written(&self, offset: u64, bytes: u64) -> bool {
         let hole = rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Hole(offset));
         hole.is_ok_and(|hole| hole >= offset + bytes)
@@ -205,17 +205,17 @@ impl FileStore {
         Ok(())
     }
 
-    /// Refuses changes where the store was opened read-only.
+    /// Refuses changes if the store was opened read-only.
     fn check_writable(&self, what: &str) -> Result<()> {
         if self.0.options.read_only { Err(read_only(&self.0.path, what)) } else { Ok(()) }
     }
 
-    /// Whether a write that failed is to be tried again.
+    /// Whether a failed write should be retried, because space was freed for it.
     fn makes_room(&self, error: &Error) -> bool {
         self.0.spare.makes_room(&self.0.control, error)
     }
 
-    /// `error` of an operation, which says what failed where, by the name that the kernel knows.
+    /// Adds the path to the `error` of an operation if its context lacks it, and turns a lack of space into `OutOfSpace`.
     fn failed(&self, error: Error) -> Error {
         let error = match is_no_space(&error) {
             true => error.with_kind(ErrorKind::OutOfSpace),
@@ -306,7 +306,7 @@ impl BlockStore for FileStore {
         if !self.0.gives_room_back {
             return Ok(false);
         }
-        // Whatever is in the way, the file only stays as large as it is.
+        // An error only means that the file keeps its size on disk.
         let given = self.0.file.zero(offset, bytes, ZeroedSpace::GivenBack).await;
         Ok(given.unwrap_or(false))
     }
@@ -315,7 +315,7 @@ impl BlockStore for FileStore {
         match rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Data(offset)) {
             Ok(data) => Some(data.max(offset)),
             Err(rustix::io::Errno::NXIO) => None,
-            // It cannot tell.
+            // The file system cannot tell.
             Err(_) => Some(offset),
         }
     }
@@ -362,7 +362,7 @@ fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
         }
     }
     match file.set_len(bytes) {
-        // A file system of one file, such as nbdfuse's, does not change its length.
+        // A file system with a single file, such as nbdfuse's, cannot change the length of the file.
         Err(error) if error.raw_os_error() == Some(NOSYS) && old_bytes >= bytes => Ok(()),
         set => set.map_err(failed),
     }

@@ -1,12 +1,12 @@
-//! A store with I/O errors that pass.
+//! A store with transient I/O errors.
 use super::{BlockStore, IoBuf, StoreLayer};
 use crate::episodes::{Episodes, IoClass};
 use std::iter;
 use tantalum_base::Result;
 use tantalum_runtime::Runtime;
 
-/// Fails operations while an episode lasts that concerns them. They reach the store underneath in no way; what a
-/// failing sync should have made durable, the next one does.
+/// Fails the operations that a running episode covers. They do not reach the inner store. If a sync fails, the next
+/// one makes its writes durable.
 #[derive(Clone)]
 pub struct Flaky<S, R: Clone> {
     inner: S,
@@ -14,7 +14,7 @@ pub struct Flaky<S, R: Clone> {
 }
 
 impl<S: BlockStore, R: Runtime> Flaky<S, R> {
-    /// Fails operations of `inner` by `episodes`.
+    /// Fails operations of `inner` according to `episodes`.
     pub fn new(inner: S, episodes: Episodes<R>) -> Self {
         Flaky { inner, episodes }
     }

@@ -1,5 +1,5 @@
-//! Who uses a file or a block device beside this program, as the kernel tells it: file systems, swap, devices that are
-//! made of it, loop devices over it.
+//! Finds other users of a file or a block device, as reported by the kernel: file systems, swap, devices built on it,
+//! loop devices backed by it.
 use super::Place;
 use super::refusals::{LOOP, MOUNTED, PART, SWAP};
 use rustix::fs::{OFlags, major, makedev, minor};
@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where the kernel tells of its devices.
+/// The directories in which the kernel reports its devices.
 pub(super) struct Kernel {
     proc: PathBuf,
     sys: PathBuf,
@@ -17,13 +17,13 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// The one that runs.
+    /// The running kernel.
     pub(super) fn running() -> Self {
         Kernel { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
     }
 
-    /// Who uses what is at `path`, and what to do, as the end of a sentence that begins with its name; `None` where nobody is known
-    /// to.
+    /// Describes the user of the file or device at `path` and the remedy, as the end of a sentence that begins with
+    /// its name. `None` if no user is known.
     pub(super) fn use_of(&self, path: &Path) -> Option<String> {
         match Place::of(path) {
             Place::New(_) => None,
@@ -39,7 +39,7 @@ impl Kernel {
         own.or_else(|| self.use_behind_loop(place))
     }
 
-    /// Who uses the file or device itself.
+    /// The user of the file or device itself.
     fn own_use(&self, place: &Place) -> Option<String> {
         if let Some(at) = self.mount_point(place) {
             let at = at.display();
@@ -59,7 +59,7 @@ impl Kernel {
         Some(format!("{PART} {holder}{called}: name that instead, or take it apart first"))
     }
 
-    /// Who uses a partition of the device, or the device that it is a partition of.
+    /// The user of a partition of the device, or of the disk that contains this partition.
     fn use_of_neighbours(&self, number: u64) -> Option<String> {
         let folder = self.folder_of(number).canonicalize().ok()?;
         let used = |folder: &Path| {
@@ -77,7 +77,7 @@ impl Kernel {
         Some(format!("has the partition {}, which {used}", partition.display()))
     }
 
-    /// Who uses a loop device whose content is the file or device. One that nobody uses does no harm.
+    /// The user of a loop device that is backed by the file or device. An unused loop device does no harm.
     fn use_behind_loop(&self, place: &Place) -> Option<String> {
         let block = self.sys.join("block");
         let loops =
@@ -101,7 +101,7 @@ impl Kernel {
         None
     }
 
-    /// Where the place is mounted, here or for the first process of the machine.
+    /// The mount point of the place, in this process's mount namespace or in that of process 1.
     fn mount_point(&self, place: &Place) -> Option<PathBuf> {
         ["self", "1"].into_iter().find_map(|process| {
             let text = std::fs::read(self.proc.join(process).join("mountinfo")).ok()?;
@@ -110,20 +110,20 @@ impl Kernel {
         })
     }
 
-    /// The name of the place among those of swap.
+    /// The name of the place in the list of swap areas.
     fn swap_name(&self, place: &Place) -> Option<PathBuf> {
         let text = std::fs::read(self.proc.join("swaps")).ok()?;
         let mut names = swap_names(&text).into_iter();
         names.find(|name| Place::of(name) == *place)
     }
 
-    /// What the device mapper calls its device of this name.
+    /// The name that the device mapper gives this device.
     fn mapped_name(&self, device: &OsString) -> Option<String> {
         let name = self.sys.join("block").join(device).join("dm/name");
         Some(std::fs::read_to_string(name).ok()?.trim_end().to_owned())
     }
 
-    /// Where the kernel tells of the device of this number.
+    /// The kernel's directory for the device with this number.
     fn folder_of(&self, number: u64) -> PathBuf {
         self.sys.join(format!("dev/block/{}:{}", major(number), minor(number)))
     }
@@ -132,16 +132,16 @@ impl Kernel {
 /// A line of `mountinfo`.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
-    /// The number of the file system's device.
+    /// Device number of the file system.
     device: u64,
-    /// Where it is mounted.
+    /// The mount point.
     at: PathBuf,
-    /// What was mounted there: a path, or any other text.
+    /// The mounted source: a path, or any other text.
     source: PathBuf,
 }
 
 impl Mount {
-    /// Fields are parted by spaces; after a dash, which any number of optional ones precede, come type and source.
+    /// Fields are separated by spaces. Any number of optional fields precede a dash; type and source follow it.
     fn parse(line: &[u8]) -> Option<Mount> {
         let mut fields = line.split(|byte| *byte == b' ');
         let device = number(fields.nth(2)?)?;
@@ -150,32 +150,32 @@ impl Mount {
         Some(Mount { device, at, source })
     }
 
-    /// A file system over several devices has a number that is none of theirs, so the source counts as well.
+    /// A file system over several devices has a device number of its own, so the source is compared as well.
     fn is_of(&self, place: &Place) -> bool {
         *place == Place::Device(self.device)
             || self.source.is_absolute() && Place::of(&self.source) == *place
     }
 }
 
-/// The first column of `swaps`, below its head.
+/// The first column of `swaps`, without the header line.
 fn swap_names(text: &[u8]) -> Vec<PathBuf> {
     let lines = text.split(|byte| *byte == b'\n').skip(1);
     let names = lines.filter_map(|line| line.split(u8::is_ascii_whitespace).next());
     names.filter(|name| !name.is_empty()).map(unescaped).collect()
 }
 
-/// A device's number, as `7:0`.
+/// A device number, written as `7:0`.
 fn number(text: &[u8]) -> Option<u64> {
     let (major, minor) = std::str::from_utf8(text).ok()?.trim_end().split_once(':')?;
     Some(makedev(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The number of the device that `folder` tells of.
+/// The number of the device that `folder` describes.
 fn device_number(folder: &Path) -> Option<u64> {
     number(&std::fs::read(folder.join("dev")).ok()?)
 }
 
-/// A path in which the kernel wrote some bytes as `\040`.
+/// Decodes a path in which the kernel escaped some bytes, such as `\040`.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -196,7 +196,7 @@ fn unescaped(text: &[u8]) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
-/// The names in a folder, in order; none where it cannot be read.
+/// The names in a folder, sorted; empty if it cannot be read.
 fn names_in(folder: &Path) -> Vec<OsString> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
@@ -204,14 +204,14 @@ fn names_in(folder: &Path) -> Vec<OsString> {
     names
 }
 
-/// Whether somebody has the block device for himself alone.
+/// Whether a process has opened the block device exclusively.
 fn is_held(device: &Path) -> bool {
     let flags = OFlags::EXCL.bits() as i32;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(device);
     opened.is_err_and(|error| is_busy(&error))
 }
 
-/// Whether a block device was not opened because somebody has it for himself alone.
+/// Whether opening a block device failed because it is opened exclusively elsewhere.
 pub(super) fn is_busy(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error())
 }

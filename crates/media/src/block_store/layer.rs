@@ -1,9 +1,9 @@
-//! A store on top of another one, which names only what it changes; and one of two stores.
+//! A wrapper of a store that overrides only some methods; and a store of one of two types.
 use super::{BlockStore, IoBuf};
 use tantalum_base::Result;
 
-/// The methods of [`BlockStore`] in one list, those that take time behind the others; `$each`
-/// makes a method of each. What is missing here does not compile, as [`BlockStore`] wants it.
+/// All methods of [`BlockStore`] in one list: the synchronous ones, then the asynchronous ones. `$each` generates a
+/// method for each. A missing method is a compile error, because [`BlockStore`] requires it.
 macro_rules! methods {
     ($each:ident) => {
         $each! {
@@ -78,13 +78,12 @@ macro_rules! of_one_or_the_other {
     };
 }
 
-/// A store over another one. Everything goes to the store underneath, but for what the layer has
-/// its own version of.
+/// A store that wraps another one. Every call goes to the inner store unless the layer overrides it.
 pub trait StoreLayer: 'static {
-    /// The store underneath.
+    /// The wrapped store.
     type Inner: BlockStore;
 
-    /// The store underneath.
+    /// The wrapped store.
     fn inner(&self) -> &Self::Inner;
 
     methods!(forwarded);
@@ -94,12 +93,12 @@ impl<L: StoreLayer> BlockStore for L {
     methods!(taken_from_the_layer);
 }
 
-/// A store that is one of two kinds.
+/// A store of one of two types.
 #[derive(Clone)]
 pub enum EitherStore<A, B> {
-    /// The one kind.
+    /// The first type.
     One(A),
-    /// The other kind.
+    /// The second type.
     Other(B),
 }
 

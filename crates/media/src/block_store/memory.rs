@@ -5,24 +5,24 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Unit in which RAM is allocated, when a part of the store is first written.
+/// Unit of RAM allocation. A chunk is allocated at the first write to it.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// A store in RAM that reads as zeros where it was never written. Clones share the content,
-/// so it can be opened again after whoever used it has gone. Every write is durable at once.
+/// A store in RAM. Parts that were never written read as zeros. Clones share the content, so it can be reopened after
+/// its user has gone. Every write is durable at once.
 #[derive(Clone)]
 pub struct MemoryStore(Rc<Content>);
 
 struct Content {
     bytes: u64,
     chunks: RefCell<Vec<Option<Box<[u8]>>>>,
-    /// First bytes of the blocks that cannot be read until they are written.
+    /// Start offsets of blocks that cannot be read until they are written.
     unreadable: RefCell<BTreeSet<u64>>,
     pool: BufferPool,
 }
 
 impl MemoryStore {
-    /// A store of `bytes` bytes (whole sectors of 512), all zero; costs RAM as it is written.
+    /// A store of `bytes` bytes (a multiple of 512), all zero. RAM is allocated as it is written.
     pub fn new(bytes: u64) -> Self {
         assert_in_store(bytes, 0, bytes);
         let chunks = vec![None; bytes.div_ceil(CHUNK_BYTES as u64) as usize];
@@ -48,7 +48,7 @@ impl MemoryStore {
         image
     }
 
-    /// Flips one bit without a write, as decay does.
+    /// Flips one bit without a write, to simulate decay.
     pub fn flip_bit(&self, byte: u64, bit: u8) {
         let mut chunks = self.0.chunks.borrow_mut();
         let chunk = chunks[(byte / CHUNK_BYTES as u64) as usize].get_or_insert_with(zero_chunk);
@@ -60,12 +60,12 @@ impl MemoryStore {
         self.write_from(byte, &[0; BLOCK_BYTES as usize]);
     }
 
-    /// Makes the block that starts at `byte` unreadable until it is written, as a bad sector is.
+    /// Makes the block that starts at `byte` unreadable until it is written, like a bad sector.
     pub fn spoil_block(&self, byte: u64) {
         self.0.unreadable.borrow_mut().insert(byte);
     }
 
-    /// RAM that the content takes, in bytes.
+    /// RAM used by the content, in bytes.
     pub fn allocated_bytes(&self) -> u64 {
         (self.0.chunks.borrow().iter().flatten().count() * CHUNK_BYTES) as u64
     }
@@ -91,7 +91,7 @@ impl MemoryStore {
     }
 }
 
-/// Calls `piece(chunk, byte in the chunk, range in the buffer)` for each chunk that is touched.
+/// Calls `piece(chunk, byte in the chunk, range in the buffer)` for each chunk in the range.
 fn for_each_piece(
     offset: u64,
     bytes: usize,

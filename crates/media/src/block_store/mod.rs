@@ -3,19 +3,19 @@
 //! ```text
 //! BlockStore        the contract
 //! ├ memory          chunks in RAM; handles share one content, so it outlives a "reopen"
-//! ├ file            a file or a block device: direct I/O, really synced; its partitions (partitions)
-//! │ ├ opening       opened, and locked, by nobody else
-//! │ ├ ending        the last sectors of one that ends within a block
-//! │ ├ spare         room behind its end, for when its file system is full
-//! │ └ in_use        who else uses it: file systems, swap, devices over it
-//! refusals          why it is not opened
-//! ├ counting        wrapper: counts what is written, for other threads to read
-//! ├ salvage         wrapper: gives zeros for blocks that cannot be read
-//! ├ crash           wrapper: keeps unsynced writes apart, and drops, reorders or tears them
+//! ├ file            a file or a block device: direct I/O, real syncs; its partitions (partitions)
+//! │ ├ opening       opens it and locks out other users
+//! │ ├ ending        the last sectors of a file that ends within a block
+//! │ ├ spare         space reserved past the end, used when the file system is full
+//! │ └ in_use        other users: file systems, swap, devices built on it
+//! refusals          reasons why it is not opened
+//! ├ counting        wrapper: counts operations; other threads may read the counters
+//! ├ salvage         wrapper: returns zeros for unreadable blocks
+//! ├ crash           wrapper: holds unsynced writes back, and drops, reorders or tears them
 //! ├ flaky           wrapper: fails operations for a while
 //! ├ until_cut       wrapper: stops everything at a power cut
-//! └ layer           how wrappers are made: a StoreLayer forwards whatever it does not change
-//! place             what a path leads to, by whichever of its names
+//! └ layer           base of wrappers: a StoreLayer forwards every call that it does not override
+//! place             identity of the file behind a path, independent of its name
 //! buffer_pool       I/O buffers, reused instead of allocated per operation
 //! ```
 use tantalum_base::Result;
@@ -47,29 +47,29 @@ pub use memory::MemoryStore;
 pub use opening::holder;
 pub use place::{Place, is_there};
 pub use salvage::Salvage;
-/// A buffer for direct I/O, owned by the store while an operation runs.
+/// A buffer for direct I/O. The store owns it while an operation runs.
 pub use tantalum_runtime::IoBuf;
 pub use until_cut::UntilCut;
 
 /// Offsets and lengths are multiples of this many bytes.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// What a store that ends within a block ends with a multiple of.
+/// A store may end within a block, but its length is always a multiple of this.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// A flat store. Offsets and lengths are multiples of 4096 bytes; where the store ends within a block, what reaches its end is
-/// shorter by what the last block lacks, and is whole sectors of 512 bytes.
+/// A flat store. Offsets and lengths are multiples of 4096 bytes. If the store ends within a block, an operation that
+/// reaches the end is shorter by the missing part of the last block, and its length is a multiple of 512 bytes.
 #[allow(async_fn_in_trait, reason = "stores live on one thread; their futures need not be Send")]
 pub trait BlockStore: 'static {
     /// Length in bytes.
     fn bytes(&self) -> u64;
 
-    /// When it was written last, by anybody, in nanoseconds since 1970; `None` where that is not known, as of devices.
+    /// Time of the last write by any process, in nanoseconds since 1970; `None` if unknown, as for devices.
     fn modified_ns(&self) -> Option<u64> {
         None
     }
 
-    /// A buffer of `bytes` bytes fit for this store's direct I/O. Recycled where possible, so its
+    /// A buffer of `bytes` bytes that is fit for direct I/O on this store. Buffers are reused if possible, so the
     /// content is unspecified.
     fn buffer(&self, bytes: usize) -> IoBuf;
 
@@ -79,53 +79,55 @@ pub trait BlockStore: 'static {
     /// Fills the buffer from `offset`.
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf>;
 
-    /// Writes the buffer at `offset`; with `durable` it survives a power cut once this returns.
+    /// Writes the buffer at `offset`. With `durable`, the write survives a power cut once this returns.
     async fn write(&self, offset: u64, buf: IoBuf, durable: bool) -> Result<IoBuf>;
 
     /// Makes every write and zeroing that had returned before this call durable.
     async fn sync(&self) -> Result<()>;
 
-    /// Makes the range read as zeros; durable after the next [`sync`](Self::sync). Until then a power cut, and
-    /// for good an error, leaves each part of it either so or as it was.
+    /// Makes the range read as zeros; durable after the next [`sync`](Self::sync). Each part of the range is either
+    /// zero or unchanged after a power cut before that sync, and also after an error.
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()>;
 
-    /// Makes later writes to a never-written range cheap: a file writes zeros over it, because the
-    /// first write to an extent that is only allocated costs its file system a journal commit. The
-    /// range's content is unspecified afterwards; no other operation on it may be in flight.
+    /// Makes later writes to a never-written range cheap. A file writes zeros over the range, because the first write
+    /// to an extent that is only allocated costs the file system a journal commit. Afterwards the content of the
+    /// range is unspecified. No other operation on the range may be in flight.
     async fn prepare(&self, offset: u64, bytes: u64) -> Result<()>;
 
-    /// Gives the room of the range back to whoever the store has it of; whether it did. It then reads as zeros, or
-    /// after a power cut in part as before, until it is written again. Most stores have all their room for good.
+    /// Deallocates the range, that is, returns its space to the owner (such as the file system). Returns whether it
+    /// did. The range then reads as zeros until it is written again; after a power cut, parts may read as before.
+    /// Most stores own their space permanently and return false.
     ///
     /// # Errors
-    /// None because it cannot be given back, or not now.
+    /// A range that cannot be deallocated, or not now, is no error.
     async fn give_room_back(&self, offset: u64, bytes: u64) -> Result<bool> {
         let _ = (offset, bytes);
         Ok(false)
     }
 
-    /// The first byte from `offset` on that may have room; `None` where none has any up to the end. A store that
-    /// has all its room for good answers `offset`.
+    /// The first byte at or after `offset` that may have space; `None` if there is none up to the end. A store that
+    /// owns its space permanently returns `offset`.
     fn next_room(&self, offset: u64) -> Option<u64> {
         Some(offset)
     }
 
-    /// Where writes may find no room, keeps `bytes` aside, for those that were accepted by then: they do not fail. From
-    /// then on [`check_room`](Self::check_room) does.
+    /// If writes may run out of space, reserves `bytes`, so that writes that are already accepted do not fail. From
+    /// then on [`check_room`](Self::check_room) fails instead.
     fn keep_spare(&self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// Asked before something new is accepted that will be written.
+    /// Must be called before accepting anything new that will be written.
     ///
     /// # Errors
-    /// `OutOfSpace` where there is no room, now; it may be there again at any time.
+    /// `OutOfSpace` if there is no space now. Space may become available at any time.
     fn check_room(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Panics unless the operation is aligned and lies in the store: a caller's mistake, not a fault.
+/// Panics unless the operation is aligned and lies in the store. A violation is a bug of the caller, not an I/O
+/// fault.
 fn assert_in_store(store_bytes: u64, offset: u64, bytes: u64) {
     let end = offset.checked_add(bytes);
     let reaches_end = end == Some(store_bytes) && bytes.is_multiple_of(SECTOR_BYTES);

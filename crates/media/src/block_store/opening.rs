@@ -1,7 +1,8 @@
-//! Opening a file or a block device so that nobody else uses it meanwhile.
+//! Opens a file or a block device, and keeps all others from using it meanwhile.
 //!
-//! A lock keeps other processes of this program away. Of all others the kernel knows: it gives a block device to one alone
-//! that asks so, be it a file system, swap or a program; of a file it can only be asked who uses it ([`in_use`](super::in_use)).
+//! A lock keeps out other processes of this program. The kernel knows all other users. A block device can be
+//! opened exclusively, which file systems, swap and programs do. For a file the kernel only reports its users
+//! ([`in_use`](super::in_use)).
 use super::Place;
 use super::file::FileStoreOptions;
 use super::in_use::{Kernel, is_busy};
@@ -14,12 +15,12 @@ use std::path::Path;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// How long to wait for a file that no living process is known to hold.
+/// Maximum wait for a file that no living process is known to hold.
 const WAIT: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Opens the file and locks it, with direct I/O if asked for and possible; returns the options in effect. Who only reads
-/// shares it with others who do, and with a file system on it: that does no harm.
+/// Opens the file and locks it, with direct I/O if requested and possible; returns the options in effect. A reader
+/// shares the file with other readers, and with a file system mounted from it, which does no harm.
 pub(super) fn open_alone(
     path: &Path,
     create: bool,
@@ -29,7 +30,7 @@ pub(super) fn open_alone(
     if asks {
         refuse_used(path)?;
     }
-    // The same flag with that of creation would mean something else.
+    // `O_EXCL` together with `O_CREAT` would have another meaning.
     let exclusive = asks && Place::of(path).is_device();
     let open = |flags: OFlags| {
         let flags = if exclusive { flags | OFlags::EXCL } else { flags };
@@ -49,7 +50,7 @@ pub(super) fn open_alone(
     Ok(opened)
 }
 
-/// Opens with direct I/O if asked for and possible; returns the options in effect.
+/// Opens with direct I/O if requested and possible; returns the options in effect.
 fn open_direct(
     open: impl Fn(OFlags) -> std::io::Result<File>,
     options: FileStoreOptions,
@@ -63,7 +64,7 @@ fn open_direct(
     Ok((open(OFlags::empty())?, FileStoreOptions { direct: false, ..options }))
 }
 
-/// Why it could not be opened, and as far as that is known what to do.
+/// The error for a failed open, with the reason, and the remedy if known.
 fn not_opened(path: &Path, error: std::io::Error) -> Error {
     use std::io::ErrorKind::{IsADirectory, PermissionDenied};
     match error.kind() {
@@ -94,7 +95,7 @@ fn refuse_used(path: &Path) -> Result<()> {
     }
 }
 
-/// Locks the file, shared with other readers if `shared`. It is a kernel lock, so no lock file is left behind.
+/// Locks the file, shared with other readers if `shared`. This is a kernel lock, so no lock file is left behind.
 fn lock(file: &File, path: &Path, shared: bool) -> Result<()> {
     wait_for(path, || {
         let locked = if shared { file.try_lock_shared() } else { file.try_lock() };
@@ -106,9 +107,9 @@ fn lock(file: &File, path: &Path, shared: bool) -> Result<()> {
     })
 }
 
-/// Tries until it gives something, or fails and names the holder. A killed process holds what it has until the kernel
-/// has finished its I/O, which may be after its parent was told of its exit: where no living process is known to hold
-/// the file, this waits.
+/// Retries `attempt` until it returns a value, or fails with the name of the holder. A killed process holds its lock
+/// until the kernel has finished its I/O, possibly after its parent was notified of its exit. So if no living process
+/// is known to hold the file, this waits.
 fn wait_for<T>(path: &Path, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let mut waited = Duration::ZERO;
     loop {
@@ -147,7 +148,7 @@ fn is_alive(pid: u32) -> bool {
     state.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
 }
 
-/// The process that holds the lock of the file, as /proc/locks tells.
+/// The process that holds the lock of the file, according to /proc/locks.
 pub fn holder(path: &Path) -> Option<u32> {
     let inode = std::fs::metadata(path).ok()?.ino();
     let locks = std::fs::read_to_string("/proc/locks").ok()?;

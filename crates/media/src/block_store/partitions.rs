@@ -1,10 +1,10 @@
-//! The partitions of a block device, as the kernel knows them.
+//! The kernel's view of the partitions of a block device.
 use std::fs::File;
 
-/// Lets the kernel read the partition table again.
+/// Makes the kernel reread the partition table.
 ///
 /// # Errors
-/// `BUSY` where a partition is in use; `INVAL` where the device can have none.
+/// `BUSY` if a partition is in use; `INVAL` if the device cannot have partitions.
 #[expect(unsafe_code, reason = "the kernel has no other call for it")]
 pub(super) fn reread_partition_table(device: &File) -> rustix::io::Result<()> {
     const BLKRRPART: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 95);

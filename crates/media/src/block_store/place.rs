@@ -1,12 +1,12 @@
-//! What a path leads to, whatever it is called: a file may have several names, by links.
+//! The identity of the file behind a path. A file may have several names, because of links.
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Whether there is anything at `path`.
+/// Whether anything exists at `path`.
 ///
 /// # Errors
-/// `Io` where the path does not answer now: there may be something, which is not to be taken for lost.
+/// `Io` if the path cannot be examined now: a file may exist there, and must not be considered lost.
 pub fn is_there(path: &Path) -> Result<bool> {
     path.try_exists().map_err(|error| {
         let context = format!(
@@ -17,24 +17,24 @@ pub fn is_there(path: &Path) -> Result<bool> {
     })
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A block device, by its number.
     Device(u64),
-    /// Anything else that is there.
+    /// Any other existing file.
     File {
         /// The device of its file system.
         device: u64,
-        /// Its number there.
+        /// Its inode number on that device.
         inode: u64,
     },
-    /// Nothing yet: a name in a folder.
+    /// Nothing exists yet: a name in a folder.
     New(PathBuf),
 }
 
 impl Place {
-    /// The one at `path`.
+    /// The target of `path`.
     pub fn of(path: &Path) -> Place {
         match std::fs::metadata(path) {
             Ok(metadata) if metadata.file_type().is_block_device() => {

@@ -1,4 +1,4 @@
-//! Why a file or a block device is not opened: the fixed words of each refusal.
+//! Refusals to open a file or a block device: the fixed words of each.
 tantalum_base::refusals! {
     /// It is a folder.
     FOLDER = "is a folder: wanted is a file or a block device",
@@ -6,14 +6,14 @@ tantalum_base::refusals! {
     NOT_ALLOWED = "may not be opened by this user",
     /// A file system on it is mounted.
     MOUNTED = "is mounted at",
-    /// The kernel swaps there.
+    /// The kernel uses it as swap space.
     SWAP = "is swap space",
-    /// It is a part of a device of the device mapper, or of an array.
+    /// It is part of a device-mapper device, or of an array.
     PART = "is a part of",
-    /// It lies behind a loop device that somebody has open.
+    /// It is the backing store of a loop device that a process has open.
     LOOP = "is in use: stop the program that uses it first",
     /// A process of this program has it.
     OPEN = "another process (pid",
-    /// Somebody has it, and nothing says who.
+    /// It is in use by an unknown process.
     IN_USE = "is in use, and nothing says by whom",
 }

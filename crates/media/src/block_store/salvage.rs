@@ -1,10 +1,10 @@
-//! A wrapper that gives what can be read of a store of which some blocks cannot.
+//! A wrapper that returns the readable part of a store with unreadable blocks.
 use super::{BLOCK_BYTES, BlockStore, IoBuf, StoreLayer};
 use tantalum_base::{ErrorKind, Result};
 
-/// Gives zeros for each block that the store inside fails to read, so that whoever reads finds it
-/// damaged, by its checksum, and nothing else with it. For whoever accepts that an error which would
-/// have passed is taken for damage that stays.
+/// Returns zeros for each block that the inner store fails to read. A reader then detects that block as damaged by
+/// its checksum, and loses nothing else with it. Use it only if it is acceptable that a transient error is treated as
+/// permanent damage.
 #[derive(Clone)]
 pub struct Salvage<S> {
     inner: S,
@@ -12,12 +12,12 @@ pub struct Salvage<S> {
 }
 
 impl<S: BlockStore> Salvage<S> {
-    /// Salvages from `inner` where that is `enabled`; otherwise errors are errors.
+    /// Salvages from `inner` if `enabled`; otherwise errors are returned.
     pub fn new(inner: S, enabled: bool) -> Self {
         Salvage { inner, enabled }
     }
 
-    /// The blocks of a read that failed, each by itself.
+    /// Reads the blocks of a failed read one by one.
     async fn read_each(&self, offset: u64, bytes: usize) -> Result<IoBuf> {
         let mut whole = self.inner.buffer(bytes);
         for (index, out) in whole.chunks_mut(BLOCK_BYTES as usize).enumerate() {

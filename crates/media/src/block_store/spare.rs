@@ -1,9 +1,10 @@
-//! Room that a sparse file keeps behind its end, for when its file system is full.
+//! Space that a sparse file reserves past its end, for when its file system is full.
 //!
-//! The file system under a sparse file may be full at any write. Writes that were accepted by then still have to reach
-//! it, or the log behind it could not go on. So the file has some room beyond its end, and gives it back when a write finds no
-//! other. From then on it is full: whoever takes new writes asks before (`BlockStore::check_room`), and refuses them until the
-//! file has that room again. Full is a state that passes, and no write fails because of it.
+//! The file system under a sparse file may be full at any write. Writes that are already accepted must still reach
+//! the file, or the log could not continue. So the file reserves some space past its end, and releases it when a
+//! write finds no other. From then on the store is full: callers check before they accept new writes
+//! (`BlockStore::check_room`), and refuse them until the reserve is restored. Full is a transient state, and no write
+//! fails because of it.
 use super::opening::io;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -13,16 +14,17 @@ use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::{Live, Runtime};
 
-/// How often room is asked for that the file system says it has, and does not give: a quota may be in the way.
+/// Minimum time between attempts to allocate space that the file system reports as free but does not grant; a quota
+/// may be the reason.
 const RETRY_NS: u64 = 20_000_000;
 
-/// The room behind one file.
+/// The reserve of one file.
 pub(super) struct Spare {
     live: Live,
-    /// How much is wanted; 0 for none.
+    /// Size of the reserve in bytes; 0 for none.
     wanted: Cell<u64>,
     held: Cell<bool>,
-    /// When it was asked for last.
+    /// Time of the last attempt to allocate it.
     tried_ns: Cell<Option<u64>>,
 }
 
@@ -32,17 +34,17 @@ impl Spare {
         Spare { live: live.clone(), wanted, held, tried_ns: Cell::new(None) }
     }
 
-    /// Keeps `bytes` behind the end of `file` from now on.
+    /// Reserves `bytes` past the end of `file` from now on.
     pub(super) fn keep(&self, file: &File, path: &Path, bytes: u64) {
         self.wanted.set(bytes);
-        // Whoever writes is told.
+        // Ignore the error: the writer gets it from the next check.
         let _ = self.check(file, path);
     }
 
-    /// Has the room, now or again.
+    /// Ensures that the reserve is held, and allocates it if necessary.
     ///
     /// # Errors
-    /// `OutOfSpace` where the file system is full.
+    /// `OutOfSpace` if the file system is full.
     pub(super) fn check(&self, file: &File, path: &Path) -> Result<()> {
         let wanted = self.wanted.get();
         if wanted == 0 || self.held.get() {
@@ -68,7 +70,7 @@ impl Spare {
                 let _ = file.set_len(end);
                 Err(full(path, wanted))
             }
-            // It cannot be kept here: then a full file system fails the write that finds it so.
+            // The reserve is not supported here: then a write to a full file system fails.
             Err(_) => {
                 self.wanted.set(0);
                 Ok(())
@@ -76,7 +78,7 @@ impl Spare {
         }
     }
 
-    /// A write failed because of `error`: whether it is to be tried again, as there is room now.
+    /// Called after a write failed with `error`. Returns whether to retry it, because space was released.
     pub(super) fn makes_room(&self, file: &File, error: &Error) -> bool {
         if self.wanted.get() == 0 || !is_no_space(error) {
             return false;
@@ -85,23 +87,23 @@ impl Spare {
         true
     }
 
-    /// Gives the room to whoever needs it.
+    /// Releases the reserve.
     pub(super) fn give_back(&self, file: &File) {
         if self.held.replace(false) {
-            // To the same length: what is allocated behind the end goes.
+            // Setting the same length frees the space allocated past the end.
             let _ = file.metadata().and_then(|metadata| file.set_len(metadata.len()));
         }
     }
 }
 
-/// Whether `error` says that the file system, a quota or the limit of a file's size leaves no room.
+/// Whether `error` was caused by a full file system, a quota or the limit on file size.
 pub(super) fn is_no_space(error: &Error) -> bool {
     std::iter::successors(error.cause(), |source| source.source())
         .filter_map(|source| source.downcast_ref::<std::io::Error>())
         .any(|error| says_no_space(error.kind()))
 }
 
-/// As [`is_no_space`], of the operating system's error.
+/// Like [`is_no_space`], for an operating-system error.
 pub(super) fn says_no_space(kind: std::io::ErrorKind) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)

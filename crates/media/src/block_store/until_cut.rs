@@ -1,17 +1,17 @@
-//! A store that loses its power.
+//! A store that can lose power.
 use super::{BlockStore, IoBuf, StoreLayer};
 use crate::cut::until_cut;
 use tantalum_base::Result;
 
-/// Forwards everything until the power cut, then unwinds the executor within the poll in which power is
-/// cut, as [`wrappers::UntilCut`](crate::wrappers::UntilCut) does over zones.
+/// Forwards everything until the power cut. Then it unwinds the executor within the poll in which power is cut, as
+/// [`wrappers::UntilCut`](crate::wrappers::UntilCut) does for zones.
 pub struct UntilCut<S> {
     inner: S,
     is_cut: Box<dyn Fn() -> bool>,
 }
 
 impl<S: BlockStore> UntilCut<S> {
-    /// Wraps `inner`, whose power is cut once `is_cut` returns true.
+    /// Wraps `inner`. Power is cut once `is_cut` returns true.
     pub fn new(inner: S, is_cut: impl Fn() -> bool + 'static) -> Self {
         UntilCut { inner, is_cut: Box::new(is_cut) }
     }

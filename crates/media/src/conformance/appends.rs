@@ -1,4 +1,4 @@
-//! What was appended is read and scanned, in its order and its zone.
+//! Appended content is read and scanned in its order and its zone.
 use super::{ZoneFactory, append, assert_whole, batch, header, opened, page, run};
 use crate::zone::{Body, SlotKind, ZoneMedia};
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tantalum_base::{PageBuf, Payload, Rng, SlotNo, ZoneNo};
 use tantalum_runtime::Runtime;
 
-/// Every size of append comes back by read and by scan, and takes the slots it should.
+/// Reads and scans return appends of every size, and each append occupies the expected slots.
 pub fn append_sizes<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(1);
     let (media, zones) = opened(&mut factory);
@@ -48,7 +48,7 @@ pub fn append_sizes<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// FTL metadata comes back, also mixed with hosts' pages.
+/// FTL metadata is returned, also if mixed with host pages.
 pub fn meta_bodies<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(2);
     let (media, zones) = opened(&mut factory);
@@ -69,7 +69,7 @@ pub fn meta_bodies<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// Appends to several zones in turn each stay in their zone.
+/// Alternating appends to several zones each stay in their own zone.
 pub fn interleaved_zones<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(3);
     let (media, zones) = opened(&mut factory);
@@ -94,7 +94,7 @@ pub fn interleaved_zones<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// Appends that are in flight together take their places in the order of their first polls.
+/// Appends in flight together get their places in the order of their first polls.
 pub fn order_of_concurrent_appends<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     for seed in 0..5 {
         let mut factory = make(seed);
@@ -128,7 +128,7 @@ pub fn order_of_concurrent_appends<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     }
 }
 
-/// A scan can begin at any append.
+/// A scan can start at any append.
 pub fn scan_from_offset<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(4);
     let (media, zones) = opened(&mut factory);
@@ -150,7 +150,7 @@ pub fn scan_from_offset<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// What was appended before a reset is never returned along with what came after it.
+/// Content from before a reset is never returned together with content from after it.
 pub fn epochs_after_reset<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(5);
     let (media, zones) = opened(&mut factory);
@@ -169,7 +169,7 @@ pub fn epochs_after_reset<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// `peek` returns the header of the first append, or nothing.
+/// `peek` returns the header of the first append, or `None`.
 pub fn peek_finds_the_first_header<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(6);
     let (media, zones) = opened(&mut factory);
@@ -184,7 +184,7 @@ pub fn peek_finds_the_first_header<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// A read takes slots in any order, from several zones, some twice.
+/// A read accepts slots in any order, from several zones, and with duplicates.
 pub fn reads_of_scattered_slots<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     let mut factory = make(7);
     let (media, zones) = opened(&mut factory);
@@ -203,7 +203,7 @@ pub fn reads_of_scattered_slots<F: ZoneFactory>(make: impl Fn(u64) -> F) {
             let mut wanted = written.clone();
             wanted.extend_from_slice(&written[..round]);
             rng.shuffle(&mut wanted);
-            // Runs of neighbours among the scattered ones.
+            // Add runs of adjacent slots to the scattered ones.
             wanted.extend_from_slice(&written[round..round + 8]);
             wanted.truncate(round * 3);
             let (slots, numbers): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();

@@ -1,18 +1,18 @@
-//! What a medium must panic at.
+//! Misuse at which a medium must panic.
 use super::{ZoneFactory, append, batch, header, opened, run};
 use crate::zone::ZoneMedia;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::ZoneNo;
 
-/// Panics: after opening, a zone is appended to only once it was reset.
+/// Panics: an append to a zone that was not reset since opening.
 pub fn append_without_reset<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     misuse(make, |media, zone| async move {
         append(&*media, zone.0, 1, 0, 1, false).await;
     });
 }
 
-/// Panics: an append that does not fit in what is left of the zone.
+/// Panics: an append that does not fit in the rest of the zone.
 pub fn append_past_the_end<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     misuse(make, |media, zone| async move {
         media.reset(zone).await.unwrap();
@@ -22,7 +22,7 @@ pub fn append_past_the_end<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// Panics: an append of more pages than the medium takes at once.
+/// Panics: an append of more pages than the medium accepts at once.
 pub fn append_too_large<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     misuse(make, |media, zone| async move {
         media.reset(zone).await.unwrap();
@@ -31,7 +31,7 @@ pub fn append_too_large<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// Panics: an append of nothing.
+/// Panics: an empty append.
 pub fn append_empty<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     misuse(make, |media, zone| async move {
         media.reset(zone).await.unwrap();

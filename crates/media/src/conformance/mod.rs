@@ -1,15 +1,15 @@
-//! What every [`ZoneMedia`] must do, as checks to run over any of them (feature `testing`).
+//! The contract of [`ZoneMedia`], as checks that run over any implementation (feature `testing`).
 //!
-//! Implement [`ZoneFactory`] for the medium and let [`zone_conformance_tests!`] make the tests:
+//! Implement [`ZoneFactory`] for the medium and generate the tests with [`zone_conformance_tests!`]:
 //!
 //! ```ignore
 //! tantalum_media::zone_conformance_tests!(MyFactory::new);
 //! ```
 //!
 //! ```text
-//! appends    what was appended is read and scanned, in its order and its zone
-//! survival   what is left after power cuts and decay
-//! misuse     what a medium must panic at
+//! appends    appended content is read and scanned in its order and its zone
+//! survival   content after power cuts and decay
+//! misuse     misuse at which a medium must panic
 //! ```
 use crate::zone::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneMedia};
 use std::future::Future;
@@ -25,28 +25,28 @@ pub use appends::*;
 pub use misuse::*;
 pub use survival::*;
 
-/// Makes a medium, and opens it again after a power cut.
+/// Makes a medium, and reopens it after a power cut.
 ///
-/// The medium has at least 3 zones, in each of which 3 appends of the greatest size fit.
+/// The medium has at least 3 zones. In each, 3 appends of the maximum size fit.
 pub trait ZoneFactory {
     /// The medium under test.
     type Media: ZoneMedia<Page = PageBuf>;
 
-    /// The executor that everything runs on.
+    /// The executor on which everything runs.
     fn runtime(&self) -> &Virtual;
 
-    /// Opens the medium: empty at first, later with what the last cut left.
+    /// Opens the medium. It is empty at first; later it holds the content that the last cut left.
     fn open(&mut self) -> Self::Media;
 
-    /// Cuts power and decides the fate of what was not durable. The checks drop all tasks before.
+    /// Cuts power and decides the fate of writes that were not durable. The checks drop all tasks before this call.
     fn cut(&mut self, rng: &mut Rng);
 
-    /// Damages what is stored at `slot`, as decay does.
+    /// Damages the content of `slot`, as decay does.
     fn decay(&mut self, slot: SlotNo);
 }
 
-/// Makes a `#[test]` of each check. `$make` takes a seed (`u64`) and returns a [`ZoneFactory`]
-/// whose medium draws its delays from it.
+/// Generates a `#[test]` for each check. `$make` accepts a seed (`u64`) and returns a [`ZoneFactory`] whose medium
+/// derives its delays from it.
 #[macro_export]
 macro_rules! zone_conformance_tests {
     ($make:expr) => {
@@ -74,14 +74,14 @@ macro_rules! zone_conformance_tests {
     )* };
 }
 
-/// The content of page `number`, which no other page has.
+/// The content of page `number`, unique to it.
 pub fn page(number: u64) -> PageBuf {
     let mut bytes = [0; PAGE_BYTES];
     Rng::new(number).fill(&mut bytes);
     PageBuf::copy_from(&bytes)
 }
 
-/// Spares and bodies of an append of the pages `first..first + count`.
+/// Spares and bodies for an append of the pages `first..first + count`.
 pub fn batch(first: u64, count: u32) -> (Vec<Spare>, Vec<Body<PageBuf>>) {
     (first..first + u64::from(count))
         .map(|number| {
@@ -132,7 +132,7 @@ fn assert_whole(found: &ScannedAppend, epoch: u64, first: u64, count: u32) {
     assert_eq!(found.spares, spares, "spares of the append of pages {first}+{count}");
 }
 
-/// The zones that are not retired, in order.
+/// The zones that are not retired, in ascending order.
 fn usable<M: ZoneMedia>(media: &M) -> Vec<u32> {
     let retired = media.retired();
     assert!(retired.is_sorted());

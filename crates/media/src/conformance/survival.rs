@@ -1,4 +1,4 @@
-//! What is left after power cuts and decay.
+//! The content after power cuts and decay.
 use super::{ZoneFactory, append, assert_whole, header, opened, page, run};
 use crate::zone::{ScannedAppend, ZoneMedia};
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tantalum_base::{PageBuf, PageNo, Payload, Rng, SlotNo, Version, ZoneNo};
 use tantalum_runtime::Runtime;
 
-/// A durable append survives the cut; one that is not durable is whole or holds no wrong page.
+/// A durable append survives the cut. One that is not durable is whole, or holds no wrong page.
 pub fn durable_survives_a_cut<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     for seed in 0..10 {
         let mut factory = make(seed);
@@ -30,7 +30,7 @@ pub fn durable_survives_a_cut<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     }
 }
 
-/// Appends that had returned before a sync survive a cut after it.
+/// Appends that returned before a sync survive a cut after it.
 pub fn sync_makes_durable<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     for seed in 0..10 {
         let mut factory = make(seed);
@@ -56,7 +56,7 @@ pub fn sync_makes_durable<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     }
 }
 
-/// Checks that every spare of a scan is what was written in its slot.
+/// Checks that every spare of a scan matches the write to its slot.
 fn assert_true_spares(found: &[ScannedAppend], seed: u64) {
     for append in found {
         let first = append.header.batch_first.0 - 1;
@@ -98,8 +98,8 @@ pub fn decayed_page_is_dropped<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     });
 }
 
-/// Random appends and syncs from several tasks, a power cut at a random moment, and an opening;
-/// several times over the same zones. What was promised is there, and no spare is wrong.
+/// Random appends and syncs from several tasks, then a power cut at a random moment and a reopening, several times
+/// over the same zones. All promised content must be there, and no spare may be wrong.
 pub fn cuts_at_random_moments<F: ZoneFactory>(make: impl Fn(u64) -> F) {
     for seed in 0..60 {
         let mut rng = Rng::split(seed, "cuts at random moments");
@@ -159,7 +159,7 @@ async fn append_at_random<M: ZoneMedia<Page = PageBuf>>(
     mut rng: Rng,
 ) {
     let geometry = media.geometry();
-    // Half the zone per task, since two tasks may share a zone.
+    // Each task uses half of the zone, because two tasks may share one.
     let mut left = geometry.slots_per_zone / 2;
     loop {
         if rng.chance(0.2) {

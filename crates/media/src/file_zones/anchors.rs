@@ -1,8 +1,8 @@
 //! Anchors: pages beside the zones that tell recovery where to begin.
 //!
-//! Anchor `n` is stored at place `n` modulo the number of places, so that an interrupted write
-//! damages only the oldest. Each has two copies, in two consecutive areas, so that no single
-//! damaged block loses an anchor (docs/format.md, "Anchors").
+//! Anchor `n` is stored at place `n` modulo the number of places, so an interrupted write damages only the oldest
+//! anchor. Each anchor has two copies, in two consecutive areas, so a single damaged block loses no anchor
+//! (docs/format.md, "Anchors").
 use super::FileZones;
 use crate::block_store::{BlockStore, IoBuf};
 use crate::zone::AnchorCopies;
@@ -11,26 +11,26 @@ use std::pin::pin;
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 
-/// An anchor begins with it.
+/// The first bytes of an anchor.
 pub const ANCHOR_MAGIC: [u8; 8] = *b"TantAnch";
 const CONTENT_AT: usize = 40;
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 
-/// Numbers of anchors are below this: a page that says more is none.
+/// Anchor numbers are below this; a page with a higher number is not an anchor.
 const NUMBERS_END: u64 = 1 << 62;
 
-/// Most bytes of content in an anchor.
+/// Maximum bytes of content in an anchor.
 pub const ANCHOR_BYTES_MAX: usize = CHECKSUM_AT - CONTENT_AT;
 
 /// Location of the anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AnchorArea {
     pub(super) first_byte: u64,
-    /// Places in each of the two copies.
+    /// Number of places in each of the two copies.
     pub(super) places: u32,
 }
 
-/// Bytes that `places` anchors take in the store.
+/// Bytes of the store that `places` anchors occupy.
 pub const fn anchor_area_bytes(places: u32) -> u64 {
     2 * places as u64 * PAGE_BYTES as u64
 }
@@ -46,7 +46,7 @@ fn encode(page: &mut [u8], volume_id: u128, number: u64, content: &[u8]) {
     page[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Number and content of the anchor in `page`; `None` where it holds none of this volume.
+/// Number and content of the anchor in `page`; `None` if it holds no anchor of this volume.
 fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
     let long = |at: usize| u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"));
     let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("4 bytes"));
@@ -59,8 +59,7 @@ fn decode(page: &[u8], volume_id: u128) -> Option<(u64, &[u8])> {
 }
 
 impl<S: BlockStore> FileZones<S> {
-    /// Adds `places` anchors at `first_byte` of the store, where [`anchor_area_bytes`] are reserved
-    /// for them.
+    /// Adds `places` anchors at `first_byte` of the store; [`anchor_area_bytes`] must be reserved there.
     pub fn with_anchors(mut self, first_byte: u64, places: u32) -> Self {
         let end = first_byte + anchor_area_bytes(places);
         let zones = self.byte_of(tantalum_base::SlotNo(0));
@@ -89,7 +88,7 @@ impl<S: BlockStore> FileZones<S> {
         Ok(())
     }
 
-    /// Each copy of the anchors by itself.
+    /// Reads each copy of the anchors separately.
     pub(super) async fn read_copies(&self) -> Option<AnchorCopies> {
         let area = self.anchors?;
         let mut copies = AnchorCopies::default();
@@ -114,7 +113,7 @@ impl<S: BlockStore> FileZones<S> {
         Some(copies)
     }
 
-    /// One copy of all places; zeros, and the error, for each that cannot be read.
+    /// Reads one copy of all places. A place that cannot be read gives zeros and its error.
     async fn read_copy(&self, area: AnchorArea, copy: u64) -> Result<(IoBuf, Vec<Option<Error>>)> {
         let places = area.places as usize;
         let first_byte = area.first_byte + copy * (places * PAGE_BYTES) as u64;
@@ -142,10 +141,11 @@ impl<S: BlockStore> FileZones<S> {
         Ok((whole, failures))
     }
 
-    /// The anchors. A place of which one copy cannot be read is read from the other one.
+    /// Reads the anchors. If one copy of a place cannot be read, the other one is used.
     ///
     /// # Errors
-    /// That of a place of which neither copy can be read: which zones were opened since is not known then.
+    /// The error of a place if neither of its copies can be read. In that case it is unknown which zones were opened
+    /// since.
     pub(super) async fn read_all(&self) -> Result<Vec<(u64, Vec<u8>)>> {
         let Some(area) = self.anchors else { return Ok(Vec::new()) };
         let mut found: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! The header page of an append, byte for byte (docs/format.md, "File zones").
+//! The binary layout of the header page of an append (docs/format.md, "File zones").
 use crate::zone::{AppendHeader, SlotKind, Spare};
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{PAGE_BYTES, PageNo, Version};
 
-/// Most pages in one append: as many as the header page has room for spares.
+/// Maximum pages in one append, limited by the space for spares in the header page.
 pub const APPEND_PAGES_MAX: u32 = ((CHECKSUM_AT - SPARES_AT) / SPARE_BYTES) as u32;
 
 const MAGIC: [u8; 8] = *b"TantalZA";
@@ -18,11 +18,11 @@ const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 pub(super) struct Place {
     pub(super) volume_id: u128,
     pub(super) zone: u32,
-    /// Slot in the zone of the header page.
+    /// Slot of the header page within the zone.
     pub(super) offset: u32,
 }
 
-/// Fills `page`, which may hold anything, with the header.
+/// Writes the header into `page`, whose old content does not matter.
 pub(super) fn encode(page: &mut [u8], place: Place, header: &AppendHeader, spares: &[Spare]) {
     assert!(spares.len() <= APPEND_PAGES_MAX as usize, "too many pages for one append");
     assert_eq!(page.len(), PAGE_BYTES);
@@ -50,13 +50,13 @@ pub(super) fn encode(page: &mut [u8], place: Place, header: &AppendHeader, spare
     put(page, CHECKSUM_AT, checksum.to_le_bytes());
 }
 
-/// Quick check whether `page` may be a header.
+/// Quick check for a possible header in `page`.
 #[inline]
 pub(super) fn looks_like_header(page: &[u8]) -> bool {
     page.starts_with(&MAGIC)
 }
 
-/// The header in `page`, if it is intact and belongs to `place`.
+/// The header and spares in `page`, if it is intact and belongs to `place`.
 pub(super) fn decode(page: &[u8], place: Place) -> Option<(AppendHeader, Vec<Spare>)> {
     let header = decode_header(page, place)?;
     let count = u16::from_le_bytes(get(page, 10)) as usize;
@@ -65,7 +65,7 @@ pub(super) fn decode(page: &[u8], place: Place) -> Option<(AppendHeader, Vec<Spa
     Some((header, spares?))
 }
 
-/// As [`decode`], without the spares.
+/// Like [`decode`], without the spares.
 pub(super) fn decode_header(page: &[u8], place: Place) -> Option<AppendHeader> {
     let found = Place {
         volume_id: u128::from_le_bytes(get(page, 16)),
@@ -88,8 +88,8 @@ pub(super) fn decode_header(page: &[u8], place: Place) -> Option<AppendHeader> {
     })
 }
 
-/// Whether `page` was a header of the opening `epoch` at `place`, whole or not: in all of these but one at the
-/// most it says so.
+/// Whether `page` was a header of the opening `epoch` at `place`, intact or not. The epoch must match, and at least
+/// three of the other four fields (magic, volume, zone, offset).
 pub(super) fn resembles(page: &[u8], place: Place, epoch: u64) -> bool {
     let agrees = [
         looks_like_header(page),
@@ -97,12 +97,12 @@ pub(super) fn resembles(page: &[u8], place: Place, epoch: u64) -> bool {
         page[32..36] == place.zone.to_le_bytes(),
         page[36..40] == place.offset.to_le_bytes(),
     ];
-    // An older opening's header differs in this alone.
+    // The header of an older opening differs only in the epoch.
     page[40..48] == epoch.to_le_bytes() && agrees.iter().filter(|agrees| **agrees).count() >= 3
 }
 
-/// Whether bytes are zero in the whole header `page` that nobody uses. Earlier builds left something
-/// in the first four behind the batch.
+/// Whether all unused bytes of the intact header `page` are zero. Exception: earlier builds wrote non-zero bytes to
+/// the first four after the batch.
 pub(super) fn is_zero_where_unused(page: &[u8]) -> bool {
     let count = usize::from(u16::from_le_bytes(get(page, 10)));
     let (used, rest) = page[SPARES_AT..CHECKSUM_AT].split_at(count * SPARE_BYTES);

@@ -1,4 +1,5 @@
-//! Reads all that a zone's opening left, for a check: also what nothing refers to any more.
+//! Reads everything that one opening of a zone left, for a check. This includes content that nothing refers to any
+//! more.
 use super::FileZones;
 use super::header::{self, Place};
 use super::scan::Scanner;
@@ -33,7 +34,7 @@ struct Inspection<'a, S> {
 }
 
 impl<S: BlockStore> Inspection<'_, S> {
-    /// Reads so many `slots` from `offset` on: one by one where they cannot be read together.
+    /// Reads `slots` slots from `offset` on in one operation, or one by one if that fails.
     async fn read(&mut self, offset: u32, slots: u32) -> Result<()> {
         let first = self.zones.geometry().slot(self.zone, offset);
         let buf = self.zones.store.buffer(slots as usize * PAGE_BYTES);
@@ -77,7 +78,7 @@ impl<S: BlockStore> Inspection<'_, S> {
         }
     }
 
-    /// What was found. A page of a host may look like a header: it is inside of an append.
+    /// The result. A host page may look like a header; such a page lies inside an append and is not counted.
     fn finish(self) -> InspectedZone {
         let mut found = self.found;
         found.appends = self.scanner.finish();

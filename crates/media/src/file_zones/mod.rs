@@ -1,25 +1,24 @@
 //! Zones as fixed extents of a flat store.
 //!
-//! An append is one contiguous write: a header page with the spares and their checksums, then
-//! the pages (docs/format.md, "File zones"). A header holds its own checksum, its volume, zone and
-//! place, and the checksum of every page: torn or misdirected appends and decayed pages are
-//! detected without any other data.
+//! An append is one contiguous write: a header page with the spares and their checksums, then the pages
+//! (docs/format.md, "File zones"). A header holds its own checksum, its volume, zone and place, and the checksum of
+//! every page. So torn or misdirected appends and decayed pages are detected without any other data.
 //!
-//! # What a reset leaves behind
-//! A reset writes nothing: it only lets the next append start at slot 0. Old content stays on the
-//! store until it is overwritten; its epoch tells it from later appends, as a scan returns only the
-//! latest epoch. So the caller guarantees that
-//! - every opening of a zone takes a larger epoch than every earlier one of the device;
-//! - a zone is reset only when nothing in it is needed, even if a power cut undoes the reset;
-//! - a zone gives its room back, and reads as zeros in whole or in part, only when no recovery looks for anything in it;
-//! - where it knows a zone's epoch, it passes it to [`scan`](ZoneMedia::scan). Without an epoch, a
-//!   zone whose new appends were all lost returns what it held before the reset: old pages with
-//!   their true versions, which lose against newer ones; a record that only changes the mapping (a
-//!   trim) must be kept for as long as such a page can be found.
-//!
+//! # Leftovers of a reset
+//! A reset writes nothing: it only makes the next append start at slot 0. Old content stays on the store until it is
+//! overwritten. Its epoch distinguishes it from later appends, because a scan returns only the latest epoch. So the
+//! caller guarantees:
+//! - every opening of a zone uses a larger epoch than every earlier opening on the device;
+//! - a zone is reset only if nothing in it is needed, even if a power cut undoes the reset;
+//! - a zone is deallocated, and then reads as zeros in whole or in part, only if no recovery looks for anything in
+//!   it;
+//! - a caller that knows the epoch of a zone passes it to [`scan`](ZoneMedia::scan). Without an epoch, a zone whose
+//!   new appends were all lost returns its content from before the reset: old pages with their true versions, which
+//!   lose against newer ones. A record that only changes the mapping (a trim) must be kept as long as such a page can
+//!   be found.
 //! # After opening
-//! After opening, the next free slot of a zone is unknown: a zone takes appends only after a reset.
-//! Older content can be read and scanned.
+//! After opening, the next free slot of a zone is unknown, so a zone accepts appends only after a reset. Older
+//! content can be read and scanned.
 mod anchors;
 mod header;
 mod inspect;
@@ -39,12 +38,12 @@ use std::cell::RefCell;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo, ZoneNo};
 use tantalum_runtime::sync::WaitQueue;
 
-/// Location of the zones, and their volume.
+/// Location and volume of the zones.
 #[derive(Clone, Copy, Debug)]
 pub struct FileZonesOptions {
-    /// Identity of the volume; content that another volume left on the store is ignored.
+    /// Identity of the volume. Content that another volume left on the store is ignored.
     pub volume_id: u128,
-    /// Where the first zone starts, in bytes from the start of the store; a multiple of 4096.
+    /// Start of the first zone, in bytes from the start of the store; a multiple of 4096.
     pub first_byte: u64,
     /// Number of zones.
     pub zones: u32,
@@ -68,7 +67,7 @@ struct Zone {
     preparation: Preparation,
 }
 
-/// Whether the zone's extent was written before, so that a write costs no file system journal commit.
+/// Whether the extent of the zone was written before, so that a write costs no journal commit of the file system.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Preparation {
     Unknown,
@@ -83,7 +82,7 @@ impl<S: BlockStore> FileZones<S> {
     /// Zones on `store`.
     ///
     /// # Errors
-    /// `InvalidInput` where they do not fit in the store, or the options make no sense.
+    /// `InvalidInput` if they do not fit in the store, or the options are invalid.
     pub fn new(store: S, options: FileZonesOptions) -> Result<Self> {
         let FileZonesOptions { first_byte, zones, slots_per_zone, .. } = options;
         let invalid = |reason: String| Err(Error::new(ErrorKind::InvalidInput, reason));
@@ -112,12 +111,12 @@ impl<S: BlockStore> FileZones<S> {
         &self.store
     }
 
-    /// Where `slot` starts in the store.
+    /// The byte of the store at which `slot` starts.
     pub fn byte_of(&self, slot: SlotNo) -> u64 {
         self.options.first_byte + u64::from(slot.0) * PAGE_BYTES as u64
     }
 
-    /// Takes the next place in `zone` for an append of `pages` pages.
+    /// Allocates the next place in `zone` for an append of `pages` pages.
     fn take_place(&self, zone: ZoneNo, pages: u32) -> u32 {
         let mut zones = self.zones.borrow_mut();
         let next_offset = &mut zones[zone.index()].next_offset;
@@ -160,7 +159,7 @@ impl<S: BlockStore> FileZones<S> {
         self.prepared.wake_all();
     }
 
-    /// Encodes the append as it goes to the store.
+    /// Encodes the append as it is written to the store.
     fn encode(
         &self,
         zone: ZoneNo,
@@ -181,7 +180,7 @@ impl<S: BlockStore> FileZones<S> {
     }
 }
 
-/// Ends a preparation even if its future is dropped, so that no append waits for it forever.
+/// Ends a preparation even if its future is dropped; otherwise appends would wait for it forever.
 struct RunningPreparation<'a, S: BlockStore> {
     zones: &'a FileZones<S>,
     zone: ZoneNo,
@@ -242,8 +241,8 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         Ok(SlotNo(slot.0 + 1))
     }
 
-    /// Returns any slot's bytes, even FTL metadata or an append's header: a file slot has no spare
-    /// that tells them apart. The caller detects these by the checksum that it expects.
+    /// Returns the bytes of any slot, even FTL metadata or the header of an append, because a file slot has no spare
+    /// that distinguishes them. The caller detects these by the checksum that it expects.
     async fn read(&self, slots: &[SlotNo], out: &mut [PageBuf]) -> Result<()> {
         self.read_slots(slots, out).await
     }
@@ -262,8 +261,8 @@ impl<S: BlockStore> ZoneMedia for FileZones<S> {
         self.read_slots(&slots, out).await
     }
 
-    /// Reads the zone in large pieces. Without an `epoch` it reads from the zone's start, whatever
-    /// `from_offset` is, to find out the latest epoch.
+    /// Reads the zone in large pieces. Without an `epoch` it always reads from the start of the zone, whatever
+    /// `from_offset` is, to find the latest epoch.
     async fn scan(
         &self,
         zone: ZoneNo,

@@ -1,4 +1,4 @@
-//! Reads of many slots: what lies close together in one operation, the rest concurrently.
+//! Reads of many slots: nearby slots in one operation, the rest concurrently.
 use super::FileZones;
 use crate::block_store::BlockStore;
 use std::cell::{Cell, RefCell};
@@ -9,18 +9,18 @@ use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, ResultExt, SlotNo};
 use tantalum_runtime::join_all;
 
-/// Most slots read in one operation.
+/// Maximum slots read in one operation.
 const RUN_SLOTS_MAX: u32 = 256;
 
-/// Most slots between two wanted ones that are read along. What was written one append after the other has
-/// a header between, and to read that costs less than another operation.
+/// Maximum gap between two requested slots that is read as well. Consecutive appends have a header between them, and
+/// reading it costs less than another operation.
 const GAP_SLOTS_MAX: u32 = 4;
 
-/// A read of so many slots or more goes in [`MANY_LANES`].
+/// A read of at least this many slots uses [`MANY_LANES`].
 const MANY_SLOTS: usize = 64;
 const MANY_LANES: usize = 32;
 
-/// State that the concurrent lanes of one read share.
+/// State shared by the concurrent lanes of one read.
 struct Work<'a> {
     slots: &'a [SlotNo],
     /// Index of the first slot that no lane has taken.
@@ -29,7 +29,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Takes the next run: indexes of slots that ascend, with at most `gap_max` slots between two of them.
+    /// Takes the next run: the indexes of ascending slots with at most `gap_max` slots between neighbours.
     fn take_run(&self, gap_max: u32) -> Option<Range<usize>> {
         let first = self.next.get();
         let start = self.slots.get(first)?.0;
@@ -44,7 +44,7 @@ impl Work<'_> {
         Some(first..end)
     }
 
-    /// Slots from the first of the run to its last.
+    /// Number of slots from the first to the last of the run.
     fn span(&self, run: &Range<usize>) -> usize {
         (self.slots[run.end - 1].0 - self.slots[run.start].0) as usize + 1
     }
@@ -62,12 +62,13 @@ impl<S: BlockStore> FileZones<S> {
         }
         work.next.set(0);
         if slots.len() >= MANY_SLOTS {
-            // A scan of pages that were written in another order: a disk does far more of its reads at once.
+            // Typical of a scan over pages that were written in another order: a disk can do far more of these reads
+            // at once.
             let lanes = (0..MANY_LANES).map(|_| self.lane(&work)).collect();
             return join_all(lanes).await.map(drop);
         }
-        // A fixed number of lanes, each taking the next run when it has finished one: enough
-        // concurrency for a store, without allocation.
+        // A fixed number of lanes, each of which takes the next run when it finishes one. This gives a store enough
+        // concurrency without allocation.
         let lanes = [
             pin!(self.lane(&work)),
             pin!(self.lane(&work)),
@@ -93,7 +94,7 @@ impl<S: BlockStore> FileZones<S> {
         if read.is_ok() || work.span(&run) == run.len() {
             return read;
         }
-        // What nobody asked for may be what cannot be read.
+        // The unreadable slot may lie in a gap, so retry without the gaps.
         let slots = &work.slots[run.clone()];
         let without_gaps = Work { slots, next: Cell::new(0), out: RefCell::new(&mut []) };
         while let Some(part) = without_gaps.take_run(0) {
@@ -102,7 +103,7 @@ impl<S: BlockStore> FileZones<S> {
         Ok(())
     }
 
-    /// Reads from the first slot of the run to its last in one operation, and keeps what is wanted.
+    /// Reads from the first to the last slot of the run in one operation, and keeps the requested slots.
     async fn read_span(&self, work: &Work<'_>, run: &Range<usize>) -> Result<()> {
         let (first, span) = (work.slots[run.start], work.span(run));
         let buf = self.store.buffer(span * PAGE_BYTES);
@@ -121,7 +122,7 @@ impl<S: BlockStore> FileZones<S> {
     }
 }
 
-/// Runs the lanes concurrently until all are done; returns the first error.
+/// Runs the lanes concurrently until all are done. Returns the first error.
 pub(super) async fn join<F, const LANES: usize>(lanes: [Pin<&mut F>; LANES]) -> Result<()>
 where
     F: Future<Output = Result<()>>,

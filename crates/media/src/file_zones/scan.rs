@@ -3,12 +3,12 @@ use super::header::{self, Place};
 use crate::zone::{ScannedAppend, Spare};
 use tantalum_base::checksum::crc32c;
 
-/// Takes the slots of a zone in order and finds the appends among them.
+/// Accepts the slots of a zone in order and finds the appends among them.
 ///
-/// A slot whose content matches the checksum in an append's header is that append's page. Any other
-/// slot is tried for a header, even inside an append: where pages never landed, the slots still
-/// hold what an earlier opening of the zone wrote, and an old append can extend over newer ones. So
-/// several appends may cover a slot until [`finish`](Self::finish) determines the current epoch.
+/// A slot whose content matches its checksum in the header of an append is a page of that append. Any other slot is
+/// tried as a header, even inside an append: if pages never landed, the slots still hold content of an earlier
+/// opening of the zone, and an old append can extend over newer ones. So several appends may cover a slot until
+/// [`finish`](Self::finish) determines the current epoch.
 pub(super) struct Scanner {
     volume_id: u128,
     zone: u32,
@@ -21,7 +21,7 @@ pub(super) struct Scanner {
 
 struct Candidate {
     append: ScannedAppend,
-    // All spares in the header, whether the slots' content matched or not.
+    // All spares in the header, whether or not the content of the slots matched.
     spares: Vec<Spare>,
 }
 
@@ -30,12 +30,12 @@ impl Scanner {
         Scanner { volume_id, zone, slots_per_zone, epoch, found: Vec::new(), open: Vec::new() }
     }
 
-    /// Takes the content of the slot at `offset`.
+    /// Processes the content of the slot at `offset`.
     pub(super) fn slot(&mut self, offset: u32, content: &[u8]) {
         self.checked_slot(offset, content, || crc32c(content));
     }
 
-    /// Takes the content of the slot at `offset`, whose `checksum` is not always needed.
+    /// Processes the content of the slot at `offset`. `checksum` computes its checksum, which is not always needed.
     pub(super) fn checked_slot(
         &mut self,
         offset: u32,
@@ -84,16 +84,15 @@ impl Scanner {
         self.found.push(Candidate { append, spares });
     }
 
-    /// The appends of the epoch asked for, or else of the latest one: epochs only grow, so all
-    /// others are left over from before a reset.
+    /// The appends of the requested epoch, or else of the latest one. Epochs only grow, so all other appends are
+    /// leftovers from before a reset.
     pub(super) fn finish(self) -> Vec<ScannedAppend> {
         let Some(epoch) = self.found.iter().map(|found| found.append.header.epoch).max() else {
             return Vec::new();
         };
         let mut appends: Vec<ScannedAppend> = Vec::with_capacity(self.found.len());
         for Candidate { mut append, spares } in self.found {
-            // Appends of one epoch never overlap: one inside another is a page that looks like a
-            // header.
+            // Appends of one epoch never overlap, so an append inside another one is a page that looks like a header.
             let inside = appends.last().is_some_and(|last| append.first_offset <= last.end_offset);
             if append.header.epoch == epoch && !inside {
                 let written = (0..).zip(spares).zip(&append.spares);

@@ -1,15 +1,15 @@
-//! Asserts that the caller of a medium keeps the contract of [`ZoneMedia`].
+//! Asserts that the caller of a medium obeys the contract of [`ZoneMedia`].
 use super::{ZoneLayer, ZoneOperation};
 use crate::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
 
-/// What the checker knows of a zone.
+/// The checker's state of a zone.
 #[derive(Clone, Debug, Default)]
 struct Zone {
-    // False before the first reset after opening, and after a failure: the zone may be read but not
-    // appended to.
+    // False before the first reset after opening, and after a failure. The zone may then be read, but not appended
+    // to.
     open: bool,
     resetting: bool,
     retired: bool,
@@ -23,12 +23,11 @@ struct Zone {
     readable: Vec<bool>,
 }
 
-/// Forwards everything and panics where the caller breaks the contract: appends past the end of a
-/// zone, to a zone that failed or was not reset since opening, reads of slots that no completed
-/// append filled, resets of zones in use, epochs that decrease, spares that do not match their
-/// pages.
+/// Forwards everything and panics if the caller breaks the contract: appends past the end of a zone, appends to a
+/// zone that failed or was not reset since opening, reads of slots that no completed append filled, resets of zones
+/// in use, decreasing epochs, spares that do not match their pages.
 ///
-/// Any slot may be read until its zone's first reset: what it held at opening is not known here.
+/// Any slot may be read until its zone's first reset, because the content at opening is unknown here.
 pub struct Checker<M> {
     inner: Rc<M>,
     geometry: ZoneGeometry,
@@ -36,7 +35,7 @@ pub struct Checker<M> {
 }
 
 impl<M: ZoneMedia> Checker<M> {
-    /// Watches over `inner`, which has just been opened.
+    /// Checks the use of `inner`, which has just been opened.
     pub fn new(inner: Rc<M>) -> Self {
         let geometry = inner.geometry();
         let mut zones = vec![Zone::default(); geometry.zones as usize];

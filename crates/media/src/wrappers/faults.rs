@@ -7,28 +7,28 @@ use std::ops::Range;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Payload, Result, Rng, SlotNo, ZoneNo};
 
-/// How an append fails.
+/// The failure of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendFault {
-    /// `ProgramFailed`: its slots are used up and unreadable.
+    /// `ProgramFailed`: the slots are used up and unreadable.
     ProgramFailed,
     /// `Io`: nothing reached the medium.
     Io,
-    /// It succeeds, but the page with this index in the append (the last one where it has fewer)
-    /// gets other content than was asked for.
+    /// It succeeds, but the page with this index in the append (or the last page, if there are fewer) gets wrong
+    /// content.
     Corrupt(u32),
 }
 
-/// Chances of failure, all 0 by default.
+/// Probabilities of failure, all 0 by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultsOptions {
     /// Seed of all random decisions.
     pub seed: u64,
-    /// Chance that an append fails with `ProgramFailed`.
+    /// Probability that an append fails with `ProgramFailed`.
     pub program_failed: f64,
-    /// Chance, for each slot read, that the slot becomes `Uncorrectable` for good.
+    /// Probability, per slot read, that the slot becomes `Uncorrectable` permanently.
     pub uncorrectable: f64,
-    /// Chance that a reset fails with `ZoneRetired`.
+    /// Probability that a reset fails with `ZoneRetired`.
     pub zone_retired: f64,
 }
 
@@ -44,7 +44,7 @@ struct Script {
     scripted_resets: BTreeSet<u64>,
     refused_resets: BTreeSet<u64>,
     unreadable: BTreeSet<SlotNo>,
-    /// Reads in this range fail with `Io`, until it is set again.
+    /// Reads in this range fail with `Io` until the range is set again.
     unanswered: Range<SlotNo>,
     retired: BTreeSet<ZoneNo>,
 }
@@ -77,7 +77,7 @@ impl Script {
         Ok(())
     }
 
-    /// Fails where a slot from `first` up to `end` is read that does not answer now.
+    /// Fails if the slots from `first` up to `end` include one that does not respond now.
     fn check_answers(&self, first: SlotNo, end: SlotNo) -> Result<()> {
         let Range { start, end: last } = self.unanswered;
         match first < last && start < end {
@@ -102,8 +102,8 @@ impl Script {
     }
 }
 
-/// Makes operations fail, by script and by seeded chance. Operations are counted from the wrapper's
-/// creation, reads once per slot.
+/// Makes operations fail, by script and by seeded probability. Operations are counted from the creation of the
+/// wrapper; a read counts once per slot.
 pub struct Faults<M> {
     inner: Rc<M>,
     state: RefCell<Script>,
@@ -136,7 +136,7 @@ impl<M: ZoneMedia> Faults<M> {
         state.scripted_appends.insert(state.appends + nth, fault);
     }
 
-    /// Makes the `nth` slot that is read from now on decay, counted from 0.
+    /// Makes the `nth` slot read from now on decay, counted from 0.
     pub fn fail_read(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.scripted_reads.insert(state.reads + nth);
@@ -147,7 +147,7 @@ impl<M: ZoneMedia> Faults<M> {
         self.state.borrow().reads
     }
 
-    /// Makes the `nth` slot that is read from now on fail with `Io`, that once, counted from 0.
+    /// Makes the `nth` slot read from now on fail once with `Io`, counted from 0.
     pub fn interrupt_read(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.interrupted_reads.insert(state.reads + nth);
@@ -159,14 +159,14 @@ impl<M: ZoneMedia> Faults<M> {
         state.scripted_resets.insert(state.resets + nth);
     }
 
-    /// Makes the `nth` reset from now fail with `Io`, counted from 0; the zone stays as it was.
+    /// Makes the `nth` reset from now fail with `Io`, counted from 0. The zone is unchanged.
     pub fn refuse_reset(&self, nth: u64) {
         let state = &mut *self.state.borrow_mut();
         state.refused_resets.insert(state.resets + nth);
     }
 
-    /// Reads, scans and peeks of `slots` fail with `Io` from now on, as when the path to them is down, and those of others do
-    /// no longer: their contents stay. An empty range ends it.
+    /// From now on, reads, scans and peeks of `slots` fail with `Io`, as if the path to them were down. Other slots
+    /// respond again; their contents are kept. An empty range ends the failure.
     pub fn leave_unanswered(&self, slots: Range<SlotNo>) {
         self.state.borrow_mut().unanswered = slots;
     }
@@ -183,7 +183,7 @@ impl<M: ZoneMedia> Faults<M> {
         slots.map(|slot| state.check_read(slot)).fold(Ok(()), Result::and)
     }
 
-    /// `found`, as scanned in `zone`, without the spares of unreadable slots.
+    /// Removes the spares of unreadable slots from `found`, the result of a scan of `zone`.
     fn without_unreadable(
         &self,
         zone: ZoneNo,

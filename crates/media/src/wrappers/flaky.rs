@@ -1,4 +1,4 @@
-//! Zones with I/O errors that pass.
+//! Zones with transient I/O errors.
 use super::{ZoneLayer, ZoneOperation};
 use crate::episodes::{Episodes, IoClass};
 use crate::zone::ZoneMedia;
@@ -10,9 +10,9 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, SlotNo, ZoneNo};
 use tantalum_runtime::Runtime;
 
-/// Fails operations while an episode lasts that concerns them. They reach the medium underneath in no way. A failing
-/// append takes no slot; as those behind it would take it instead, they fail too until the zone is reset. An append, a scan
-/// and a reset are of all slots of their zone.
+/// Fails the operations that a running episode covers. They do not reach the inner medium. A failing append takes no
+/// slot. Later appends to the zone would take that slot, so they fail too until the zone is reset. An append, a scan
+/// or a reset counts as covering all slots of its zone.
 pub struct Flaky<M, R> {
     inner: Rc<M>,
     episodes: Episodes<R>,
@@ -21,7 +21,7 @@ pub struct Flaky<M, R> {
 }
 
 impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
-    /// Fails operations of `inner` by `episodes`.
+    /// Fails operations of `inner` according to `episodes`.
     pub fn new(inner: Rc<M>, episodes: Episodes<R>) -> Self {
         Flaky { inner, episodes, failing: RefCell::default() }
     }
@@ -45,7 +45,7 @@ impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
                 let Some(latency_ns) = self.episodes.concern(IoClass::Write, places) else {
                     return Ok(());
                 };
-                // Before it is answered: others may be in flight.
+                // Before the error is returned, because other appends may be in flight.
                 self.failing.borrow_mut().insert(zone);
                 Err(self.episodes.fail(IoClass::Write, latency_ns).await)
             }
@@ -69,7 +69,7 @@ impl<M: ZoneMedia, R: Runtime> Flaky<M, R> {
             ZoneOperation::Sync => of_none(IoClass::Sync).await,
             ZoneOperation::WriteAnchor(_) => of_none(IoClass::Write).await,
             ZoneOperation::ReadAnchors => of_none(IoClass::Scan).await,
-            // Takes time, and keeps nothing.
+            // It only takes time and stores nothing.
             ZoneOperation::PersistMapping => Ok(()),
         }
     }

@@ -1,10 +1,10 @@
-//! A medium on top of another one, which names only what it changes.
+//! A wrapper of a medium that overrides only some operations.
 use crate::zone::{
     AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, Spare, ZoneGeometry, ZoneMedia,
 };
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
 
-/// What a medium is asked to do.
+/// An operation of a medium.
 #[derive(Clone, Copy, Debug)]
 pub enum ZoneOperation<'a> {
     /// [`append`](ZoneMedia::append).
@@ -13,14 +13,14 @@ pub enum ZoneOperation<'a> {
         zone: ZoneNo,
         /// The header.
         header: &'a AppendHeader,
-        /// The spares, one a page.
+        /// The spares, one per page.
         spares: &'a [Spare],
-        /// Whether it is to be durable.
+        /// Whether the append must be durable when it returns.
         durable: bool,
     },
     /// [`read`](ZoneMedia::read) and [`read_with_spares`](ZoneMedia::read_with_spares).
     Read(&'a [SlotNo]),
-    /// [`read_meta_run`](ZoneMedia::read_meta_run): the first slot, and how many.
+    /// [`read_meta_run`](ZoneMedia::read_meta_run): the first slot, and the number of slots.
     ReadMeta(SlotNo, usize),
     /// [`scan`](ZoneMedia::scan), with offset and epoch, and [`inspect`](ZoneMedia::inspect).
     Scan(ZoneNo, u32, Option<u64>),
@@ -44,8 +44,8 @@ pub enum ZoneOperation<'a> {
 
 type PageOf<L> = <<L as ZoneLayer>::Inner as ZoneMedia>::Page;
 
-/// The operations that take time, in one list; `$each` makes a method of each. What is missing
-/// here does not compile, as [`ZoneMedia`] wants it.
+/// The asynchronous operations, in one list; `$each` generates a method for each. A missing operation is a compile
+/// error, because [`ZoneMedia`] requires it.
 macro_rules! operations {
     ($each:ident) => {
         $each! {
@@ -98,21 +98,20 @@ macro_rules! taken_from_the_layer {
     )+};
 }
 
-/// A medium over another one. Everything goes to the medium underneath; a layer has its own
-/// version of what it changes, and [`around`](Self::around) where it does the same at every
-/// operation.
+/// A medium that wraps another one. Every operation goes to the inner medium. A layer overrides the operations that
+/// it changes, or [`around`](Self::around) if it does the same for every operation.
 ///
-/// A layer is a [`ZoneMedia`] with methods of the same names: who calls them imports that trait alone.
+/// A layer is a [`ZoneMedia`] with methods of the same names, so callers should import only that trait.
 #[allow(async_fn_in_trait, reason = "as of `ZoneMedia`")]
 pub trait ZoneLayer: 'static {
-    /// The medium underneath.
+    /// The wrapped medium.
     type Inner: ZoneMedia;
 
-    /// The medium underneath.
+    /// The wrapped medium.
     fn inner(&self) -> &Self::Inner;
 
-    /// Does `operation`, which is what `run` does on the medium underneath: every operation goes
-    /// through here, unless the layer has its own version of it.
+    /// Performs `operation`; `run` performs it on the inner medium. Every operation goes through here, unless the
+    /// layer overrides it.
     async fn around<T>(
         &self,
         operation: ZoneOperation<'_>,
@@ -122,22 +121,22 @@ pub trait ZoneLayer: 'static {
         run.await
     }
 
-    /// As [`ZoneMedia::geometry`].
+    /// Like [`ZoneMedia::geometry`].
     fn geometry(&self) -> ZoneGeometry {
         self.inner().geometry()
     }
 
-    /// As [`ZoneMedia::retired`].
+    /// Like [`ZoneMedia::retired`].
     fn retired(&self) -> Vec<ZoneNo> {
         self.inner().retired()
     }
 
-    /// As [`ZoneMedia::anchors`].
+    /// Like [`ZoneMedia::anchors`].
     fn anchors(&self) -> u32 {
         self.inner().anchors()
     }
 
-    /// As [`ZoneMedia::zones_with_room`].
+    /// Like [`ZoneMedia::zones_with_room`].
     fn zones_with_room(&self) -> Vec<bool> {
         self.inner().zones_with_room()
     }

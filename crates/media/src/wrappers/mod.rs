@@ -3,13 +3,13 @@
 //! ```text
 //! Faults     makes chosen operations fail, corrupts pages silently
 //! Flaky      fails operations for a while
-//! Recorder   keeps the last operations, and a running hash of all
+//! Recorder   keeps the last operations as text, and a running hash of all
 //! Throttle   adds latency and limits bandwidth
-//! Checker    asserts that its caller keeps the contract
+//! Checker    asserts that its caller obeys the contract
 //! ReadOnly   refuses every operation that writes
-//! ZoneWindow some of a medium's zones as a medium of their own
+//! ZoneWindow a range of a medium's zones as a medium of its own
 //! UntilCut   stops everything at a power cut
-//! layer      how they are made: a ZoneLayer forwards whatever it does not change
+//! layer      base of wrappers: a ZoneLayer forwards every call that it does not override
 //! ```
 mod checker;
 mod faults;

@@ -1,12 +1,11 @@
-//! A medium on which nothing may be written.
+//! A medium that refuses writes.
 use super::{ZoneLayer, ZoneOperation};
 use crate::zone::ZoneMedia;
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Forwards reads. Refuses every operation that writes, with [`ErrorKind::ReadOnly`], and counts
-/// these.
+/// Forwards reads. Refuses every operation that writes, with [`ErrorKind::ReadOnly`], and counts the refusals.
 pub struct ReadOnly<M> {
     inner: Rc<M>,
     refused: Cell<u64>,

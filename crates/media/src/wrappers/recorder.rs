@@ -1,4 +1,4 @@
-//! What was done to a medium, for tests that compare decisions.
+//! Records the operations on a medium, for tests that compare decisions.
 use super::{ZoneLayer, ZoneOperation};
 use crate::zone::ZoneMedia;
 use std::cell::{Cell, RefCell};
@@ -7,8 +7,8 @@ use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_base::checksum::crc32c_append;
 
-/// Forwards everything. Keeps the last operations as text, and a hash of all, with their arguments,
-/// headers and spares included.
+/// Forwards everything. Keeps the last operations as text, and a hash of all operations that includes their
+/// arguments, headers and spares.
 pub struct Recorder<M> {
     inner: Rc<M>,
     ring: RefCell<VecDeque<String>>,
@@ -18,18 +18,18 @@ pub struct Recorder<M> {
 }
 
 impl<M: ZoneMedia> Recorder<M> {
-    /// Records what goes to `inner`, and keeps the last `kept_max` operations.
+    /// Records the operations on `inner`, and keeps the last `kept_max` of them.
     pub fn new(inner: Rc<M>, kept_max: usize) -> Self {
         let ring = RefCell::new(VecDeque::new());
         Recorder { inner, ring, kept_max, count: Cell::new(0), hash: Cell::new(0) }
     }
 
-    /// Operations so far.
+    /// Number of operations so far.
     pub fn count(&self) -> u64 {
         self.count.get()
     }
 
-    /// Hash of all operations so far, in their order.
+    /// Hash of all operations so far, in order.
     pub fn hash(&self) -> u64 {
         self.hash.get()
     }
@@ -42,7 +42,7 @@ impl<M: ZoneMedia> Recorder<M> {
     fn note(&self, operation: ZoneOperation<'_>) {
         let text = format!("{operation:?}");
         self.count.set(self.count.get() + 1);
-        // Two checksums over the same text, of which the upper also covers the lower.
+        // Two checksums over the same text; the upper one also covers the lower one.
         let hash = self.hash.get();
         let low = crc32c_append(hash as u32, text.as_bytes());
         let high = crc32c_append((hash >> 32) as u32 ^ 0x5bd1_e995, &u64::from(low).to_be_bytes());

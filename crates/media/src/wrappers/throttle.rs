@@ -1,4 +1,4 @@
-//! Latency and limited bandwidth on top of a medium's own.
+//! Additional latency and a bandwidth limit for a medium.
 use super::{ZoneLayer, ZoneOperation};
 use crate::zone::ZoneMedia;
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_runtime::Runtime;
 
-/// What a [`Throttle`] adds.
+/// Delays and limits that a [`Throttle`] adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThrottleOptions {
     /// Added to each append.
@@ -17,13 +17,13 @@ pub struct ThrottleOptions {
     pub reset_latency_ns: u64,
     /// Added to each sync.
     pub sync_latency_ns: u64,
-    /// Bytes a second that appends and reads share; 0 is no limit.
+    /// Bandwidth in bytes per second, shared by appends and reads; 0 means no limit.
     pub bytes_per_second: u64,
 }
 
-/// Slows a medium down: every operation waits its turn on a link of limited bandwidth, then its
-/// latency, then goes to the medium. An append goes to the medium at once, because its first poll
-/// takes its place in the zone; only its completion is delayed.
+/// Slows a medium down. Every operation waits for its turn on a link of limited bandwidth, then for its latency, and
+/// then goes to the medium. An append goes to the medium at once, because its first poll allocates its place in the
+/// zone; only its completion is delayed.
 pub struct Throttle<R, M> {
     runtime: R,
     inner: Rc<M>,
@@ -77,7 +77,7 @@ impl<R: Runtime, M: ZoneMedia> ZoneLayer for Throttle<R, M> {
                 let slots = self.inner.geometry().slots_per_zone.saturating_sub(from_offset);
                 (options.read_latency_ns, u64::from(slots))
             }
-            // Only spare areas are read: no page crosses the link.
+            // Only spare areas are read, so no page crosses the link.
             ScanSpares(_) => (options.read_latency_ns, 0),
             Peek(_) => (options.read_latency_ns, 1),
             Reset(_) | GiveRoomBack(_) => (options.reset_latency_ns, 0),

@@ -1,4 +1,4 @@
-//! Some of a medium's zones as a medium of their own, so that two owners can share one array.
+//! A range of a medium's zones as a medium of its own, so that two owners can share one array.
 use super::ZoneLayer;
 use crate::zone::{
     AnchorCopies, AppendHeader, Body, InspectedZone, ScannedAppend, Spare, ZoneGeometry, ZoneMedia,
@@ -15,10 +15,10 @@ pub struct ZoneWindow<M> {
 }
 
 impl<M: ZoneMedia> ZoneWindow<M> {
-    /// The window of `inner` with these zones.
+    /// The window on these zones of `inner`.
     ///
     /// # Errors
-    /// `InvalidInput` where the medium does not have all of them.
+    /// `InvalidInput` if the range is empty or the medium does not have all of them.
     pub fn new(inner: Rc<M>, zones: Range<u32>) -> Result<Self> {
         let geometry = inner.geometry();
         if zones.is_empty() || zones.end > geometry.zones {
@@ -46,7 +46,7 @@ impl<M: ZoneMedia> ZoneLayer for ZoneWindow<M> {
         &self.inner
     }
 
-    /// None: anchors belong to the whole medium, which may have other windows.
+    /// No anchors: they belong to the whole medium, which may have other windows.
     fn anchors(&self) -> u32 {
         0
     }

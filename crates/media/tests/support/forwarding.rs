@@ -1,4 +1,4 @@
-//! Whether a wrapper passes on whatever it does not change.
+//! Checks that a wrapper forwards every call that it does not override.
 use std::cell::RefCell;
 use tantalum_base::{PageBuf, PageNo, Payload, Result, SlotNo, Stamp, Version, ZoneNo};
 use tantalum_media::zone::{
@@ -6,7 +6,7 @@ use tantalum_media::zone::{
     ZoneMedia,
 };
 
-/// A medium that records which methods are called, and answers each of them differently.
+/// A medium that records the methods called, and gives each a different answer.
 #[derive(Default)]
 pub struct Asked(RefCell<Vec<&'static str>>);
 
@@ -141,11 +141,11 @@ impl ZoneMedia for Asked {
     }
 }
 
-/// Calls each operation of `wrapper` once and checks that `asked`, the medium underneath, gets the
-/// same call and no other. Not those in `own`, which the wrapper answers itself.
+/// Calls each operation of `wrapper` once and checks that `asked`, the inner medium, gets the same call and no other.
+/// Operations in `own`, which the wrapper answers itself, are excluded.
 ///
 /// # Panics
-/// Where the wrapper does not forward a call, or makes others.
+/// If the wrapper does not forward a call, or makes other calls.
 pub async fn forwards<M: ZoneMedia<Page = Stamp>>(wrapper: M, asked: &Asked, own: &[&str]) {
     assert!(M::READS_SPARES);
     assert_eq!(wrapper.geometry(), asked.geometry());

@@ -8,10 +8,10 @@ use tantalum_base::{Result, Rng};
 /// A medium writes a sector of this size whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
-/// Of a torn write, bytes that are read, changed and written at a time: zeroings can be long.
+/// Bytes of a torn write that are read, changed and written at a time, because a zeroing can be long.
 const TEAR_BYTES: usize = 1 << 20;
 
-/// How far a write has come.
+/// The progress of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     InFlight,
@@ -19,27 +19,27 @@ pub(super) enum Stage {
     Durable,
 }
 
-/// What a write leaves.
+/// The content that a write stores.
 pub(super) enum Content {
     Bytes(Vec<u8>),
     Zeros,
 }
 
 pub(super) struct PendingWrite {
-    /// Order of issue.
+    /// Position in issue order.
     pub(super) number: u64,
     pub(super) stage: Cell<Stage>,
-    /// Its fate, where the planned cut decides it.
+    /// The fate of this write, if the planned cut decides it.
     pub(super) fate: Cell<Option<Fate>>,
     offset: u64,
     bytes: u64,
     content: Content,
-    // Per block: whether this write is still to land there. A later durable write clears the flag.
+    // Per block: whether this write still has to land there. A later durable write clears the flag.
     live: RefCell<Vec<bool>>,
 }
 
 impl PendingWrite {
-    /// `offset` is a multiple of a block, and so is `bytes` unless the store ends within one.
+    /// `offset` is a multiple of a block. So is `bytes`, unless the store ends within a block.
     pub(super) fn new(number: u64, offset: u64, bytes: u64, content: Content) -> Self {
         PendingWrite {
             number,
@@ -52,7 +52,7 @@ impl PendingWrite {
         }
     }
 
-    /// Drops the blocks for whose index in the write `is_lost` returns true.
+    /// Drops the blocks for which `is_lost` returns true, given the index of the block in the write.
     pub(super) fn lose(&self, mut is_lost: impl FnMut(usize) -> bool) {
         for (block, live) in self.live.borrow_mut().iter_mut().enumerate() {
             *live &= !is_lost(block);
@@ -76,14 +76,14 @@ impl PendingWrite {
         first as usize..last as usize
     }
 
-    /// Clears the blocks in this range, over which a later write is durable.
+    /// Clears the blocks in this range, because a later write to it is durable.
     pub(super) fn supersede(&self, offset: u64, bytes: usize) {
         let common = self.common(offset, bytes);
         let block = BLOCK_BYTES as usize;
         self.live.borrow_mut()[common.start / block..common.end.div_ceil(block)].fill(false);
     }
 
-    /// Puts this write over what was read at `offset`.
+    /// Copies this write over the bytes that were read at `offset`.
     pub(super) fn overlay(&self, offset: u64, buf: &mut [u8]) {
         let common = self.common(offset, buf.len());
         for at in common.clone().step_by(BLOCK_BYTES as usize) {
@@ -96,7 +96,7 @@ impl PendingWrite {
         }
     }
 
-    /// The bytes of this write in the range.
+    /// Copies the bytes of this write in the range to `out`.
     fn put(&self, bytes: Range<usize>, out: &mut [u8]) {
         match &self.content {
             Content::Bytes(data) => out.copy_from_slice(&data[bytes]),
@@ -135,7 +135,7 @@ impl PendingWrite {
     pub(super) async fn tear<S: BlockStore>(&self, inner: &S, rng: &mut Rng) -> Result<()> {
         let sectors = self.bytes as usize / SECTOR_BYTES;
         if sectors < 2 {
-            // A sector is written whole or not at all.
+            // A single sector cannot tear.
             return Ok(());
         }
         let split = 1 + rng.below(sectors as u64 - 1) as usize;
@@ -156,7 +156,7 @@ impl PendingWrite {
         Ok(())
     }
 
-    /// Lands those of the sectors from byte `first` of this write on that `lands` says.
+    /// Lands the sectors that are true in `lands`, starting at byte `first` of this write.
     async fn land_sectors<S: BlockStore>(
         &self,
         inner: &S,

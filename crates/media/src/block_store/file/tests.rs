@@ -31,7 +31,7 @@ fn what_was_written_is_read_and_the_lock_holds() {
     drop(store);
     let store = FileStore::open(&live, &path, FileStoreOptions::default()).unwrap();
     live.run(async move {
-        // `prepare` may destroy content: it made zeros of what was written here.
+        // `prepare` may destroy content: here it wrote zeros over it.
         assert!(store.is_written(0, 1 << 20));
         let buf = store.read(4096, store.buffer(4096)).await.unwrap();
         assert!(buf.iter().all(|byte| *byte == 0));
@@ -84,7 +84,7 @@ fn what_is_zeroed_reads_as_zeros_and_a_sparse_file_gives_its_space_back() {
             buf.fill(7);
             let buf = handle.write(0, buf, true).await.unwrap();
             handle.zero(4096, (4 << 20) - 8192).await.unwrap();
-            // As where the file system has nothing quicker.
+            // The fallback for a file system without a faster way.
             handle.write_zeros(4 << 20, (2 << 20) + 4096).await.unwrap();
             handle.sync().await.unwrap();
             handle.read(0, buf).await.unwrap()

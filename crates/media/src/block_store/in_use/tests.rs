@@ -1,8 +1,8 @@
-//! What the kernel tells, made up in a folder.
+//! Tests against a fake of the kernel's files, in a folder.
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// A kernel of which all is written down by hand.
+/// A kernel whose files are all written by the test.
 struct MadeUp {
     folder: tempfile::TempDir,
     kernel: Kernel,
@@ -25,7 +25,7 @@ impl MadeUp {
         std::fs::write(path, text).unwrap();
     }
 
-    /// A device called `name`, in the folder of the disk that it is a partition of.
+    /// A device called `name`, in the folder of its disk if it is a partition.
     fn device(&self, name: &str, number: &str) {
         self.write(&format!("sys/block/{name}/dev"), &format!("{number}\n"));
         let link = self.folder.path().join("sys/dev/block").join(number);
@@ -102,10 +102,10 @@ fn a_device_its_partitions_and_its_disk_are_asked_for() {
     let elsewhere = "has the partition /devices/sdc1, which is mounted at /of/the/machine: \
          `umount /of/the/machine` first";
     assert_eq!(made_up.use_of("8:32").as_deref(), Some(elsewhere));
-    // Beside one that is used, and alone.
+    // A free partition next to a used one, and a free disk.
     assert_eq!(made_up.use_of("8:18"), None);
     assert_eq!(made_up.use_of("8:48"), None);
-    // Of a disk that is used as a whole no partition is free.
+    // If a whole disk is used, none of its partitions is free.
     made_up.write("proc/self/mountinfo", "35 22 8:16 / /whole rw - ext4 /dev/sdb rw\n");
     let whole = "is a partition of /devices/sdb, which is mounted at /whole: `umount /whole` first";
     assert_eq!(made_up.use_of("8:18").as_deref(), Some(whole));
@@ -128,7 +128,7 @@ fn a_device_that_another_one_is_made_of_names_that() {
     assert_eq!(made_up.use_of("8:32").as_deref(), Some(raid));
 }
 
-/// By whichever name the file is given.
+/// The file may be given by any of its names.
 #[test]
 fn a_file_behind_a_loop_device_that_is_mounted_is_told() {
     let made_up = MadeUp::new();
@@ -136,7 +136,7 @@ fn a_file_behind_a_loop_device_that_is_mounted_is_told() {
     let link = made_up.folder.path().join("link");
     std::fs::write(&home, "").unwrap();
     std::fs::hard_link(&home, &link).unwrap();
-    // Numbers that no device of this machine has.
+    // Device numbers that do not exist on this machine.
     made_up.device("loop0", "7:99990");
     made_up.device("loop7", "7:99997");
     made_up.partition("loop7/loop7p1", "259:99990");

@@ -1,4 +1,4 @@
-//! Block devices of this machine: loop devices, which root alone makes.
+//! Tests with block devices of this machine: loop devices, which only root can create.
 use super::*;
 use crate::block_store::FileStore;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_testing::{can_loop, installed};
 
-/// A loop device with an empty ext4 on it, and a place to mount it at.
+/// A loop device with an empty ext4 on it, and a folder to mount it on.
 struct Loop {
     folder: tempfile::TempDir,
     device: PathBuf,
@@ -19,7 +19,7 @@ fn run(program: &str, args: &[&Path]) -> std::io::Result<Output> {
 }
 
 impl Loop {
-    /// `None` where none can be made.
+    /// `None` if no loop device can be created.
     fn new() -> Option<Self> {
         if !can_loop() || !installed(&["mkfs.ext4"]) {
             return None;
@@ -76,7 +76,7 @@ fn what_is_mounted_is_opened_to_be_read_alone() {
             told.contains(&at) && told.starts_with(path.to_str().unwrap())
         });
         made.unmount();
-        // By either name, when it is free.
+        // By either name, while it is free.
         open(&made.device, false).unwrap();
         open(&made.file(), false).unwrap();
         (told != [true; 2]).then(|| format!("device and file: {told:?}"))
@@ -97,7 +97,7 @@ fn an_open_device_cannot_be_mounted_and_is_nobody_elses() {
     drop(store);
     assert!(made.mount());
     made.unmount();
-    // Of a program that has it for itself nothing tells.
+    // The kernel does not report a program that has opened it exclusively.
     let flags = OFlags::EXCL.bits() as i32;
     let other = OpenOptions::new().read(true).custom_flags(flags).open(&made.device).unwrap();
     let error = open(&made.device, false).err().unwrap();
