@@ -1,11 +1,11 @@
-//! Large tables in few pages of memory.
+//! Huge pages for large tables.
 
-/// Bytes of a huge page; where they are larger it only tells fewer of them.
+/// Bytes of a huge page. If huge pages are larger, a smaller part of the memory gets them.
 #[cfg(target_os = "linux")]
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Tells the operating system that all of `memory` will be used soon, and had better be in huge pages, which are
-/// brought in once for each 512 small ones. To be called before the memory is touched; changes nothing else.
+/// Advises the operating system that all of `memory` will be used soon and should be in huge pages. A huge page is
+/// faulted in once instead of 512 small ones. Call this before the memory is touched. It has no other effect.
 pub fn prefer_huge_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
@@ -21,7 +21,7 @@ pub fn prefer_huge_pages<T>(memory: &mut [T]) {
         #[expect(unsafe_code, reason = "other advice would take the memory away")]
         let advised =
             unsafe { rustix::mm::madvise(start, end - first, rustix::mm::Advice::LinuxHugepage) };
-        // A kernel without them says so.
+        // A kernel without huge pages returns an error.
         let _ = advised;
     }
     #[cfg(not(target_os = "linux"))]

@@ -20,13 +20,13 @@ impl IoBuf {
         IoBuf { blocks: vec![Block([0; IO_ALIGN]); len.div_ceil(IO_ALIGN)], len }
     }
 
-    /// Changes the length; at most the capacity it was made with. Contents stay.
+    /// Changes the length, up to the capacity. The content stays.
     pub fn set_len(&mut self, len: usize) {
         assert!(len <= self.capacity(), "an IoBuf does not grow");
         self.len = len;
     }
 
-    /// Bytes that it can hold.
+    /// Capacity in bytes.
     pub fn capacity(&self) -> usize {
         self.blocks.len() * IO_ALIGN
     }

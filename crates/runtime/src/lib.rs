@@ -1,21 +1,21 @@
-//! One small runtime, two lives.
+//! One small runtime with two implementations: virtual time and live.
 //!
 //! ```text
-//! Runtime           now, sleep, spawn: all that the rooms below the front ends may ask for
-//! virtual_time      deterministic, seeded, the clock jumps to the next event
-//! live              io_uring (or a thread pool), the clock is real
-//! life_cycle        making a device, opening it again, starting, closing and checking it
-//! metrics           numbers that can be watched from outside, each with its meaning
-//! transport         what a server needs of a network
+//! Runtime           now, sleep, spawn: all that crates below the front ends may use
+//! virtual_time      deterministic, seeded; the clock jumps to the next event
+//! live              io_uring (or a thread pool); the clock is real
+//! life_cycle        makes, opens, starts, closes and checks a device
+//! metrics           numbers that can be watched from outside, with their meanings
+//! transport         the network interface that a server needs
 //! pipe              a network in memory, for servers in virtual time
-//! sync              wait queues, semaphores, channels: work in either life
-//! supervision       how far long runs are, and the wish that they end
-//! huge_pages        large tables in few pages of memory
+//! sync              wait queues, semaphores, channels: work in both implementations
+//! supervision       progress of long runs, and requests to stop them
+//! huge_pages        huge pages for large tables
 //! fault_points      protections that a test can switch off
 //! ```
 //!
-//! One executor is one thread. Below `live` nothing reads a clock, draws OS randomness or starts
-//! a thread, so that a run in virtual time is a pure function of configuration, trace and seed.
+//! One executor is one thread. Below `live` nothing reads a clock, draws randomness from the OS or starts a thread.
+//! So a run in virtual time is a pure function of configuration, trace and seed.
 pub mod fault_points;
 mod huge_pages;
 mod io_buf;
@@ -45,20 +45,20 @@ pub use virtual_time::Virtual;
 
 use std::future::Future;
 
-/// A clock and a spawner. Handles are cheap to clone and all name the same executor.
+/// A clock and a spawner. Handles are cheap to clone, and all clones refer to the same executor.
 pub trait Runtime: Clone + 'static {
     /// Nanoseconds since the executor started.
     fn now_ns(&self) -> u64;
 
-    /// Completes when the clock reaches `at_ns`; at once where it already has.
+    /// Completes when the clock reaches `at_ns`, or at once if that time has passed.
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()> + 'static;
 
-    /// Runs `future` as a task of its own. The name appears in deadlock reports.
+    /// Runs `future` as a separate task. The name appears in deadlock reports.
     fn spawn<F>(&self, name: &'static str, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static;
 
-    /// Runs `body` as a task of its own, for whose end nobody waits.
+    /// Runs `body` as a separate task, without a handle to wait for its end.
     fn detach(&self, name: &'static str, body: Body);
 
     /// Completes after `delay_ns`.

@@ -1,5 +1,5 @@
-//! How a device lives, beside what it does for hosts: the same for volumes, for simulated devices, and for
-//! those that the crash lab switches off.
+//! The life cycle of a device, apart from its service to hosts. It is the same for volumes, for simulated devices,
+//! and for devices whose power the crash lab cuts.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Limits, PageDevice, PageNo, Payload};
 
@@ -8,44 +8,43 @@ pub use tantalum_base::Result;
 use crate::Runtime;
 use crate::metrics::Readings;
 
-/// What a device is made on, or opened from.
+/// The resources on which a device is made, or from which it is opened.
 pub struct Opening<R, M, K> {
-    /// The executor that it is to live on.
+    /// The executor on which the device runs.
     pub runtime: R,
-    /// The medium; to open a device, as it was left.
+    /// The medium. To open a device, it must be as the device left it.
     pub media: M,
-    /// What outlives the dark beside the medium. Clones name the same memory.
+    /// State that survives a power loss outside the medium. Clones refer to the same memory.
     pub kept: K,
 }
 
-/// Makes devices on media of one kind, and opens them again: the options of a device, with all that
-/// they leave open decided.
+/// Makes and opens devices on media of one kind. It holds the options of a device, with all choices resolved.
 #[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
 pub trait DeviceKind<R: Runtime, M>: 'static {
     /// The device.
     type Device: LifeCycle;
 
-    /// What outlives the dark beside the medium, such as NVRAM: empty until a device is made. `()` where
-    /// there is none.
+    /// State that survives a power loss outside the medium, such as NVRAM. It is empty until a device is made. `()`
+    /// if there is none.
     type Kept: Clone + Default + 'static;
 
-    /// What opening found and did.
+    /// The report of an open: findings and actions.
     type Report;
 
-    /// Whether such a device may do something on stored energy when the power is cut.
+    /// Whether such a device may act on stored energy when power is cut.
     const HAS_STORED_ENERGY: bool = false;
 
-    /// Makes a new, empty device. What the medium held is lost. It has to be
+    /// Makes a new, empty device. The old content of the medium is lost. The device must then be
     /// [started](LifeCycle::start).
     ///
     /// # Errors
-    /// `InvalidInput` where the options contradict each other or the medium; the medium's own.
+    /// `InvalidInput` if the options contradict each other or the medium; errors of the medium.
     async fn format(&self, on: Opening<R, M, Self::Kept>) -> Result<Rc<Self::Device>>;
 
     /// Makes a new device and starts it.
     ///
     /// # Errors
-    /// Those of [`format`](Self::format).
+    /// As for [`format`](Self::format).
     async fn make(&self, runtime: &R, media: M) -> Result<Rc<Self::Device>> {
         let kept = Self::Kept::default();
         let device = self.format(Opening { runtime: runtime.clone(), media, kept }).await?;
@@ -53,21 +52,21 @@ pub trait DeviceKind<R: Runtime, M>: 'static {
         Ok(device)
     }
 
-    /// Opens the device that the medium holds: after [`close`](LifeCycle::close), or a power cut at any
-    /// moment. It has to be started; tasks that recovery itself needs run already.
+    /// Opens the device on the medium, after [`close`](LifeCycle::close) or a power cut at any moment. It must then
+    /// be started; tasks that recovery itself needs already run.
     ///
     /// # Errors
-    /// `InvalidInput` as [`format`](Self::format); `Format` where there is no such device; `Corrupt` where
-    /// durable content is damaged that it cannot do without; the medium's own.
+    /// `InvalidInput` as for [`format`](Self::format); `Format` if there is no such device; `Corrupt` if durable
+    /// content that is required is damaged; errors of the medium.
     async fn open(&self, on: Opening<R, M, Self::Kept>)
     -> Result<(Rc<Self::Device>, Self::Report)>;
 
-    /// What the device does between a power cut and darkness, such as a dump: its tasks are gone, what was
-    /// in flight has met its fate, and the medium in `on` is powered for that long. Only called where
-    /// [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY).
+    /// The actions of the device between a power cut and the loss of all power, such as a dump. Its tasks are gone,
+    /// the operations in flight have met their fate, and the medium in `on` has power until this returns. Only called
+    /// if [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY).
     ///
     /// # Errors
-    /// The medium's.
+    /// Errors of the medium.
     async fn on_stored_energy(
         &self,
         device: Rc<Self::Device>,
@@ -78,28 +77,25 @@ pub trait DeviceKind<R: Runtime, M>: 'static {
     }
 }
 
-/// A device from its opening to its end. When power is cut, its tasks stop where they
-/// stand and it is dropped.
+/// A device from its opening to its end. At a power cut its tasks stop at once, and it is dropped.
 #[allow(async_fn_in_trait, reason = "devices live on one thread; their futures need not be Send")]
 pub trait LifeCycle: PageDevice {
-    /// Starts what must run beside the commands, once, before the first of them, on the executor that it
-    /// was opened on. These tasks end when the device fails; what made it fail is told to whoever changes
-    /// something next.
+    /// Starts the background tasks, once, before the first command, on the executor on which the device was opened.
+    /// The tasks end when the device fails; the next change then returns the error that caused the failure.
     fn start(self: &Rc<Self>, runtime: &impl Runtime);
 
-    /// Writes everything back, so that the next opening is quick. No command may be in flight. What is
-    /// open read-only is left as it is.
+    /// Writes everything back, so that the next open is quick. No command may be in flight. A device that is open
+    /// read-only is left unchanged.
     ///
     /// # Errors
-    /// `Latched` after an earlier failure; the medium's own.
+    /// `Latched` after an earlier failure; errors of the medium.
     async fn close(&self) -> Result<()>;
 
-    /// Reads every page, and walks every structure where the device has a way to; what is wrong, and
-    /// where. Changes nothing, and changes must not be in flight. Calls `progress` with (pages done, pages
-    /// in all).
+    /// Reads every page, and walks every structure if the device supports that. Returns the problems found, with
+    /// their places. Changes nothing; no changes may be in flight. Calls `progress` with (pages done, total pages).
     ///
     /// # Errors
-    /// None that a finding could tell.
+    /// Errors that cannot be reported as a finding.
     async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let pages = self.limits().pages;
         let mut findings = Vec::new();
@@ -117,21 +113,21 @@ pub trait LifeCycle: PageDevice {
         Ok(findings)
     }
 
-    /// What it counted since it was opened.
+    /// Counts since the device was opened.
     fn counters(&self) -> DeviceCounters;
 
-    /// Tells what an administrator watches: what it counted, and how full and worn it is. A wrapper
-    /// tells what is its own, and lets the device below tell the rest.
+    /// Reports the numbers that an administrator watches: counts, fill level and wear. A wrapper reports its own
+    /// numbers, and lets the device below report the rest.
     fn metrics(&self, out: &mut Readings) {
         self.counters().tell(self.limits(), out);
     }
 
-    /// Panics where its structures contradict each other. For tests; no command is in flight.
+    /// Panics if its structures contradict each other. For tests; no command may be in flight.
     fn validate(&self);
 }
 
-/// The life of a wrapper that has none of its own is that of the device in this field; but for
-/// [`LifeCycle::validate`] and [`LifeCycle::metrics`], to which it may have something to add.
+/// Forwards the life cycle of a wrapper to the device in this field. [`LifeCycle::validate`] and
+/// [`LifeCycle::metrics`] are not included, because the wrapper may add to them.
 #[macro_export]
 macro_rules! forward_life_cycle {
     ($device:ident) => {
@@ -156,65 +152,67 @@ macro_rules! forward_life_cycle {
     };
 }
 
-/// Whether an error says that what was written is not there any more.
+/// Whether an error means that written content is lost.
 pub fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where: a page, a slot, a zone.
+    /// The place: a page, a slot, a zone.
     pub place: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
-    /// Whether anything that the device holds, or needs to be opened, is concerned. What is not in force was
-    /// replaced before, or has a copy that counts.
+    /// Whether it affects content of the device, or anything needed to open it. If false, the damaged item was
+    /// replaced before, or has a copy that counts instead.
     pub in_force: bool,
-    /// The medium did not answer. That says nothing of what it holds, and may pass: nothing is given up for it.
+    /// The medium did not respond. This says nothing about its content and may be transient, so nothing is given up
+    /// because of it.
     pub unanswered: bool,
 }
 
 impl Finding {
-    /// Something that is in force is wrong.
+    /// A problem with an item that is in force.
     pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Finding { place: place.into(), problem: problem.into(), in_force: true, unanswered: false }
     }
 
-    /// Something is damaged that is not in force.
+    /// A problem with an item that is not in force.
     pub fn not_in_force(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Finding { in_force: false, ..Finding::new(place, problem) }
     }
 
-    /// Something that is not in force cannot be judged: `error` came in place of it, which may pass if it is of the medium.
+    /// An item that is not in force could not be read because of `error`. This may be transient if it is an error of
+    /// the medium.
     pub fn unread(place: impl Into<String>, error: &Error) -> Self {
         let finding = Finding::not_in_force(place, format!("it cannot be read now: {error}"));
         Finding { unanswered: error.kind() == ErrorKind::Io, ..finding }
     }
 
-    /// Something that is in force cannot be read now.
+    /// An item that is in force cannot be read now.
     pub fn unanswered(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Finding { unanswered: true, ..Finding::new(place, problem) }
     }
 }
 
-/// What any device counts since it was opened. One kind of device has more to tell, in `statistics` of
-/// its own. What a device has no notion of stays 0.
+/// Counts of any device since it was opened. Some kinds of device report more in their own `statistics`. Counts that
+/// do not apply to a device stay 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Pages that the host read.
     pub pages_read: u64,
-    /// Of those, served by the device's write cache.
+    /// Pages of these that the device's write cache served.
     pub read_hits: u64,
-    /// Pages that the host wrote, transactions included when they commit.
+    /// Pages that the host wrote. Pages of a transaction count at its commit.
     pub pages_written: u64,
     /// Flush commands.
     pub flushes: u64,
-    /// Of the pages written, those that reached the translation layer: rewrites coalesce above it.
+    /// Pages of those written that reached the translation layer; rewrites coalesce above it.
     pub layer_pages_written: u64,
-    /// Places of a page that the translation layer programmed, for any reason.
+    /// Page slots that the translation layer programmed, for any reason.
     pub slots_programmed: u64,
-    /// Places programmed in a redo log beside it.
+    /// Page slots programmed in a redo log beside it.
     pub log_slots: u64,
     /// Pages that cleaning and merges moved.
     pub pages_moved: u64,
@@ -228,14 +226,14 @@ pub struct DeviceCounters {
     pub pages_spilled: u64,
     /// Reads of a disk's platters; flash is counted by its array.
     pub disk_reads: u64,
-    /// Writes to them.
+    /// Writes to the platters.
     pub disk_writes: u64,
-    /// `None` where no stored energy dumps anything.
+    /// `None` if the device has no dump on stored energy.
     pub dump: Option<DumpCounters>,
 }
 
 impl DeviceCounters {
-    /// Tells what any device with `limits` does for its hosts.
+    /// Reports the counts that every device with `limits` has.
     pub fn tell(&self, limits: &Limits, out: &mut Readings) {
         let page_bytes = u64::from(limits.page_bytes);
         let capacity_bytes = limits.pages * page_bytes;
@@ -248,7 +246,7 @@ impl DeviceCounters {
         out.counter("tantalum_device_flushes_total", "Flush commands", self.flushes);
     }
 
-    /// Tells what the write cache of a device does, where it has one.
+    /// Reports the counts of the write cache, for a device that has one.
     pub fn tell_write_cache(&self, out: &mut Readings) {
         let asked = "Pages read that were looked for in the write cache";
         out.counter("tantalum_write_cache_requested_pages_total", asked, self.pages_read);
@@ -256,7 +254,7 @@ impl DeviceCounters {
         out.counter("tantalum_write_cache_hit_pages_total", hits, self.read_hits);
     }
 
-    /// Tells what its translation layer does, where it has one.
+    /// Reports the counts of the translation layer, for a device that has one.
     pub fn tell_layer(&self, out: &mut Readings) {
         let written =
             "Pages of hosts that reached the translation layer: rewrites coalesce above it";
@@ -272,12 +270,12 @@ impl DeviceCounters {
     }
 }
 
-/// What a power loss would have to dump, of a device with stored energy for that.
+/// The data that a power loss would have to dump, for a device with stored energy for a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpCounters {
-    /// Most bytes at any time since the device was made.
+    /// Maximum bytes at any time since the device was made.
     pub bytes_max: u64,
-    /// Bytes that there is energy for.
+    /// Bytes for which there is energy.
     pub budget_bytes: u64,
     /// Delta pages written, so that a dump need not hold their mapping entries.
     pub delta_pages: u64,
@@ -290,7 +288,7 @@ mod tests {
     use crate::virtual_time::Schedule;
     use tantalum_base::{Durability, Error, PageRange, Stamp, TxId};
 
-    /// A device of four pages, of which reading page 2 fails as it says.
+    /// A device of four pages. A read of page 2 fails with the given kind.
     struct Damaged(ErrorKind, Limits);
 
     impl PageDevice for Damaged {

@@ -1,4 +1,4 @@
-//! A network in memory, for servers in virtual time: bytes come in pieces of random length.
+//! A network in memory, for servers in virtual time. Bytes arrive in pieces of random length.
 use crate::sync::WaitQueue;
 use crate::transport::{Accept, ByteStream};
 use std::cell::{Cell, RefCell};
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use tantalum_base::{Result, Rng};
 
-/// Bytes that one direction holds before the sender waits.
+/// Bytes that one direction buffers before the sender waits.
 const CAPACITY: usize = 200_000;
 
 struct Half {
@@ -30,7 +30,7 @@ impl Half {
     }
 }
 
-/// One end.
+/// One end of a connection.
 #[derive(Clone)]
 pub struct PipeEnd {
     incoming: Rc<Half>,
@@ -54,7 +54,7 @@ impl PipeEnd {
         if rng.chance(0.5) { available } else { 1 + rng.below(available as u64) as usize }
     }
 
-    /// Bytes sent that the other end has not received.
+    /// Bytes sent but not yet received by the other end.
     pub fn unreceived(&self) -> usize {
         self.outgoing.bytes.borrow().len()
     }
@@ -106,7 +106,7 @@ impl ByteStream for PipeEnd {
     }
 }
 
-/// A listener for connections in memory. Clones are handles on the same one.
+/// A listener for connections in memory. Clones are handles to the same listener.
 #[derive(Clone)]
 pub struct PipeListener(Rc<Waiting>);
 
@@ -122,13 +122,13 @@ impl Default for PipeListener {
 }
 
 impl PipeListener {
-    /// One that nobody has connected to.
+    /// A listener without connections.
     pub fn new() -> Self {
         let came = WaitQueue::new("a connection");
         PipeListener(Rc::new(Waiting { connections: RefCell::default(), came }))
     }
 
-    /// A connection, whose server's end is there to be accepted.
+    /// Connects to the listener, and queues the server's end to be accepted.
     pub fn connect(&self, seed: u64) -> PipeEnd {
         let (client, server) = pipe(seed);
         self.0.connections.borrow_mut().push_back(server);

@@ -1,5 +1,5 @@
-//! What threads wait for one another with, under names of its own: `tests/interleavings` compiles what uses them with those of a
-//! model checker in their place.
+//! Synchronization primitives for threads, re-exported here so that `tests/interleavings` can compile their users
+//! with the primitives of a model checker instead.
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::thread::{self, Thread};

@@ -1,18 +1,18 @@
-//! Waiting for the first of two things.
+//! Waits for the first of two futures.
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Which of two futures completed first, and with what.
+/// The first of two futures to complete, with its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First<A, B> {
-    /// The one.
+    /// The first argument.
     One(A),
-    /// The other.
+    /// The second argument.
     Other(B),
 }
 
-/// Completes with the first of two futures that does, the one where both do at once. The other one is dropped.
+/// Completes with the first future to complete; `one` wins a tie. The other future is dropped.
 pub async fn first<A, B>(
     one: impl Future<Output = A>,
     other: impl Future<Output = B>,

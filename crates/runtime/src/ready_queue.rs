@@ -1,4 +1,4 @@
-//! Tasks whose wakers fired, until their executor polls them.
+//! Tasks whose wakers fired and that wait until their executor polls them.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -12,15 +12,16 @@ thread_local! {
     static HERE: Here = const { Here { runs: Cell::new(0), woken: RefCell::new(VecDeque::new()) } };
 }
 
-/// The executor that runs on this thread. Nearly all wakers fire here, so what they wake needs no lock.
+/// The executor that runs on this thread. Nearly all wakers fire on it, and the tasks that they wake need no lock.
 struct Here {
-    /// Where its queue is in memory, which tells it from others; 0 where none runs.
+    /// Address of the executor's queue in memory, as its identity; 0 if no executor runs.
     runs: Cell<usize>,
-    /// Tasks of that executor.
+    /// Woken tasks of that executor.
     woken: RefCell<VecDeque<usize>>,
 }
 
-/// `None` where this thread is at its end and has no such value any more: callers may come even then, as destructors.
+/// `None` if the thread-local is already destroyed because the thread is ending: destructors may still call an
+/// executor then.
 fn on_this_thread<T>(look: impl FnOnce(&Here) -> T) -> Option<T> {
     HERE.try_with(look).ok()
 }
@@ -28,15 +29,16 @@ fn on_this_thread<T>(look: impl FnOnce(&Here) -> T) -> Option<T> {
 /// Numbers of tasks whose wakers fired, in order. Shared with wakers, which may fire on any thread.
 #[derive(Default)]
 pub(crate) struct ReadyQueue {
-    /// Tasks that were woken where the executor does not run.
+    /// Tasks that were woken on a thread where the executor does not run.
     shared: Mutex<VecDeque<usize>>,
-    /// Whether there are any; changed under the lock.
+    /// Whether `shared` is non-empty; changed under its lock.
     has_shared: AtomicBool,
-    // True while nobody runs the executor, or is about to stop: then a push must also wake somebody.
+    // True while no thread runs the executor, or the thread that runs it is about to stop. A push must then also wake
+    // a thread.
     parked: AtomicBool,
-    // Who could run it, where it goes from thread to thread.
+    // Threads that could run it, if the executor moves between threads.
     callers: Callers,
-    // An eventfd for an executor with a thread; `None` in virtual time, whose executor never blocks.
+    // An eventfd for an executor with its own thread; `None` in virtual time, because that executor never blocks.
     wake_fd: Option<OwnedFd>,
 }
 
@@ -53,7 +55,7 @@ impl ReadyQueue {
         &self.callers
     }
 
-    /// Says that the executor runs on this thread until what is returned is dropped.
+    /// Marks this executor as running on this thread until the returned guard is dropped.
     pub(crate) fn run_here(&self) -> RunsHere<'_> {
         let outer = on_this_thread(|here| {
             let is_inner = here.runs.get() == self.place();
@@ -66,7 +68,7 @@ impl ReadyQueue {
         std::ptr::from_ref(self).addr()
     }
 
-    /// What `look` finds on this thread, where the executor runs here.
+    /// The result of `look` on this thread's state; `None` if the executor does not run here.
     fn where_it_runs<T>(&self, look: impl FnOnce(&Here) -> T) -> Option<T> {
         on_this_thread(|here| (here.runs.get() == self.place()).then(|| look(here))).flatten()
     }
@@ -92,7 +94,8 @@ impl ReadyQueue {
 
     /// Moves everything that is ready into `into`.
     pub(crate) fn drain_into(&self, into: &mut VecDeque<usize>) {
-        // What is shared while this executor runs comes from within a run of another one, or from another thread.
+        // While this executor runs, shared tasks come from another thread, or from another executor that runs nested
+        // inside it.
         self.where_it_runs(|here| into.append(&mut here.woken.borrow_mut()));
         if self.has_shared.load(Ordering::Acquire) {
             let mut shared = self.lock();
@@ -106,14 +109,15 @@ impl ReadyQueue {
         self.lock().is_empty() && none_here().unwrap_or(true)
     }
 
-    /// Says that the executor is about to block. What was pushed before shows in `is_empty`
-    /// afterwards; what is pushed later wakes it.
+    /// Marks the executor as about to block. Earlier pushes are visible in a subsequent `is_empty`; later pushes wake
+    /// it.
     pub(crate) fn set_parked(&self, parked: bool) {
         self.parked.store(parked, Ordering::SeqCst);
     }
 
-    /// Says that whoever ran the executor lets go of it, under the lock that lets another one run it. Who does not wait looks for
-    /// work when it comes back; of those that wait one is called, where there is some.
+    /// Called when a thread stops running the executor, while it still holds the lock that lets another thread run
+    /// it. Callers that are not waiting look for work when they come back. If there is work, one of the waiting
+    /// callers is called.
     pub(crate) fn let_go(&self, has_jobs: bool) {
         self.set_parked(true);
         if !self.is_empty() || has_jobs {
@@ -121,23 +125,23 @@ impl ReadyQueue {
         }
     }
 
-    /// Wakes the executor where it blocks; costs a load where it does not.
+    /// Wakes the executor if it is blocked; otherwise this costs one load.
     pub(crate) fn unpark(&self) {
         if self.parked.load(Ordering::SeqCst)
             && self.parked.swap(false, Ordering::SeqCst)
             && !self.callers.call_one()
             && let Some(fd) = &self.wake_fd
         {
-            // Fails only where the counter is full, and then the executor wakes anyway.
+            // Fails only if the counter is full; the executor wakes up in that case anyway.
             let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
         }
     }
 }
 
-/// An executor runs on this thread. Dropped, the one goes on that ran here before, if one did.
+/// Marks an executor as running on this thread. On drop, the executor that ran here before continues, if any.
 pub(crate) struct RunsHere<'a> {
     queue: &'a ReadyQueue,
-    /// What there was in place of it; `None` where it runs within a run of its own.
+    /// The state that it replaced; `None` if it runs nested within itself.
     outer: Option<(usize, VecDeque<usize>)>,
 }
 
@@ -148,7 +152,7 @@ impl Drop for RunsHere<'_> {
             here.runs.set(runs);
             here.woken.replace(woken)
         });
-        // They are polled when it runs again.
+        // The remaining tasks are polled when the executor runs again.
         if let Some(left) = left.filter(|left| !left.is_empty()) {
             self.queue.share(left);
         }

@@ -1,8 +1,7 @@
-//! What whoever waits for a long run in virtual time may know of it, and ask of it: how much was done, and that
-//! it ends now.
+//! Observation and interruption of long runs in virtual time: the amount of work done, and a request to stop.
 //!
-//! Both are of the whole process, as a signal is: runs are begun deep inside experiments, which need not hand a
-//! handle down to each. Neither changes what a run comes to: one that is asked to end comes to nothing at all.
+//! Both are global to the process, like a signal. Runs start deep inside experiments, so no handle must be passed
+//! down to each. Neither changes the result of a run: an interrupted run has no result at all.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use tantalum_base::{Error, ErrorKind, Result};
@@ -10,20 +9,20 @@ use tantalum_base::{Error, ErrorKind, Result};
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 
-/// What asks all runs to end when it is set, as by a signal's handler. Nothing takes it back.
+/// The flag that stops all runs when set, for example by a signal handler. It cannot be undone.
 pub fn stop_flag() -> Arc<AtomicBool> {
     Arc::clone(&STOP)
 }
 
-/// Whether runs were asked to end.
+/// Whether runs were requested to stop.
 pub fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// To be called now and then by what takes long.
+/// Must be called occasionally by long computations.
 ///
 /// # Errors
-/// `Interrupted` where runs were asked to end.
+/// `Interrupted` if runs were requested to stop.
 pub fn check_stop() -> Result<()> {
     match is_stopped() {
         true => Err(Error::new(ErrorKind::Interrupted, "interrupted")),
@@ -31,12 +30,13 @@ pub fn check_stop() -> Result<()> {
     }
 }
 
-/// Steps that all runs in virtual time have taken so far, in about; it grows for as long as one of them goes on.
+/// Approximate number of steps that all runs in virtual time have taken so far. It grows while any of them is
+/// running.
 pub fn events() -> u64 {
     EVENTS.load(Ordering::Relaxed)
 }
 
-/// Counts steps of a run.
+/// Adds steps of a run.
 pub(crate) fn count_events(events: u64) {
     EVENTS.fetch_add(events, Ordering::Relaxed);
 }

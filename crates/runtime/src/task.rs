@@ -1,4 +1,4 @@
-//! What both executors share: tasks, their wakers, join handles.
+//! Shared parts of both executors: tasks, their wakers, join handles.
 use crate::Runtime;
 use crate::ready_queue::ReadyQueue;
 use crate::waker::OwnWaker;
@@ -11,16 +11,16 @@ use std::task::{Context, Poll, Waker};
 use tantalum_base::Result;
 
 thread_local! {
-    /// What the task being polled said it waits on, for deadlock reports.
+    /// The wait label of the task being polled, for deadlock reports.
     static WAITING_ON: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// Notes what the current task is about to wait on.
+/// Records the label of the wait that the current task is about to start.
 pub(crate) fn waiting_on(label: &'static str) {
     WAITING_ON.set(label);
 }
 
-/// Lets the other tasks that are ready take their turn first.
+/// Lets the other ready tasks run first.
 pub async fn yield_now() {
     let mut yielded = false;
     std::future::poll_fn(|context| {
@@ -34,7 +34,7 @@ pub async fn yield_now() {
     .await
 }
 
-/// What a task does.
+/// The future of a task.
 pub type Body = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Task {
@@ -44,13 +44,13 @@ struct Task {
     body: Option<(Body, OwnWaker)>,
 }
 
-/// A task, and those before it that had its number.
+/// A slot for tasks: a task and its predecessors share its number.
 #[derive(Default)]
 struct Slot {
     task: Option<Task>,
-    /// Tasks that had the number, this one included.
+    /// Number of tasks that had this slot, including the current one.
     tasks: u64,
-    /// The waker of the last one, for the next.
+    /// The waker of the last task, for reuse by the next.
     waker: Option<OwnWaker>,
 }
 
@@ -85,12 +85,12 @@ impl Tasks {
         handle
     }
 
-    /// Adds a task whose end nobody waits for, ready to be polled.
+    /// Adds a task without a handle to wait for its end. It is ready to be polled.
     pub(crate) fn detach(&self, name: &'static str, body: Body) {
         self.add_body(name, body, |_| ());
     }
 
-    /// The same; what wakes it.
+    /// The same; returns its waker.
     pub(crate) fn add(
         &self,
         name: &'static str,
@@ -99,7 +99,7 @@ impl Tasks {
         self.add_body(name, Box::pin(future), Waker::clone)
     }
 
-    /// Adds a task; what `tell` makes of its waker.
+    /// Adds a task; returns the result of `tell` on its waker.
     fn add_body<T>(&self, name: &'static str, body: Body, tell: impl FnOnce(&Waker) -> T) -> T {
         let mut slots = self.slots.borrow_mut();
         let number = self.free.borrow_mut().pop().unwrap_or_else(|| {
@@ -116,7 +116,7 @@ impl Tasks {
         told
     }
 
-    /// Polls one task; stale numbers are passed over.
+    /// Polls one task; ignores stale numbers.
     pub(crate) fn poll(&self, number: usize) {
         let taken = {
             let mut slots = self.slots.borrow_mut();
@@ -127,11 +127,11 @@ impl Tasks {
         own.set_queued(false);
         WAITING_ON.set("something without a name");
         let poll = future.as_mut().poll(&mut Context::from_waker(&own.waker));
-        // The future of a finished task is dropped outside the borrow: its drop may spawn or wake.
+        // Drop the future of a finished task outside the borrow, because its drop may spawn or wake.
         let finished = {
             let mut slots = self.slots.borrow_mut();
             let slot = &mut slots[number];
-            // `drop_all` from within the task may have given its slot to another one.
+            // `drop_all` within the task may have given its slot to another task.
             let task = slot.task.as_mut().filter(|_| slot.tasks == tasks);
             match (poll, task) {
                 (_, None) => Some(future),
@@ -151,9 +151,9 @@ impl Tasks {
         drop(finished);
     }
 
-    /// Drops every task, as a power cut does.
+    /// Drops every task, as at a power cut.
     pub(crate) fn drop_all(&self) {
-        // What is dropped may spawn.
+        // A dropped task may spawn new ones.
         while self.slots.borrow().iter().any(|slot| slot.task.is_some()) {
             self.drop_once();
         }
@@ -183,13 +183,13 @@ struct JoinState<T> {
     waiter: RefCell<Option<Waker>>,
 }
 
-/// Completes with a task's result. Dropping it lets the task run on.
+/// Completes with the result of a task. If it is dropped, the task continues.
 pub struct JoinHandle<T> {
     state: Rc<JoinState<T>>,
 }
 
 impl<T> JoinHandle<T> {
-    /// The result, where the task has finished; takes it.
+    /// Takes the result if the task has finished.
     pub fn try_take(&self) -> Option<T> {
         self.state.result.borrow_mut().take()
     }
@@ -208,11 +208,11 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-/// Runs `futures` side by side, each as a task called `name`, until all have ended; the first error
-/// in their order, at which the others are left to run on.
+/// Runs `futures` concurrently, each as a task called `name`, until all have ended. Returns the first error in their
+/// order; the other tasks then continue.
 ///
 /// # Errors
-/// Those of the futures.
+/// The errors of the futures.
 pub async fn spawn_all<F: Future<Output = Result<()>> + 'static>(
     runtime: &impl Runtime,
     name: &'static str,
@@ -225,10 +225,11 @@ pub async fn spawn_all<F: Future<Output = Result<()>> + 'static>(
     Ok(())
 }
 
-/// Drives `futures` together, in this task, until all have ended; their results, or the first error in their order.
+/// Runs `futures` concurrently in this task until all have ended. Returns their results, or the first error in their
+/// order.
 ///
 /// # Errors
-/// Those of the futures.
+/// The errors of the futures.
 pub async fn join_all<T, F: Future<Output = Result<T>>>(futures: Vec<F>) -> Result<Vec<T>> {
     let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut results: Vec<Option<Result<T>>> = futures.iter().map(|_| None).collect();

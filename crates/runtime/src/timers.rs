@@ -1,4 +1,4 @@
-//! Timers of one executor, in order of time; ties go to the timer that was set first.
+//! Timers of one executor, ordered by time; ties go to the timer that was set first.
 use crate::task::waiting_on;
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -7,19 +7,19 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Names a timer that was set; stale once it has fired.
+/// Identifies a timer that was set; stale once it has fired.
 #[derive(Clone, Copy)]
 pub(crate) struct TimerId {
     slot: u32,
     count: u64,
 }
 
-/// Heap entries are small and plain; the wakers stand aside, so that a timer can be cancelled.
+/// Heap entries are small and plain. The wakers are stored separately, so that a timer can be cancelled.
 #[derive(Default)]
 pub(crate) struct Timers {
     // (at_ns, count, slot)
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    // A slot is free again when its entry has left the heap; `None` is a cancelled timer.
+    // A slot is free again when its entry has left the heap. `None` is a cancelled timer.
     slots: Vec<(u64, Option<Waker>)>,
     free: Vec<u32>,
     count: u64,
@@ -38,7 +38,7 @@ impl Timers {
         TimerId { slot, count }
     }
 
-    /// Sets a timer, or points the one that is set already at `waker`.
+    /// Sets a timer. If `set` is still pending, only its waker is replaced.
     pub(crate) fn wait(&mut self, set: Option<TimerId>, at_ns: u64, waker: &Waker) -> TimerId {
         if let Some(id) = set
             && let Some((count, Some(old))) = self.slots.get_mut(id.slot as usize)
@@ -50,7 +50,7 @@ impl Timers {
         self.set(at_ns, waker.clone())
     }
 
-    /// Takes a timer back that has not fired.
+    /// Cancels a timer that has not fired.
     pub(crate) fn cancel(&mut self, id: TimerId) {
         if let Some((count, waker)) = self.slots.get_mut(id.slot as usize)
             && *count == id.count
@@ -59,7 +59,7 @@ impl Timers {
         }
     }
 
-    /// When the next timer is due.
+    /// The time of the next timer.
     pub(crate) fn next_at_ns(&mut self) -> Option<u64> {
         while let Some(&Reverse((at_ns, _, slot))) = self.heap.peek() {
             if self.slots[slot as usize].1.is_some() {
@@ -71,7 +71,7 @@ impl Timers {
         None
     }
 
-    /// Wakes whoever waits for a time up to `now_ns`.
+    /// Wakes the tasks whose timers are due at `now_ns`.
     pub(crate) fn fire(&mut self, now_ns: u64) {
         while let Some(&Reverse((at_ns, _, slot))) = self.heap.peek() {
             if at_ns > now_ns {
@@ -92,7 +92,7 @@ impl Timers {
     }
 }
 
-/// An executor's core, as those that sleep see it.
+/// The part of an executor's core that sleeping tasks use.
 pub(crate) trait Clock {
     fn now_ns(&self) -> u64;
     fn timers(&self) -> &RefCell<Timers>;

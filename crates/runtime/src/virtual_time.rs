@@ -10,19 +10,19 @@ use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
 
-/// Turns between two looks at whether a run is to end.
+/// Number of turns between two checks for a request to stop.
 const TURNS: u64 = 4096;
 
-/// In which order tasks run that are ready at the same instant.
+/// The order of tasks that are ready at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
     /// In the order in which they became ready.
     Fifo,
-    /// In an order drawn from this seed: another interleaving for each.
+    /// In an order drawn from this seed; each seed gives another interleaving.
     Shuffled(u64),
 }
 
-/// Handle on a virtual-time executor.
+/// A handle to a virtual-time executor.
 #[derive(Clone)]
 pub struct Virtual(Rc<Core>);
 
@@ -36,9 +36,9 @@ struct Core {
 /// No task can ever run again, and the main future is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Virtual time at which everything stood still.
+    /// Virtual time of the deadlock.
     pub at_ns: u64,
-    /// Every live task's name and what it waits on.
+    /// The name of every live task, and the label of its wait.
     pub waiting: Vec<(&'static str, &'static str)>,
 }
 
@@ -69,7 +69,7 @@ impl Virtual {
         }))
     }
 
-    /// Runs until `main` is done. Other tasks stay where they are and go on in the next run.
+    /// Runs until `main` is done. Other tasks stop at their current points and continue in the next run.
     pub fn run<F>(&self, main: F) -> std::result::Result<F::Output, Deadlock>
     where
         F: Future + 'static,
@@ -82,8 +82,8 @@ impl Virtual {
         }
     }
 
-    /// Takes some turns. In each all tasks run that are ready; where there are none, the clock jumps first. `None`
-    /// where `main` is not done yet.
+    /// Runs up to [`TURNS`] turns. Each turn polls all ready tasks; if there are none, the clock jumps first. `None`
+    /// if `main` is not done yet.
     fn turns<T>(&self, main: &JoinHandle<T>) -> Option<std::result::Result<T, Deadlock>> {
         let core = &self.0;
         let _runs_here = core.tasks.queue.run_here();
@@ -91,7 +91,7 @@ impl Virtual {
         for _ in 0..TURNS {
             core.tasks.queue.drain_into(&mut ready);
             if let Some(result) = main.try_take() {
-                // What was ready but not run yet stays ready for the next run.
+                // Tasks that are ready but were not polled stay ready for the next run.
                 ready.drain(..).for_each(|task| core.tasks.queue.push(task));
                 return Some(Ok(result));
             }
@@ -109,10 +109,10 @@ impl Virtual {
         None
     }
 
-    /// As [`run`](Self::run), for a `main` that may fail: a deadlock of `what` is `Corrupt`.
+    /// Like [`run`](Self::run), for a `main` that may fail. A deadlock of `what` is `Corrupt`.
     ///
     /// # Errors
-    /// That, those of `main`, and `Interrupted` where runs are asked to end ([`supervision`]).
+    /// That, the errors of `main`, and `Interrupted` if runs were requested to stop ([`supervision`]).
     pub fn finish<T: 'static>(
         &self,
         what: impl Into<String>,
@@ -129,11 +129,11 @@ impl Virtual {
         }
     }
 
-    /// Runs `main` to its end on an executor of its own, and drops the tasks that are left: they
-    /// hold devices, which hold the executor, so that none of them would go.
+    /// Runs `main` to its end on its own executor, then drops the remaining tasks. Otherwise they would never be
+    /// freed, because they hold devices, which hold the executor.
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish).
+    /// As for [`finish`](Self::finish).
     pub fn alone<T: 'static, F: Future<Output = Result<T>> + 'static>(
         what: impl Into<String>,
         main: impl FnOnce(Virtual) -> F,
@@ -144,13 +144,13 @@ impl Virtual {
         ended
     }
 
-    /// Drops every task and timer where it stands, as a power cut does. The clock stays.
+    /// Drops every task and timer at its current point, as at a power cut. The clock keeps its time.
     pub fn drop_tasks(&self) {
         self.0.tasks.drop_all();
         self.0.timers.borrow_mut().clear();
     }
 
-    /// Jumps to the next timer and fires all that are due then; false where there is none.
+    /// Jumps to the next timer and fires all timers due then; false if there is none.
     fn advance(&self) -> bool {
         let core = &self.0;
         let mut timers = core.timers.borrow_mut();

@@ -1,4 +1,4 @@
-//! Wakers of tasks: each puts its task's number into the queue, once until it is polled.
+//! Wakers of tasks. Each puts the number of its task into the queue, once per poll.
 use crate::primitives::AtomicBool;
 use crate::ready_queue::ReadyQueue;
 use std::sync::Arc;
@@ -23,27 +23,28 @@ impl Wake for TaskWaker {
     }
 }
 
-/// A task's waker, and what it does.
+/// The waker of a task, and its shared state.
 pub(crate) struct OwnWaker {
     pub(crate) waker: Waker,
     woken: Arc<TaskWaker>,
 }
 
 impl OwnWaker {
-    /// That of the task of this number, which is queued.
+    /// The waker of the task with this number, which is queued.
     pub(crate) fn new(task: usize, queue: &Arc<ReadyQueue>) -> Self {
         let (queued, queue) = (AtomicBool::new(true), Arc::clone(queue));
         let woken = Arc::new(TaskWaker { task, queued, queue });
         OwnWaker { waker: Waker::from(Arc::clone(&woken)), woken }
     }
 
-    /// Says that the task is queued, or is about to be polled: who wakes it from then on queues it again. What it looks at when it
-    /// is polled must be changed before it is woken, under a lock or what orders as much.
+    /// Records that the task is queued (`true`) or about to be polled (`false`). After `false`, the next wake queues
+    /// it again. State that the task reads when it is polled must be changed before the wake, under a lock or with an
+    /// equivalent ordering.
     pub(crate) fn set_queued(&self, queued: bool) {
         self.woken.queued.store(queued, Ordering::Release);
     }
 
-    /// Whether nobody else could still wake a task with it.
+    /// Whether no other waker for the task exists.
     pub(crate) fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.woken) == 2
     }

@@ -1,4 +1,4 @@
-//! What holds in either life, and what only virtual time promises.
+//! Properties of both implementations, and those that only virtual time promises.
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -30,7 +30,7 @@ async fn sleeps_are_ordered(runtime: impl Runtime) {
     assert_eq!((sum, log.take()), (6, vec![1, 2, 3]));
 }
 
-/// A waiter that gives up lets nobody overtake those before it.
+/// If a waiter gives up, nobody overtakes the waiters before it.
 async fn semaphore_is_fifo(runtime: impl Runtime) {
     let semaphore = Semaphore::new("permits", 1);
     let held = semaphore.acquire(1).await;
@@ -84,7 +84,8 @@ async fn channels_are_bounded_and_close(runtime: impl Runtime) {
     assert_eq!(sender.send(9).await, Err(9));
 }
 
-/// What an executor wakes of another one within whose run it runs is not lost, nor what that one had woken before.
+/// One executor runs nested in another and wakes the other's tasks. No wake is lost, including those before the
+/// nesting.
 async fn executors_run_within_one_another(runtime: impl Runtime) {
     let (semaphore, log) = (Semaphore::new("permits", 1), Log::default());
     let held = semaphore.acquire(1).await;
@@ -183,7 +184,7 @@ fn dropping_tasks_is_a_power_cut() {
     assert_eq!(runtime.now_ns(), 550);
 }
 
-/// A run ends with its main future; what was woken meanwhile goes on in the next one.
+/// A run ends with its main future. Tasks that were woken meanwhile continue in the next run.
 #[test]
 fn what_a_run_has_woken_goes_on_in_the_next() {
     let runtime = Virtual::new(Schedule::Fifo);

@@ -1,4 +1,4 @@
-//! What only the live executor does, over both engines.
+//! Properties of the live executor only, over both engines.
 use std::cell::RefCell;
 use std::io::Write;
 use std::net::TcpStream;
@@ -81,7 +81,7 @@ fn zeroing_changes_the_range_alone_and_not_the_length() {
                 let (result, buf) = file.read_at(0, buf).await;
                 result.unwrap();
                 let first_bytes: Vec<u8> = buf.chunks(4096).map(|block| block[0]).collect();
-                // Not every file system has both.
+                // Not every file system supports both.
                 let expected = if zeroed { [7, 0, 0, 7] } else { [7; 4] };
                 assert_eq!(first_bytes, expected, "{space:?}");
                 let (result, _) = file.read_at(4 * 4096, buf).await;
@@ -164,7 +164,7 @@ fn an_address_in_use_is_refused_and_a_stale_socket_replaced() {
     Listener::bind(&live, &Address::Unix(path)).unwrap();
 }
 
-/// As the kernel leaves it for a moment where a server with an io_uring was killed.
+/// The state that the kernel leaves for a moment after a server with an io_uring is killed.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "plays the kernel, beside the executor")]
 fn a_socket_that_lives_on_after_its_server_is_waited_for() {
@@ -217,17 +217,17 @@ fn four_threads_call_an_executor() {
     }
 }
 
-/// An executor that goes from thread to thread, with a file on it.
+/// An executor that moves between threads, with a file on it.
 fn confined() -> Confined<Rc<LiveFile>> {
     let file = scratch();
-    // SAFETY: nothing is put aside.
+    // SAFETY: nothing is stored elsewhere.
     #[expect(unsafe_code, reason = "the contract of the executor under test")]
     let confined = unsafe { Confined::new(move |live| Ok(Rc::new(LiveFile::new(live, file)))) };
     confined.unwrap()
 }
 
-/// Many reads of one call go to the kernel together, beside other callers' that do the same: each brings its own bytes, and
-/// one past the end of the file fails alone.
+/// Many reads of one call go to the kernel together, while other callers do the same. Each returns its own bytes, and
+/// a read past the end of the file fails alone.
 #[test]
 fn reads_of_one_call_bring_each_its_own_bytes() {
     const PAGES: u64 = 200;
@@ -255,7 +255,7 @@ fn reads_of_one_call_bring_each_its_own_bytes() {
                         Ok(result.is_ok() && is_right)
                     }
                 };
-                // Not in order, and the last ones past the end.
+                // Out of order, with the last ones past the end.
                 let pages = (0..PAGES + 3).map(|at| if at < PAGES { at * 77 % PAGES } else { at });
                 join_all(pages.map(read).collect()).await.unwrap()
             }
@@ -270,8 +270,8 @@ fn reads_of_one_call_bring_each_its_own_bytes() {
     });
 }
 
-/// An executor that is lent from thread to thread does files and waits on each of them, also on one
-/// that did not make it, and when the one before has ended.
+/// An executor that moves between threads does file I/O and waits on each of them. That includes a thread that did
+/// not make it, and the time after the previous thread has ended.
 #[test]
 fn an_executor_goes_from_thread_to_thread() {
     let confined = confined();
@@ -283,7 +283,7 @@ fn an_executor_goes_from_thread_to_thread() {
                 let mut buf = IoBuf::zeroed(4096);
                 buf.fill(round + 1);
                 file.write_at(at, buf, false).await.0.unwrap();
-                // Parked, and woken from elsewhere.
+                // Parked, and woken by another thread.
                 let (sender, mut receiver) = remote::channel("a wake-up", 1);
                 #[expect(clippy::disallowed_methods, reason = "somebody else wakes it")]
                 let waker = thread::spawn(move || sender.send(round).unwrap());
@@ -295,7 +295,7 @@ fn an_executor_goes_from_thread_to_thread() {
                 assert!(buf.iter().all(|byte| *byte == round + 1));
             }
         };
-        // Each on a thread of its own, which ends, and on this one in between.
+        // Each on its own thread, which ends, and on this thread in between.
         if round % 3 == 2 {
             confined.call(work).unwrap();
         } else {
@@ -304,7 +304,7 @@ fn an_executor_goes_from_thread_to_thread() {
     }
 }
 
-/// The last thing that a thread does, when values of its own may be gone already.
+/// The last action of a thread, when its thread-locals may already be gone.
 struct LastCall(Arc<Confined<Rc<LiveFile>>>, mpsc::Sender<u64>);
 
 impl Drop for LastCall {
@@ -320,7 +320,7 @@ impl Drop for LastCall {
     }
 }
 
-/// Destructors of a thread that ends may call an executor, in whatever order they run.
+/// Destructors of an ending thread may call an executor, in any order.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "threads that end are what is tested")]
 fn a_thread_that_ends_may_still_call() {
@@ -345,7 +345,7 @@ fn a_thread_that_ends_may_still_call() {
     }
 }
 
-/// Callers of one executor, each of which writes, syncs and reads what is its own.
+/// Callers of one executor, each of which writes, syncs and reads its own data.
 #[test]
 fn callers_of_one_executor_all_get_their_answers() {
     const CALLERS: u64 = 6;
@@ -376,7 +376,7 @@ fn callers_of_one_executor_all_get_their_answers() {
     });
 }
 
-/// What one request waits for is brought by another caller's, which finds the executor free.
+/// One request waits for an event that the request of another caller provides; that caller finds the executor free.
 #[test]
 fn a_caller_that_waits_leaves_the_executor_to_others() {
     let confined = confined();

@@ -1,9 +1,9 @@
-//! Claiming an address to listen at.
+//! Claims an address to listen at.
 //!
-//! A server that was killed leaves its Unix socket's file behind, and for some milliseconds even
-//! its listening socket: the kernel takes the process's io_uring apart after its parent was told
-//! of its end, and until then lets clients connect to nobody. Such a listener ends by hanging up
-//! on them; a living one says something, or keeps them waiting.
+//! A killed server leaves the file of its Unix socket behind. For some milliseconds it even leaves its listening
+//! socket: the kernel tears down the io_uring of the process after its parent was notified of its exit, and until
+//! then clients can connect, but nobody accepts. Such a listener ends by hanging up on them. A live listener sends
+//! something, or keeps them waiting.
 use super::net::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,21 +16,21 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A listener that keeps a client waiting for so long without a word is alive.
+/// A listener that keeps a client waiting for this long without a byte is alive.
 const SILENCE: Duration = Duration::from_secs(2);
-/// How long to try again where listeners hang up: a killed one does so once, a living one that
-/// refuses every client again and again.
+/// Time to retry while listeners hang up. A killed listener hangs up once; a live one that refuses every client does
+/// so repeatedly.
 const HANG_UPS: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_millis(5);
 
-/// Listens at `address`, in place of a server that has gone; `AddrInUse` where one is alive, `AlreadyExists` where
-/// something else has the name.
+/// Listens at `address`, replacing a dead server. `AddrInUse` if a live server listens there, `AlreadyExists` if the
+/// name belongs to something else.
 #[expect(clippy::disallowed_methods, reason = "a server starts once, before its executor runs")]
 pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
     let bind = || -> io::Result<OwnedFd> {
         match address {
             Address::Unix(path) => {
-                // What the standard library says of it is in terms of C.
+                // The standard library's error message is in terms of C, so use a better one.
                 SocketAddrUnix::new(path).map_err(|_| {
                     let words = "the path of a socket has at most 107 bytes";
                     io::Error::new(io::ErrorKind::InvalidInput, words)
@@ -53,23 +53,23 @@ pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
             Ok(client) if hangs_up(&client)? => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => match address {
                 Address::Unix(path) => remove(path)?,
-                // Bound, and not listening; perhaps not any more.
+                // Bound but not listening; it may be free by now.
                 Address::Tcp(_) => {}
             },
-            // Its server has just removed it.
+            // Its server has just removed the file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.raw_os_error() == Some(Errno::NOTSOCK.raw_os_error()) => {
                 let words = "there is a file or folder of that name, which is no socket";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
             }
-            // It is alive.
+            // A live server.
             Ok(_) | Err(_) => return Err(in_use),
         }
         std::thread::sleep(RETRY);
     }
 }
 
-/// Removes a socket's file, unless somebody else just has.
+/// Removes the file of a socket. A file that is already gone is no error.
 fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -77,7 +77,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Connects to whoever listens at `address`, without waiting for room in its queue.
+/// Connects to the listener at `address`, without waiting for space in its queue.
 pub(super) fn call(address: &Address) -> io::Result<OwnedFd> {
     match address {
         Address::Unix(path) => call_unix(path),
@@ -99,7 +99,7 @@ fn call_tcp(address: &SocketAddr) -> io::Result<OwnedFd> {
     TcpStream::connect_timeout(address, SILENCE).map(OwnedFd::from)
 }
 
-/// Waits for the other side to hang up, or not to.
+/// Waits for the other side to hang up; returns whether it did within [`SILENCE`].
 fn hangs_up(client: &OwnedFd) -> io::Result<bool> {
     let timeout = Timespec { tv_sec: SILENCE.as_secs().cast_signed(), tv_nsec: 0 };
     let mut polled = [PollFd::new(client, PollFlags::IN)];

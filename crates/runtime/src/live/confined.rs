@@ -1,27 +1,26 @@
-//! An executor and all that lives on it, run by whichever thread calls.
+//! An executor with all its tasks, run by whichever thread calls.
 //!
-//! A synchronous caller that had to hand each request to another thread and to wait for the answer
-//! would pay two switches of threads a request: about as much as a durable write takes on a fast
-//! disk, and far more on a busy machine. Here the caller's own thread runs the executor until its
-//! request is done:
+//! If a synchronous caller had to pass each request to another thread and wait for the answer, each request would
+//! cost two thread switches. That is about as much as a durable write on a fast disk, and far more on a busy machine.
+//! Here the caller's own thread runs the executor until its request is done:
 //!
 //! ```text
-//! locked      polls the tasks that are ready, one round after the other; leaves with its answer
-//! unlocked    makes the system call of a read or write that was asked for in there: its own request's,
-//!             else the oldest that nobody works on. Several reads of its own request go at the same time
-//! unlocked    waits, where there is nothing to do: for its answer, or to be called to run the executor
+//! locked      polls the ready tasks, round after round; leaves with its answer
+//! unlocked    makes a system call for a read or write that a task requested: one of its own request first,
+//!             else the oldest that no thread works on. Several reads of its own request run at the same time
+//! unlocked    waits if there is no work: for its answer, or for a call to run the executor
 //! ```
 //!
-//! So the lock is held while tasks are polled, and while none of them can go on, other callers' requests
-//! come in: a read does not wait for another caller's durable write, and commits that come during one
-//! share the next. A single caller takes an uncontended lock, and switches no thread.
+//! So the lock is held only while tasks are polled. While no task can continue, requests of other callers are
+//! accepted: a read does not wait for the durable write of another caller, and commits that arrive during one share
+//! the next. A single caller takes an uncontended lock and switches no thread.
 //!
-//! Whoever leaves calls one that waits, if anything is left to do. The last one out makes the system
-//! calls that were asked for; tasks that could go on then do so with the next caller.
+//! A caller that leaves calls one of the waiters if there is work left. The last one to leave makes the requested
+//! system calls; the tasks that they unblock continue with the next caller.
 //!
-//! How callers wait and are called is tried in every order of its steps (`tests/interleavings`). The whole of it is not: it makes
-//! system calls, and has far too many steps for that. Nor is `fork`, as what it is about is no order of threads but what a copy of
-//! the process finds; tests fork.
+//! The waiting and calling of callers is tested in every order of its steps (`tests/interleavings`). The whole
+//! executor is not: it makes system calls, and has far too many steps. Nor is `fork`, because its problem is not the
+//! order of threads but the state that a copy of the process finds; other tests fork.
 use super::callers::Caller;
 use super::side_by_side::{READS_MAX, SideBySide};
 use super::threads::Job;
@@ -36,7 +35,7 @@ use std::task::Waker;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// An executor with a value that lives on it, usable from any thread.
+/// An executor with a value that runs on it, usable from any thread.
 pub struct Confined<T> {
     inner: Mutex<Inner<T>>,
     queue: Arc<ReadyQueue>,
@@ -46,31 +45,29 @@ pub struct Confined<T> {
 struct Inner<T> {
     value: T,
     live: Live,
-    /// Callers that have no answer yet.
+    /// Number of callers without an answer yet.
     inside: usize,
-    /// The tasks of a round; empty in between.
+    /// The tasks of a round; empty between rounds.
     ready: VecDeque<usize>,
 }
 
-// SAFETY: what is not `Send` in here (reference counts, cells) is reachable only through `Inner`,
-// as the contract of `Confined::new` demands, and the mutex lets one thread at a time touch it. What
-// a thread has while it does not hold the lock (a `Job`, a `Waker`, its answer) is `Send`.
+// SAFETY: the parts that are not `Send` (reference counts, cells) are reachable only through `Inner`, as the contract
+// of `Confined::new` demands, and the mutex lets one thread at a time access it. The values that a thread keeps
+// without the lock (a `Job`, a `Waker`, its answer) are `Send`.
 #[expect(unsafe_code, reason = "a whole executor moves between threads under a lock")]
 unsafe impl<T> Send for Inner<T> {}
 
 type Locked<'a, T> = MutexGuard<'a, Inner<T>>;
 
 impl<T: 'static> Confined<T> {
-    /// Makes an executor, and with it the value that is to live on it. Its tasks do I/O on files;
-    /// there are no sockets.
+    /// Makes an executor, and the value that runs on it. Its tasks can do I/O on files, but not on sockets.
     ///
     /// # Safety
-    /// Neither `make`, nor any closure given to [`call`](Self::call), nor the futures that these make
-    /// may put aside anything that is not `Send` and belongs to the executor or the value, as a
-    /// thread-local could.
+    /// Neither `make`, nor any closure given to [`call`](Self::call), nor their futures may store anything elsewhere,
+    /// such as in a thread-local, that is not `Send` and belongs to the executor or the value.
     ///
     /// # Errors
-    /// As [`Live::new`] and `make`.
+    /// As for [`Live::new`] and `make`.
     #[expect(unsafe_code, reason = "the compiler cannot see what goes into thread-locals")]
     pub unsafe fn new(make: impl FnOnce(&Live) -> Result<T> + Send) -> Result<Self> {
         let options = LiveOptions { engine: EngineChoice::Blocking, ..LiveOptions::default() };
@@ -81,10 +78,10 @@ impl<T: 'static> Confined<T> {
         Ok(Confined { inner: Mutex::new(inner), queue, reads: SideBySide::default() })
     }
 
-    /// Runs what `job` makes to its end, as a task of the executor; blocks this thread meanwhile.
+    /// Runs the future of `job` to its end, as a task of the executor. Blocks this thread meanwhile.
     ///
     /// # Errors
-    /// `Closed` where a caller panicked while it ran the executor: nobody knows in what state things are.
+    /// `Closed` if a caller panicked while it ran the executor, because the state is then unknown.
     pub fn call<R, F>(&self, job: impl FnOnce(&Live, &T) -> F + Send) -> Result<R>
     where
         R: Send + 'static,
@@ -128,7 +125,7 @@ impl<T: 'static> Confined<T> {
         }
     }
 
-    /// Makes a system call, while others may run the executor.
+    /// Makes a system call. Others may run the executor meanwhile.
     fn perform<'a>(&'a self, inner: Locked<'a, T>, mut job: Job) -> Result<Locked<'a, T>> {
         self.unlock(inner);
         let result = job.perform();
@@ -137,7 +134,7 @@ impl<T: 'static> Confined<T> {
         Ok(inner)
     }
 
-    /// Makes `read` and those `beside` it at the same time, while others may run the executor.
+    /// Makes `read` and the reads in `beside` at the same time. Others may run the executor meanwhile.
     fn perform_reads<'a>(
         &'a self,
         inner: Locked<'a, T>,
@@ -154,7 +151,7 @@ impl<T: 'static> Confined<T> {
         Ok(inner)
     }
 
-    /// Waits until there may be something to do for `caller`.
+    /// Waits until there may be work for `caller`.
     fn wait<'a>(&'a self, inner: Locked<'a, T>, caller: &Arc<Caller>) -> Result<Locked<'a, T>> {
         let timeout = inner.live.until_timer();
         self.queue.callers().add(caller);
@@ -167,13 +164,13 @@ impl<T: 'static> Confined<T> {
         self.lock()
     }
 
-    /// Leaves the executor to the others. The last one out makes the system calls that were asked for.
+    /// Leaves the executor to other callers. The last one to leave makes the requested system calls.
     fn leave<'a>(&'a self, mut inner: Locked<'a, T>, own: &Waker) {
         inner.inside -= 1;
         while inner.inside == 0
             && let Some(job) = inner.live.take_job(own)
         {
-            // A caller that panicked meanwhile is the next one's to hear of.
+            // If a caller panicked meanwhile, the next caller gets the error.
             let Ok(locked) = self.perform(inner, job) else { return };
             inner = locked;
         }
@@ -197,7 +194,7 @@ impl<T: 'static> Confined<T> {
 }
 
 impl Live {
-    /// Polls every task that is ready, once, and wakes those whose time has come.
+    /// Polls every ready task once, and wakes tasks whose timers have expired.
     fn poll_round(&self, ready: &mut VecDeque<usize>) {
         let core = &self.0;
         core.tasks.queue.drain_into(ready);
@@ -208,13 +205,13 @@ impl Live {
         }
     }
 
-    /// How long it is until a task wants to be woken, where one does.
+    /// Time until the next timer of a task; `None` if there is none.
     fn until_timer(&self) -> Option<Duration> {
         let at_ns = self.0.timers.borrow_mut().next_at_ns()?;
         Some(Duration::from_nanos(at_ns.saturating_sub(self.0.now_ns())))
     }
 
-    /// Takes a system call to make: what the task of `own` waits for, else the oldest.
+    /// Takes a system call to make: one that the task of `own` waits for, else the oldest.
     fn take_job(&self, own: &Waker) -> Option<Job> {
         let Driver { engine, operations, .. } = &mut *self.0.driver.borrow_mut();
         match engine {
@@ -223,7 +220,7 @@ impl Live {
         }
     }
 
-    /// Takes reads to make that the task of `own` waits for.
+    /// Takes up to `most` reads that the task of `own` waits for.
     fn take_reads(&self, own: &Waker, most: usize) -> Vec<Job> {
         let Driver { engine, operations, .. } = &mut *self.0.driver.borrow_mut();
         match engine {
@@ -237,7 +234,7 @@ impl Live {
     }
 }
 
-/// Calls all who wait where this thread panics: they find the lock poisoned.
+/// Calls all waiters if this thread panics; they then find the lock poisoned.
 struct Alarm<'a>(&'a ReadyQueue);
 
 impl Drop for Alarm<'_> {
@@ -250,7 +247,7 @@ impl Drop for Alarm<'_> {
 
 impl<T> Drop for Inner<T> {
     fn drop(&mut self) {
-        // Tasks and executor hold each other.
+        // Tasks and executor refer to each other.
         self.live.drop_tasks();
     }
 }

@@ -10,16 +10,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use tantalum_base::{Error, Result};
 
-/// What becomes of the space of a range that is zeroed.
+/// The treatment of the space of a zeroed range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroedSpace {
-    /// The file system or device gets it back, and a later write may find it full.
+    /// Returned to the file system or device, so a later write may find it full.
     GivenBack,
-    /// It stays allocated.
+    /// Kept allocated.
     Kept,
 }
 
-/// An open file on an executor. Cheap to clone; clones name the same open file.
+/// An open file on an executor. Cheap to clone; clones refer to the same open file.
 #[derive(Clone)]
 pub struct LiveFile {
     live: Live,
@@ -27,22 +27,22 @@ pub struct LiveFile {
 }
 
 impl LiveFile {
-    /// Takes the file over. Open it with `O_DIRECT` for direct I/O.
+    /// Takes ownership of the file. Open it with `O_DIRECT` for direct I/O.
     pub fn new(live: &Live, file: File) -> Self {
         LiveFile { live: live.clone(), fd: Arc::new(file.into()) }
     }
 
-    /// Fills `buf` from `offset` (bytes); gives the buffer back. Where the future is dropped,
-    /// the buffer is freed when the kernel is done with it.
+    /// Fills `buf` from `offset` (bytes), and returns the buffer. If the future is dropped, the buffer is freed when
+    /// the kernel has finished with it.
     ///
     /// # Errors
-    /// `Io`, also where the file ends before the buffer is full.
+    /// `Io`, also if the file ends before the buffer is full.
     pub async fn read_at(&self, offset: u64, buf: IoBuf) -> (Result<()>, IoBuf) {
         self.transfer(Kind::Read, offset, buf).await
     }
 
-    /// Writes all of `buf` at `offset` (bytes); with `durable` it is on stable storage when this
-    /// completes (`RWF_DSYNC`).
+    /// Writes all of `buf` at `offset` (bytes). With `durable`, the data is on stable storage when this completes
+    /// (`RWF_DSYNC`).
     ///
     /// # Errors
     /// `Io`; part of the buffer may have been written.
@@ -50,10 +50,10 @@ impl LiveFile {
         self.transfer(Kind::Write { durable }, offset, buf).await
     }
 
-    /// Makes every write that completed before durable (`fdatasync`).
+    /// Makes every write that completed before this call durable (`fdatasync`).
     ///
     /// # Errors
-    /// `Io`; what was written since the last good one may be lost.
+    /// `Io`; writes since the last successful sync may be lost.
     pub async fn sync_data(&self) -> Result<()> {
         loop {
             match self.operate(Kind::SyncData, 0, None, 0).await.0 {
@@ -64,9 +64,9 @@ impl LiveFile {
         }
     }
 
-    /// Makes `bytes` from `offset` read as zeros without writing them; the file's length stays. It is
-    /// durable after the next [`sync_data`](Self::sync_data). `false`, with nothing changed, where the
-    /// file system or device has no such operation: then zeros have to be written.
+    /// Makes `bytes` from `offset` read as zeros without writing them; the length of the file is unchanged. Durable
+    /// after the next [`sync_data`](Self::sync_data). Returns `false`, with nothing changed, if the file system or
+    /// device has no such operation; the caller must then write zeros.
     ///
     /// # Errors
     /// `Io`; part of the range may read as zeros.
@@ -94,7 +94,7 @@ impl LiveFile {
         let mut done = 0;
         while done < len {
             let (result, back) = self.operate(kind, offset + done as u64, Some(buf), done).await;
-            // Every operation with a buffer gives it back.
+            // Every operation with a buffer returns it.
             buf = back.unwrap_or_else(|| IoBuf::zeroed(len));
             let failure = match result {
                 Ok(0) => end_of(kind),
@@ -103,7 +103,7 @@ impl LiveFile {
                     continue;
                 }
                 Err(error) if again(&error) => continue,
-                // Direct I/O behind a short read: the rest of the file is no whole block.
+                // Direct I/O after a short read: the rest of the file is not a whole block.
                 Err(error) if done > 0 && errno(&error) == Some(Errno::INVAL) => end_of(kind),
                 Err(error) => error,
             };
@@ -145,7 +145,7 @@ fn errno(error: &io::Error) -> Option<Errno> {
     Errno::from_io_error(error)
 }
 
-/// Whether this file or device cannot do it at all. What a device does not know can be `INVAL`.
+/// Whether the file or device does not support the operation at all. A device may report that as `INVAL`.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(errno(error), Some(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL))
 }

@@ -1,9 +1,9 @@
-//! Forks: which process this is, and descriptors that a forked child does not keep.
+//! Forks: the identity of the current process, and descriptors that a forked child does not keep.
 //!
-//! A forked child has a copy of its parent's memory, so every handle in it, and shares the open
-//! files, so the locks on them. None of that is the child's to use: two processes would write to
-//! one volume, each by its own idea of it. What a handle needs to tell is [`Process`]; what keeps
-//! the child's copy of a descriptor from holding a lock is [`ParentOnly`].
+//! A forked child has a copy of its parent's memory, including every handle. It also shares the open files, and so
+//! the locks on them. The child must not use any of that: two processes would write to one volume, each with its own
+//! view of it. [`Process`] lets a handle detect this. [`ParentOnly`] keeps the child's copy of a descriptor from
+//! holding a lock.
 use rustix::fs::{Mode, OFlags};
 use rustix::io::DupFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -15,25 +15,24 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
 use tantalum_base::{Result, ResultExt};
 
-/// A process. Forks of it are others, at whatever depth, also where a process number comes again.
+/// A process. Its forks are other processes, at any depth, even if a process ID is reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Process(u64);
 
-/// The number of this process, 0 where it has none yet: on a page that the kernel makes zero in a
-/// forked child.
+/// The number of this process, or 0 if it has none yet. It lies on a page that the kernel zeroes in a forked child.
 static NUMBER: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
 
-/// The highest number of this process and those it was forked from.
+/// The highest number of this process and its ancestors.
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl Process {
-    /// The one that runs this.
+    /// The current process.
     pub fn current() -> Process {
         let number = number();
         match number.load(Acquire) {
             0 => {
                 let next = LAST_NUMBER.fetch_add(1, Relaxed) + 1;
-                // Another thread may have been quicker.
+                // Another thread may have been faster.
                 let raced = number.compare_exchange(0, next, AcqRel, Acquire);
                 Process(raced.err().unwrap_or(next))
             }
@@ -41,7 +40,7 @@ impl Process {
         }
     }
 
-    /// Whether it is the one that runs this.
+    /// Whether it is the current process.
     pub fn is_current(self) -> bool {
         self == Process::current()
     }
@@ -52,7 +51,7 @@ fn number() -> &'static AtomicU64 {
     if page.is_null() {
         let made = number_page();
         let raced = NUMBER.compare_exchange(null_mut(), made, AcqRel, Acquire);
-        // One that came too late is left behind, zero: it costs a page, once.
+        // A page that lost the race stays allocated, all zero; this costs one page, once.
         page = raced.err().unwrap_or(made);
     }
     // SAFETY: made by `number_page`, never freed, and only ever used as an atomic.
@@ -62,12 +61,12 @@ fn number() -> &'static AtomicU64 {
     }
 }
 
-/// A page of zeros that is zero again in a forked child, however it was forked. Where the kernel
-/// cannot do that (before Linux 4.14), memory that [`in_child`] makes zero.
+/// A page of zeros that is zeroed again in a forked child, however it was forked. If the kernel cannot do that
+/// (before Linux 4.14), memory that [`in_child`] zeroes.
 fn number_page() -> *mut AtomicU64 {
     const BYTES: usize = 4096;
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping that nobody else knows of, and zeros are an atomic number.
+    // SAFETY: a new mapping that no other code knows, and zeros are a valid atomic number.
     #[expect(unsafe_code, reason = "only a mapping can be asked to be zero in children")]
     unsafe {
         if let Ok(page) = rustix::mm::mmap_anonymous(null_mut(), BYTES, access, MapFlags::PRIVATE) {
@@ -81,15 +80,15 @@ fn number_page() -> *mut AtomicU64 {
     Box::into_raw(Box::new(AtomicU64::new(0)))
 }
 
-/// While it lives, children forked by the C library's `fork` do not keep the descriptor: its
-/// number is theirs, and every read, write or lock by it fails with `EBADF`. So a lock ends with
-/// the process that took it. Drop it before the descriptor is closed.
+/// While this exists, children forked by the C library's `fork` do not keep the descriptor. Its number stays in use
+/// in the child, but every read, write or lock through it fails with `EBADF`. So a lock ends with the process that
+/// took it. Drop this before the descriptor is closed.
 pub struct ParentOnly(&'static Inherited);
 
-/// A descriptor to be taken from children. Entries are made once and used again; a list without
-/// locks, as a fork may come while any thread is anywhere in here.
+/// A descriptor to remove from children. Entries are allocated once and reused. The list is lock-free, because a fork
+/// may occur while any thread is anywhere in this code.
 struct Inherited {
-    /// Negative where the entry is free.
+    /// Negative if the entry is free.
     descriptor: AtomicI32,
     next: *const Inherited,
 }
@@ -98,7 +97,7 @@ const FREE: RawFd = -1;
 
 static ENTRIES: AtomicPtr<Inherited> = AtomicPtr::new(null_mut());
 
-/// What children get in place of a descriptor: one that nothing can be done with.
+/// The replacement for a descriptor in children: a descriptor that permits no operation.
 static NOTHING: AtomicI32 = AtomicI32::new(FREE);
 
 // SAFETY: `next` is set before the entry is shared and not changed; the rest is atomic.
@@ -106,10 +105,10 @@ static NOTHING: AtomicI32 = AtomicI32::new(FREE);
 unsafe impl Sync for Inherited {}
 
 impl ParentOnly {
-    /// Takes `descriptor` from children to come.
+    /// Removes `descriptor` from future children.
     ///
     /// # Errors
-    /// `Io` where descriptors run out.
+    /// `Io` if there are no descriptors left.
     pub fn new(descriptor: BorrowedFd<'_>) -> Result<ParentOnly> {
         if NOTHING.load(Acquire) == FREE {
             let nothing = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
@@ -159,7 +158,7 @@ fn push(descriptor: RawFd) -> &'static Inherited {
     }
 }
 
-/// Has [`in_child`] called in children, from now on.
+/// Registers [`in_child`] to be called in children from now on.
 fn watch_forks() {
     type Handler = Option<extern "C" fn()>;
     #[expect(unsafe_code, reason = "the C library tells of forks, and nobody else does")]
@@ -168,19 +167,19 @@ fn watch_forks() {
     }
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.swap(true, AcqRel) {
-        // SAFETY: the handler may be called at any time, as it says. Without memory for it, a
+        // SAFETY: the handler may be called at any time, as documented there. If there is no memory to register it, a
         // child keeps its descriptors, and with them locks, until it ends.
         #[expect(unsafe_code, reason = "the C library tells of forks, and nobody else does")]
         let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
     }
 }
 
-/// In a child before `fork` returns there. Other threads are gone wherever they stood: no locks,
-/// no memory from the allocator, only system calls.
+/// Runs in a child before `fork` returns there. Other threads are gone, at whatever point they were: so no locks and
+/// no allocation, only system calls.
 extern "C" fn in_child() {
     let page = NUMBER.load(Acquire);
-    // SAFETY: null or what `number_page` made, and descriptors that are open: what is in the list
-    // is taken out before it is closed.
+    // SAFETY: null or made by `number_page`; and descriptors that are open, because a descriptor is removed from the
+    // list before it is closed.
     #[expect(unsafe_code, reason = "raw pointers and descriptors; nothing else is safe in a fork")]
     unsafe {
         if let Some(number) = page.as_ref() {
@@ -192,10 +191,10 @@ extern "C" fn in_child() {
             if descriptor == FREE || nothing == FREE {
                 continue;
             }
-            // Still the parent's to close, in the child as well.
+            // The original owner still closes it, in the child as well.
             let mut taken = ManuallyDrop::new(OwnedFd::from_raw_fd(descriptor));
             let nothing = BorrowedFd::borrow_raw(nothing);
-            // Nobody could be told of a failure; the child would keep it until it ends.
+            // There is no way to report a failure; the child would keep the descriptor until it ends.
             let _ = rustix::io::dup3(nothing, &mut taken, DupFlags::CLOEXEC);
         }
     }

@@ -1,4 +1,4 @@
-//! A thread with an executor of its own.
+//! A thread with its own executor.
 use super::{Live, LiveOptions};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,15 +9,15 @@ use tantalum_base::{Result, ResultExt};
 pub struct LiveThread<T>(thread::JoinHandle<Result<T>>);
 
 impl<T> LiveThread<T> {
-    /// Waits for the thread's end. A panic over there goes on here.
+    /// Waits for the end of the thread. A panic of that thread is propagated.
     ///
     /// # Errors
-    /// Where the executor could not be made.
+    /// If the executor could not be made.
     pub fn join(self) -> Result<T> {
         self.0.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Whether [`join`](Self::join) would not wait.
+    /// Whether [`join`](Self::join) would return at once.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
@@ -26,7 +26,7 @@ impl<T> LiveThread<T> {
 /// Starts a thread, makes an executor on it and runs the future that `make` returns.
 ///
 /// # Errors
-/// `Io` where no thread can be started.
+/// `Io` if the thread cannot be started.
 pub fn spawn_thread<T, M, F>(name: &str, options: LiveOptions, make: M) -> Result<LiveThread<T>>
 where
     T: Send + 'static,
@@ -36,7 +36,7 @@ where
     let body = move || {
         let live = Live::new(options)?;
         let ran = catch_unwind(AssertUnwindSafe(|| live.run(make(live.clone()))));
-        // After a panic too: tasks hold what other threads wait for, and files that are locked.
+        // Also after a panic: tasks hold state for which other threads wait, and locked files.
         live.drop_tasks();
         ran.map(Ok).unwrap_or_else(|panic| resume_unwind(panic))
     };

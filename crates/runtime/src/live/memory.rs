@@ -1,9 +1,8 @@
-//! Memory that the program has let go of and its allocator keeps.
+//! Memory that the program has freed but its allocator keeps.
 
-/// Gives memory that is not in use back to the operating system, all that the allocator can: glibc's
-/// keeps what lies between two blocks in use, which after many small ones may be nearly all of it.
-/// May take tens of milliseconds a GiB, in which the calling thread does nothing else. Other C libraries do
-/// this by themselves, or never.
+/// Returns as much unused memory as possible to the operating system. glibc's allocator keeps memory that lies
+/// between two used blocks; after many small blocks that may be nearly all of it. This may take tens of milliseconds
+/// per GiB and blocks the calling thread. Other C libraries do this by themselves, or never.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -12,7 +11,7 @@ pub fn give_back() {
         unsafe extern "C" {
             safe fn malloc_trim(pad_bytes: usize) -> std::ffi::c_int;
         }
-        // It tells whether there was any.
+        // It returns whether any memory was released.
         let _ = malloc_trim(0);
     }
 }

@@ -1,16 +1,16 @@
 //! The live executor: one thread, a real clock, io_uring or a thread pool.
 //!
 //! ```text
-//! Live         the executor            uring, threads   its two engines    operation   what is in flight
+//! Live         the executor            uring, threads   its two engines    operation   operations in flight
 //! file         positioned file I/O     net              sockets            signal      signals
 //! remote       channels from other threads              host               a thread with its own executor
-//! claim        an address to listen at               memory              what the allocator keeps
-//! spin         a look around before it blocks
-//! confined     an executor that goes from thread to thread as a whole    callers   who waits for it
-//! fork         what a forked child may not use           wall_clock         the time of day, for people
+//! claim        claims a listening address               memory              frees memory of the allocator
+//! spin         a short spin before it blocks
+//! confined     an executor that moves between threads as a whole    callers   its waiting callers
+//! fork         protects a forked child from handles    wall_clock         the time of day, for people
 //! ```
-//! Tasks hold handles on the executor and the executor holds tasks: call [`Live::drop_tasks`]
-//! before letting go of one whose tasks have not all ended, or it is never freed.
+//! Tasks hold handles to the executor, and the executor holds tasks. If not all tasks of an executor have ended, call
+//! [`Live::drop_tasks`] before dropping it; otherwise it is never freed.
 mod callers;
 mod claim;
 mod confined;
@@ -51,32 +51,31 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
-/// How the executor talks to the kernel.
+/// The interface to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EngineChoice {
-    /// io_uring where the kernel allows it, else threads.
+    /// io_uring if the kernel allows it, else threads.
     #[default]
     Auto,
-    /// io_uring or an error.
+    /// io_uring, or an error.
     Uring,
     /// A pool of threads for files, `poll(2)` for sockets.
     Threads,
-    /// Files on the executor's own thread, which does nothing else meanwhile; `poll(2)` for
-    /// sockets.
+    /// File I/O on the executor's own thread, which does nothing else meanwhile; `poll(2)` for sockets.
     Blocking,
 }
 
 /// Settings of a live executor.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
-    /// Which engine.
+    /// The engine.
     pub engine: EngineChoice,
     /// Pool threads of the thread engine (at least one).
     pub io_threads: usize,
     /// Submission entries of the ring; a power of two.
     pub ring_entries: u32,
-    /// How long to look for work before blocking at the most, in nanoseconds: less often where that finds none. 0 on a
-    /// single core.
+    /// Maximum time to spin for work before blocking, in nanoseconds. The executor spins less often if spinning finds
+    /// nothing. Use 0 on a single core.
     pub spin_ns: u64,
 }
 
@@ -91,14 +90,14 @@ impl Default for LiveOptions {
     }
 }
 
-/// Whether spinning can help: somebody else runs meanwhile.
+/// Whether spinning can help: another thread can run meanwhile.
 pub(crate) fn several_cores() -> bool {
-    // Asking reads files under /proc: once is enough.
+    // The query reads files under /proc, so it is done once.
     static SEVERAL: OnceLock<bool> = OnceLock::new();
     *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1))
 }
 
-/// What is behind these locks is whole also where a thread panicked.
+/// Ignores poisoning: the data behind these locks is consistent even if a thread panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -115,8 +114,8 @@ enum Engine {
 
 struct Driver {
     engine: Engine,
-    /// Beside io_uring, what has to be durable: on a busy machine such a write through the ring
-    /// took a scheduler's tick (4 ms), and by a thread that makes the system call itself 0.2 ms.
+    /// Durable operations, if the engine is io_uring. On a busy machine such a write took a scheduler's tick (4 ms)
+    /// through the ring, and 0.2 ms on a thread that makes the system call itself.
     syncers: Option<threads::Threads>,
     operations: Operations,
 }
@@ -150,7 +149,7 @@ impl Driver {
             return;
         }
         match &mut self.engine {
-            // Where the cancel cannot be sent, the wait ends with the descriptor's next event.
+            // If the cancel cannot be sent, the wait ends with the next event of the descriptor.
             Engine::Uring(uring) => drop(uring.cancel(index, &mut self.operations)),
             Engine::Threads(threads) => threads.cancel(index, &mut self.operations),
         }
@@ -166,7 +165,7 @@ impl Driver {
         }
     }
 
-    /// Sleeps until something ends, another thread wakes `queue`, or the time is over.
+    /// Sleeps until an operation completes, another thread wakes `queue`, or the timeout expires.
     fn park(&mut self, queue: &ReadyQueue, timeout: Option<Duration>) -> io::Result<()> {
         let operations = &mut self.operations;
         match &mut self.engine {
@@ -198,13 +197,13 @@ impl Drop for Driver {
         if let Engine::Uring(uring) = &mut self.engine
             && uring.drain(&mut self.operations).is_err()
         {
-            // The kernel may still write to the buffers: better lost than freed.
+            // The kernel may still write to the buffers, so leak them instead of freeing them.
             std::mem::forget(std::mem::take(&mut self.operations));
         }
     }
 }
 
-/// Handle on a live executor. Stays on its thread.
+/// A handle to a live executor. It stays on its thread.
 #[derive(Clone)]
 pub struct Live(Rc<Core>);
 
@@ -220,8 +219,8 @@ impl Live {
     /// A new executor for this thread.
     ///
     /// # Errors
-    /// `Unsupported` where io_uring is asked for and the kernel refuses it; `Io` where threads
-    /// or descriptors run out.
+    /// `Unsupported` if io_uring is requested and the kernel refuses it; `Io` if there are no threads or descriptors
+    /// left.
     pub fn new(options: LiveOptions) -> Result<Self> {
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         let wake_fd = rustix::event::eventfd(0, flags)
@@ -267,10 +266,10 @@ impl Live {
         })))
     }
 
-    /// Blocks the thread until `main` is done. Other tasks go on in the next run.
+    /// Blocks the thread until `main` is done. Other tasks continue in the next run.
     ///
     /// # Panics
-    /// Where the kernel fails the wait itself: there is nobody to tell.
+    /// If the kernel fails the wait itself, because no task could receive that error.
     pub fn run<F>(&self, main: F) -> F::Output
     where
         F: Future + 'static,
@@ -300,7 +299,7 @@ impl Live {
         }
     }
 
-    /// Drops every task where it stands. Operations in flight run to their end on their own.
+    /// Drops every task at its current point. Operations in flight complete on their own.
     pub fn drop_tasks(&self) {
         self.0.tasks.drop_all();
         self.0.timers.borrow_mut().clear();
@@ -314,7 +313,7 @@ impl Live {
         }
     }
 
-    /// Asks the kernel; `label` appears in reports on what waits.
+    /// Starts a request to the kernel; `label` appears in deadlock reports.
     pub(crate) fn operate(&self, request: Request, label: &'static str) -> Operation {
         Operation { core: Rc::clone(&self.0), label, state: OperationState::New(request) }
     }
@@ -331,7 +330,7 @@ impl Clock for Core {
 }
 
 impl Core {
-    /// Nothing is ready: submit, look around for a moment, then block.
+    /// Called when no task is ready: submits, spins for a moment, then blocks.
     fn wait(&self) -> io::Result<()> {
         let queue = &self.tasks.queue;
         let mut driver = self.driver.borrow_mut();
@@ -395,7 +394,7 @@ enum OperationState {
     Finished,
 }
 
-/// Completes with the kernel's result and the request, whose buffer it gives back.
+/// Completes with the kernel's result and the request, which returns its buffer.
 pub(crate) struct Operation {
     core: Rc<Core>,
     label: &'static str,

@@ -1,4 +1,4 @@
-//! Stream sockets: the system call first, a wait for readiness where it would block.
+//! Stream sockets: the system call first, then a wait for readiness if it would block.
 use super::Live;
 use super::claim;
 use super::operation::{Kind, Request};
@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
-/// Where to listen: `unix:/run/x.sock`, `127.0.0.1:10809`, `[::1]:10809`.
+/// A listening address: `unix:/run/x.sock`, `127.0.0.1:10809`, `[::1]:10809`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A Unix socket's path.
+    /// The path of a Unix socket.
     Unix(PathBuf),
-    /// A TCP address; port 0 takes any free one.
+    /// A TCP address; port 0 picks any free port.
     Tcp(SocketAddr),
 }
 
@@ -54,8 +54,8 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Whether only programs of this machine reach it: a Unix socket, whose file's mode decides, or a
-    /// loopback address.
+    /// Whether only programs on this machine can reach it: a Unix socket, protected by its file mode, or a loopback
+    /// address.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,
@@ -71,7 +71,7 @@ struct Socket {
 }
 
 impl Socket {
-    /// Makes `call` until it no longer would block.
+    /// Repeats `call` until it would no longer block.
     async fn retry<T>(
         &self,
         kind: Kind,
@@ -92,18 +92,18 @@ impl Socket {
     }
 }
 
-/// Accepts connections. A Unix socket's file is removed when this is dropped.
+/// Accepts connections. The file of a Unix socket is removed when this is dropped.
 pub struct Listener {
     socket: Socket,
     address: Address,
 }
 
 impl Listener {
-    /// Listens at `address`. A socket's file that nobody listens on is replaced. May wait a few
-    /// seconds, for a killed server's socket to close or for a living one to show itself.
+    /// Listens at `address`. Replaces the file of a socket without a listener. May wait a few seconds, until the
+    /// socket of a killed server closes or a live server shows activity.
     ///
     /// # Errors
-    /// `Io` where the address is in use or cannot be bound.
+    /// `Io` if the address is in use or cannot be bound.
     pub fn bind(live: &Live, address: &Address) -> Result<Self> {
         let listening = || format!("listening at {address}");
         let fd = claim::listen(address).map_err(|error| match error.kind() {
@@ -124,7 +124,7 @@ impl Listener {
         Ok(Listener { socket: Socket { live: live.clone(), fd: Arc::new(fd) }, address })
     }
 
-    /// The address, with the real port where 0 was asked for.
+    /// The address, with the real port if 0 was requested.
     pub fn local_address(&self) -> &Address {
         &self.address
     }
@@ -132,20 +132,20 @@ impl Listener {
     /// The next connection.
     ///
     /// # Errors
-    /// `Io`, for instance where descriptors run out; the listener stays usable.
+    /// `Io`, for instance if there are no descriptors left; the listener stays usable.
     pub async fn accept(&self) -> Result<Stream> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let accept = |fd: &OwnedFd| acceptfrom_with(fd, flags);
         let (fd, _) = self.socket.retry(Kind::PollIn, "a connection", accept).await?;
         if let Address::Tcp(_) = self.address {
-            // It fails where the peer has gone already, which the first `recv` tells.
+            // It fails if the peer has already gone, which the first `recv` reports.
             let _ = set_tcp_options(&fd);
         }
         Ok(Stream::from_fd(&self.socket.live, fd))
     }
 }
 
-/// Small messages go at once; a peer that is gone without a word is found in about two minutes.
+/// Sends small messages at once, and detects a silently vanished peer in about two minutes.
 fn set_tcp_options(fd: &OwnedFd) -> rustix::io::Result<()> {
     sockopt::set_tcp_nodelay(fd, true)?;
     sockopt::set_tcp_keepidle(fd, Duration::from_secs(60))?;
@@ -157,34 +157,34 @@ fn set_tcp_options(fd: &OwnedFd) -> rustix::io::Result<()> {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Address::Unix(path) = &self.address {
-            // It may be gone already.
+            // It may already be gone.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// A connection; clones name the same one.
+/// A connection. Clones refer to the same connection.
 #[derive(Clone)]
 pub struct Stream(Rc<Socket>);
 
 impl Stream {
-    /// Connects to whoever listens at `address`. Waits 2 seconds at most, in which the executor does
-    /// nothing else, and not for room in a listener's queue.
+    /// Connects to the listener at `address`. Waits at most 2 seconds, during which the executor does nothing else,
+    /// and does not wait for space in the listener's queue.
     ///
     /// # Errors
-    /// `Io` where nobody listens there.
+    /// `Io` if there is no listener.
     pub fn connect(live: &Live, address: &Address) -> Result<Self> {
         let fd = claim::call(address).context(|| format!("connecting to {address}"))?;
         Ok(Stream::from_fd(live, fd))
     }
 
-    /// Takes a connected stream socket over.
+    /// Takes ownership of a connected stream socket.
     pub fn from_fd(live: &Live, fd: OwnedFd) -> Self {
-        // Every call says DONTWAIT itself, so the descriptor's own mode does not matter.
+        // Every call sets DONTWAIT, so the mode of the descriptor does not matter.
         Stream(Rc::new(Socket { live: live.clone(), fd: Arc::new(fd) }))
     }
 
-    /// Receives up to `buf.len()` bytes; 0 where the peer has closed.
+    /// Receives up to `buf.len()` bytes; 0 if the peer has closed.
     ///
     /// # Errors
     /// `Io`.
@@ -193,19 +193,19 @@ impl Stream {
         self.0.retry(Kind::PollIn, "receiving from a socket", call).await
     }
 
-    /// Sends some of `bytes`; returns how many.
+    /// Sends some of `bytes`; returns the number sent.
     ///
     /// # Errors
-    /// `Io`, also where the peer has closed.
+    /// `Io`, also if the peer has closed.
     pub async fn send(&self, bytes: &[u8]) -> Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let call = |fd: &OwnedFd| send(fd, bytes, flags);
         self.0.retry(Kind::PollOut, "sending to a socket", call).await
     }
 
-    /// Ends both directions; pending calls complete. The descriptor closes with the last clone.
+    /// Shuts down both directions; pending calls complete. The descriptor closes with the last clone.
     pub fn shutdown(&self) {
-        // It fails only where the connection has ended already.
+        // It fails only if the connection has already ended.
         let _ = rustix::net::shutdown(&self.0.fd, Shutdown::Both);
     }
 }

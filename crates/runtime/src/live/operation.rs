@@ -1,5 +1,5 @@
-//! Operations in flight. The executor owns their buffers and descriptors until the completion
-//! arrives, so that a future may be dropped at any time.
+//! Operations in flight. The executor owns their buffers and descriptors until the completion arrives, so a future
+//! may be dropped at any time.
 use crate::IoBuf;
 use rustix::fs::FallocateFlags;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
         durable: bool,
     },
     SyncData,
-    /// The range reads as zeros, as the file system arranges it.
+    /// Makes the range read as zeros, by the means of the file system.
     Zero {
         bytes: u64,
         mode: FallocateFlags,
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     PollOut,
 }
 
-/// What is asked of the kernel: `buf[start..]` from or to `offset`.
+/// A request to the kernel: transfers `buf[start..]` from or to `offset`.
 pub(crate) struct Request {
     pub(crate) kind: Kind,
     pub(crate) fd: Arc<OwnedFd>,
@@ -33,7 +33,7 @@ pub(crate) struct Request {
 
 enum Stage {
     Waiting(Waker),
-    /// Nobody waits any more; the completion frees the slot.
+    /// No task waits any more; the completion frees the slot.
     Abandoned,
     Done(i32),
 }
@@ -43,7 +43,7 @@ struct Slot {
     state: Stage,
 }
 
-/// Every operation that the kernel or a pool thread may still touch.
+/// All operations that the kernel or a pool thread may still access.
 #[derive(Default)]
 pub(crate) struct Operations {
     slots: Vec<Option<Slot>>,
@@ -76,7 +76,7 @@ impl Operations {
         self.slot(index).map(|slot| &mut slot.request)
     }
 
-    /// The result and the request, where it is done; notes who waits where not.
+    /// The result and the request if it is done; otherwise stores the waker.
     pub(crate) fn take(&mut self, index: u32, waker: &Waker) -> Option<(i32, Request)> {
         let slot = self.slot(index)?;
         let result = match &mut slot.state {
@@ -91,7 +91,7 @@ impl Operations {
         self.slots[index as usize].take().map(|slot| (result, slot.request))
     }
 
-    /// Nobody waits for it any more; true where it is still in flight.
+    /// Marks the operation as no longer awaited; true if it is still in flight.
     pub(crate) fn abandon(&mut self, index: u32) -> bool {
         let Some(slot) = self.slot(index) else { return false };
         if let Stage::Done(_) = slot.state {
@@ -103,7 +103,7 @@ impl Operations {
         true
     }
 
-    /// Whether it is `waker`'s task that waits for it.
+    /// Whether the task of `waker` waits for it.
     pub(crate) fn is_awaited_by(&self, index: u32, waker: &Waker) -> bool {
         let slot = self.slots.get(index as usize).and_then(Option::as_ref);
         slot.is_some_and(|slot| matches!(&slot.state, Stage::Waiting(own) if own.will_wake(waker)))

@@ -1,4 +1,4 @@
-//! From other threads to an executor, and back.
+//! Channels from other threads to an executor, and back.
 use super::lock;
 use crate::task::waiting_on;
 use std::collections::VecDeque;
@@ -8,13 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// How long a waiting thread looks before it blocks.
+/// Time that a waiting thread spins before it blocks.
 const SPIN: Duration = Duration::from_micros(30);
 
 struct Queue<T> {
     queue: VecDeque<T>,
     senders: usize,
-    // Senders that block for room.
+    // Number of senders that block until there is space.
     blocked: usize,
     receiver_gone: bool,
     receiver: Option<Waker>,
@@ -27,13 +27,13 @@ struct Shared<T> {
     room: Condvar,
 }
 
-/// Sending side, for any thread but the executor's own.
+/// The sending side, for any thread except the executor's own.
 pub struct RemoteSender<T>(Arc<Shared<T>>);
 
-/// Receiving side, for a task.
+/// The receiving side, for a task.
 pub struct RemoteReceiver<T>(Arc<Shared<T>>);
 
-/// A channel that holds at most `capacity` items. `label` appears in reports on what waits.
+/// A channel that holds at most `capacity` items. `label` appears in deadlock reports.
 pub fn channel<T: Send>(
     label: &'static str,
     capacity: usize,
@@ -55,7 +55,7 @@ pub fn channel<T: Send>(
 }
 
 impl<T: Send> RemoteSender<T> {
-    /// Blocks while the channel is full; gives the item back where the receiver has gone.
+    /// Blocks while the channel is full; returns the item if the receiver has gone.
     pub fn send(&self, item: T) -> Result<(), T> {
         let mut state = lock(&self.0.state);
         while state.queue.len() >= self.0.capacity && !state.receiver_gone {
@@ -121,7 +121,7 @@ impl<T> Drop for RemoteReceiver<T> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.receiver_gone = true;
-        // Dropped outside the lock: items may hold reply senders whose drop wakes threads.
+        // Dropped outside the lock, because items may hold reply senders whose drop wakes threads.
         let items = std::mem::take(&mut state.queue);
         drop(state);
         self.0.room.notify_all();
@@ -131,18 +131,18 @@ impl<T> Drop for RemoteReceiver<T> {
 
 struct Slot<T> {
     done: AtomicBool,
-    // The answer, and whether somebody blocks for it.
+    // The answer, and whether a thread blocks for it.
     answer: Mutex<(Option<T>, bool)>,
     changed: Condvar,
 }
 
-/// Answers once; dropping it unused answers `None`.
+/// Sends one answer. If dropped unused, the receiver gets `None`.
 pub struct ReplySender<T>(Arc<Slot<T>>);
 
 /// Waits for the answer.
 pub struct ReplyReceiver<T>(Arc<Slot<T>>);
 
-/// A one-shot answer from a task to a blocking thread.
+/// A one-shot channel from a task to a blocking thread.
 pub fn reply<T: Send>() -> (ReplySender<T>, ReplyReceiver<T>) {
     let slot = Arc::new(Slot {
         done: AtomicBool::new(false),
@@ -153,10 +153,10 @@ pub fn reply<T: Send>() -> (ReplySender<T>, ReplyReceiver<T>) {
 }
 
 impl<T> ReplySender<T> {
-    /// Gives the answer.
+    /// Sends the answer.
     pub fn send(self, answer: T) {
         lock(&self.0.answer).0 = Some(answer);
-        // `Drop` tells the receiver.
+        // `Drop` notifies the receiver.
     }
 }
 
@@ -173,7 +173,7 @@ impl<T> Drop for ReplySender<T> {
 }
 
 impl<T> ReplyReceiver<T> {
-    /// Blocks this thread until the answer is there; `None` where it was dropped.
+    /// Blocks this thread until the answer arrives; `None` if the sender was dropped without one.
     pub fn wait(self) -> Option<T> {
         if super::several_cores() {
             let from = super::monotonic();

@@ -1,14 +1,14 @@
-//! Several reads at the same time, made by the thread that waits for all of them. One after the other they would take as long
-//! as all of them together, and a disk could do many at once.
+//! Several reads at the same time, made by the thread that waits for all of them. One after the other they would take
+//! the sum of their times, although a disk can do many at once.
 use super::threads::Job;
 use io_uring::{IoUring, opcode, types};
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-/// Reads that are made at the same time, at the most.
+/// Maximum number of reads at the same time.
 pub(crate) const READS_MAX: usize = 64;
 
-/// The ring that they go through. It is made when it is first needed.
+/// The ring for these reads, made at the first use.
 #[derive(Default)]
 pub(crate) struct SideBySide(Mutex<Ring>);
 
@@ -17,13 +17,13 @@ enum Ring {
     #[default]
     NotMade,
     Made(Box<IoUring>),
-    /// The kernel refuses it.
+    /// The kernel refused it.
     Refused,
 }
 
 impl SideBySide {
-    /// Makes all `reads`, at most [`READS_MAX`]; their results, in the same order. Where another thread is at it already, or
-    /// the kernel refuses a ring, one after the other.
+    /// Makes all `reads`, at most [`READS_MAX`], and returns their results in the same order. If another thread is
+    /// already using the ring, or the kernel refuses one, the reads are made one after the other.
     pub(crate) fn perform(&self, reads: &mut [Job]) -> Vec<i32> {
         let mut ring = match self.0.try_lock() {
             Ok(ring) => ring,
@@ -47,7 +47,8 @@ fn one_by_one(reads: &mut [Job]) -> Vec<i32> {
     reads.iter_mut().map(Job::perform).collect()
 }
 
-/// The results of `reads`, all of which the kernel has done with when this returns; `None` where it did not take all.
+/// The results of `reads`; the kernel has finished with all of them when this returns. `None` if it did not accept
+/// all.
 fn through(ring: &mut IoUring, reads: &mut [Job]) -> Option<Vec<i32>> {
     for (index, read) in reads.iter_mut().enumerate() {
         let (fd, buf, offset) = read.target();
@@ -68,7 +69,7 @@ fn through(ring: &mut IoUring, reads: &mut [Job]) -> Option<Vec<i32>> {
         if refused && left == untaken {
             return None;
         }
-        // An error is of what was not taken yet. What was taken comes to its end.
+        // An error concerns only entries that were not accepted yet; accepted entries still complete.
         match ring.submit_and_wait(left - if refused { untaken } else { 0 }) {
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

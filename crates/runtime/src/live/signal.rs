@@ -1,4 +1,4 @@
-//! Signals: those that ask a program to end, and those after which it goes on. docs/nbd.md has them as a table.
+//! Signals: those that ask a program to end, and those that must not end it. docs/nbd.md has a table of them.
 use super::Live;
 use super::net::Stream;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tantalum_base::{Result, ResultExt};
 
-/// The signals that ask a program to end. SIGHUP is not among them where it was ignored when the program was started, as
-/// `nohup` does: whoever did that wants it to outlive its terminal.
+/// The signals that ask a program to end. SIGHUP is excluded if it was ignored when the program started, as with
+/// `nohup`: the user then wants the program to outlive its terminal.
 pub fn ending() -> Vec<i32> {
     let mut signals = vec![SIGINT, SIGTERM, SIGQUIT];
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -19,18 +19,18 @@ pub fn ending() -> Vec<i32> {
     signals
 }
 
-/// Whether the process of this `/proc/PID/status` ignores `signal`.
+/// Whether the process with this `/proc/PID/status` ignores `signal`.
 fn ignores(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// From now on the program goes on after SIGUSR1 and SIGUSR2, which mean nothing to it, and after SIGXFSZ: a write beyond
-/// the limit of a file's size fails instead. (Rust ignores SIGPIPE by itself.)
+/// Makes the program survive SIGUSR1 and SIGUSR2, which have no meaning to it, and SIGXFSZ: a write beyond the file
+/// size limit then fails instead. (Rust itself ignores SIGPIPE.)
 ///
 /// # Errors
-/// `Io` where the handlers cannot be set.
+/// `Io` if the handlers cannot be set.
 pub fn go_on_after_others() -> Result<()> {
     for signal in [SIGUSR1, SIGUSR2, SIGXFSZ] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
@@ -39,11 +39,11 @@ pub fn go_on_after_others() -> Result<()> {
     Ok(())
 }
 
-/// Completes on the first of the [`ending`] signals after this call. From then on these signals no
-/// longer end the process.
+/// Completes at the first of the [`ending`] signals after this call. From then on these signals no longer end the
+/// process.
 ///
 /// # Errors
-/// `Io` where the handlers cannot be set.
+/// `Io` if the handlers cannot be set.
 pub fn terminated(live: &Live) -> Result<impl Future<Output = ()> + 'static> {
     let (read, write) = UnixStream::pair().context(|| "making the signal pipe")?;
     for signal in ending() {
@@ -53,7 +53,7 @@ pub fn terminated(live: &Live) -> Result<impl Future<Output = ()> + 'static> {
     }
     let pipe = Stream::from_fd(live, read.into());
     Ok(async move {
-        // An error is an end as well: nothing can be heard on this pipe any more.
+        // An error is treated as an end too, because no signal can arrive on this pipe any more.
         let _ = pipe.recv(&mut [0; 1]).await;
     })
 }

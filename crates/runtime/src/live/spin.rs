@@ -1,14 +1,14 @@
-//! How long an executor looks for work before it blocks. To be woken costs more than to look around for a moment; but where
-//! nothing ever comes so soon, the moment is lost to whoever else wants the core.
+//! The time that an executor spins for work before it blocks. A wake-up costs more than a short spin. But if work
+//! never arrives that soon, the spin only wastes a core that others could use.
 use std::cell::Cell;
 
-/// After so many looks in a row that found nothing, only every [`PROBE_EVERY`]th wait looks.
+/// After this many fruitless spins in a row, only every [`PROBE_EVERY`]th wait spins.
 const FRUITLESS_MAX: u32 = 4;
 const PROBE_EVERY: u32 = 32;
 
 pub(crate) struct Spin {
     longest_ns: u64,
-    /// Waits since the last look that found something.
+    /// Number of waits since the last spin that found work.
     fruitless: Cell<u32>,
 }
 
@@ -17,7 +17,7 @@ impl Spin {
         Spin { longest_ns, fruitless: Cell::new(0) }
     }
 
-    /// A wait begins: how long it may look around, in nanoseconds.
+    /// Called at the start of a wait. Returns the time that it may spin, in nanoseconds.
     pub(crate) fn limit_ns(&self) -> u64 {
         let fruitless = self.fruitless.get();
         self.fruitless.set(fruitless.wrapping_add(1));
@@ -28,7 +28,7 @@ impl Spin {
         }
     }
 
-    /// The look found something.
+    /// Called if a spin found work.
     pub(crate) fn found(&self) {
         self.fruitless.set(0);
     }

@@ -1,5 +1,5 @@
-//! The fallback engine: pool threads do file I/O, `poll(2)` waits for sockets. Without pool threads
-//! whoever runs the executor does the file I/O: on the spot, or apart from it ([`Threads::take_job`]).
+//! The fallback engine: pool threads do file I/O, and `poll(2)` waits for sockets. Without pool threads, the thread
+//! that runs the executor does the file I/O: within the executor, or outside it ([`Threads::take_job`]).
 use super::lock;
 use super::operation::{Kind, Operations};
 use crate::IoBuf;
@@ -14,7 +14,7 @@ use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-/// An operation on a file; owns its buffer while a thread works on it.
+/// An operation on a file. It owns its buffer while a thread works on it.
 pub(crate) struct Job {
     index: u32,
     kind: Kind,
@@ -34,14 +34,14 @@ struct Shared {
 pub(crate) struct Threads {
     shared: Arc<Shared>,
     pool: Vec<thread::JoinHandle<()>>,
-    /// Without a pool: what nobody works on yet, oldest first.
+    /// Without a pool: jobs that no thread works on yet, oldest first.
     waiting: VecDeque<Job>,
     polls: Vec<(u32, Arc<OwnedFd>, PollFlags)>,
     finished: Vec<(Job, i32)>,
 }
 
 impl Threads {
-    /// With `count` pool threads; with 0 file I/O waits for a turn.
+    /// With `count` pool threads. If 0, file I/O waits for a turn.
     pub(crate) fn new(count: usize, queue: Arc<ReadyQueue>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             jobs: Mutex::default(),
@@ -88,14 +88,14 @@ impl Threads {
         operations.complete(index, -Errno::CANCELED.raw_os_error());
     }
 
-    /// Takes file I/O that nobody works on: what `own` waits for, else the oldest.
+    /// Takes a job that no thread works on: one that `own` waits for, else the oldest.
     pub(crate) fn take_job(&mut self, own: &Waker, operations: &Operations) -> Option<Job> {
         let is_own = |job: &Job| operations.is_awaited_by(job.index, own);
         let at = self.waiting.iter().position(is_own).unwrap_or(0);
         self.waiting.remove(at)
     }
 
-    /// Takes reads that nobody works on and that `own` waits for, at most `most`.
+    /// Takes up to `most` reads that no thread works on and that `own` waits for.
     pub(crate) fn take_reads(
         &mut self,
         own: &Waker,
@@ -116,7 +116,7 @@ impl Threads {
         taken
     }
 
-    /// Whether there is file I/O that nobody works on.
+    /// Whether there are jobs that no thread works on.
     pub(crate) fn has_jobs(&self) -> bool {
         !self.waiting.is_empty()
     }
@@ -153,7 +153,7 @@ impl Threads {
         let queue = Arc::clone(&self.shared.queue);
         let Some(wake_fd) = queue.wake_fd() else { return Ok(()) };
         self.poll(operations, Some(wake_fd), timeout)?;
-        // Takes the count back to 0; the descriptor does not block.
+        // Resets the count to 0; the descriptor does not block.
         let _ = rustix::io::read(wake_fd, &mut [0; 8]);
         self.reap(operations);
         Ok(())
@@ -177,7 +177,7 @@ impl Threads {
             Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        // Tasks that become ready by what follows need not wake the thread that polls.
+        // Tasks that become ready below need not wake the polling thread, which is this one.
         self.shared.queue.set_parked(false);
         let mut ready = fds.iter().map(|fd| fd.revents()).collect::<Vec<_>>().into_iter();
         self.polls.retain(|(index, _, _)| {
@@ -193,7 +193,7 @@ impl Threads {
 }
 
 impl Threads {
-    /// Lets what is in flight end, and takes it back.
+    /// Waits for the jobs in flight to end, and collects their results.
     pub(crate) fn finish(mut self, operations: &mut Operations) {
         self.join();
         self.reap(operations);
@@ -203,7 +203,7 @@ impl Threads {
         lock(&self.shared.jobs).1 = true;
         self.shared.work.notify_all();
         for thread in self.pool.drain(..) {
-            // A pool thread does not panic: it only makes system calls.
+            // A pool thread cannot panic: it only makes system calls.
             let _ = thread.join();
         }
     }
@@ -212,14 +212,14 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.join();
-        // As with a pool: what was asked for is done.
+        // As with a pool, requested operations are still carried out.
         for mut job in self.waiting.drain(..) {
             job.perform();
         }
     }
 }
 
-/// Runs jobs until told to stop and none is left.
+/// Runs jobs until it is told to stop and none is left.
 fn work(shared: &Shared) {
     loop {
         let mut jobs = lock(&shared.jobs);
@@ -240,8 +240,7 @@ fn work(shared: &Shared) {
 }
 
 impl Job {
-    /// Makes the system call. The result is as the kernel reports it: a count, or an error's number,
-    /// negative.
+    /// Makes the system call. Returns the kernel's result: a count, or a negated error number.
     pub(crate) fn perform(&mut self) -> i32 {
         match self.call() {
             Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
@@ -254,7 +253,7 @@ impl Job {
         self.kind == Kind::Read && self.buf.is_some()
     }
 
-    /// What of a file is to be read, and where to.
+    /// The file, the buffer and the offset of a read.
     pub(crate) fn target(&mut self) -> (&OwnedFd, &mut [u8], u64) {
         let buf = self.buf.as_mut().map_or(&mut [][..], |buf| &mut buf[self.start..]);
         (&self.fd, buf, self.offset)
@@ -276,7 +275,7 @@ impl Job {
         }
     }
 
-    /// Gives the buffer back, and tells who waits.
+    /// Returns the buffer, and completes the operation, which wakes its waiter.
     pub(crate) fn finish(self, result: i32, operations: &mut Operations) {
         if let Some(request) = operations.request(self.index) {
             request.buf = self.buf;

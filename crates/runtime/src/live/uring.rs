@@ -1,4 +1,4 @@
-//! The io_uring engine: submissions of a turn go to the kernel with one `io_uring_enter`.
+//! The io_uring engine. All submissions of a turn go to the kernel with one `io_uring_enter`.
 use super::operation::{Kind, Operations};
 use crate::ready_queue::ReadyQueue;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 const WAKE: u64 = u64::MAX;
 const CANCEL: u64 = u64::MAX - 1;
-/// `RWF_DSYNC`: this write is durable when it completes.
+/// `RWF_DSYNC`: the write is durable when it completes.
 const RWF_DSYNC: i32 = 2;
-/// Bytes that the kernel moves in one operation at the most.
+/// Maximum bytes that the kernel transfers in one operation.
 const OPERATION_BYTES_MAX: usize = 1 << 30;
 
 pub(crate) struct Uring {
@@ -21,7 +21,7 @@ pub(crate) struct Uring {
 }
 
 impl Uring {
-    /// A ring of `entries` submissions for this thread.
+    /// A ring with `entries` submission entries for this thread.
     pub(crate) fn new(entries: u32) -> io::Result<Self> {
         let one_thread = || {
             let mut builder = IoUring::builder();
@@ -62,7 +62,7 @@ impl Uring {
         self.push(entry.user_data(u64::from(index)), operations)
     }
 
-    /// Asks the kernel to give up a wait for readiness.
+    /// Requests that the kernel cancel a wait for readiness.
     pub(crate) fn cancel(&mut self, index: u32, operations: &mut Operations) -> io::Result<()> {
         let entry = opcode::AsyncCancel::new(u64::from(index)).build().user_data(CANCEL);
         self.push(entry, operations)?;
@@ -84,12 +84,12 @@ impl Uring {
         }
     }
 
-    /// Completions that can be had without waiting, and without a system call.
+    /// Whether completions are available without waiting and without a system call.
     pub(crate) fn sees_completions(&mut self) -> bool {
         !self.ring.completion().is_empty() || self.ring.submission().taskrun()
     }
 
-    /// Submits what is queued and takes what is complete; no system call where neither is due.
+    /// Submits queued entries and collects completions; makes no system call if neither is due.
     pub(crate) fn turn(&mut self, operations: &mut Operations) -> io::Result<()> {
         let due = {
             let submission = self.ring.submission();
@@ -102,7 +102,7 @@ impl Uring {
         Ok(())
     }
 
-    /// Waits for a completion, for another thread that wakes `queue`, or the end of `timeout`.
+    /// Waits for a completion, for a wake of `queue` by another thread, or for the end of `timeout`.
     pub(crate) fn park(
         &mut self,
         operations: &mut Operations,
@@ -117,11 +117,11 @@ impl Uring {
             self.own_in_flight += 1;
         }
         self.enter(1, timeout)?;
-        // Tasks that become ready by what is reaped need not wake the thread that reaps it.
+        // Tasks that become ready by the reap below need not wake this thread.
         queue.set_parked(false);
         self.reap(operations);
         if !self.wake_armed {
-            // Takes the count back to 0; the descriptor does not block.
+            // Resets the count to 0; the descriptor does not block.
             let _ = rustix::io::read(wake_fd, &mut [0; 8]);
         }
         Ok(())
@@ -137,7 +137,7 @@ impl Uring {
             None => self.ring.submit_and_wait(want),
         };
         match result.as_ref().map_err(rustix::io::Errno::from_io_error) {
-            // BUSY: completions must be reaped first, which every caller does next.
+            // BUSY: completions must be reaped first; every caller does that next.
             Ok(_)
             | Err(Some(
                 rustix::io::Errno::TIME
@@ -162,7 +162,7 @@ impl Uring {
         }
     }
 
-    /// Ends every operation: cancels what can be, waits for the rest.
+    /// Ends every operation: cancels it if possible, else waits for it.
     pub(crate) fn drain(&mut self, operations: &mut Operations) -> io::Result<()> {
         if operations.in_flight() + self.own_in_flight == 0 {
             return Ok(());

@@ -6,7 +6,7 @@ use super::{BOUNDS_NS, HistogramReading, Metric, MetricKind, Reading, Readings, 
 /// The media type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The text for `readings`: for each metric its meaning, its type, then a line a number.
+/// The text for `readings`: for each metric its help text, its type, then one line per number.
 pub fn exposition(readings: &Readings) -> String {
     let mut text = String::with_capacity(32 << 10);
     for metric in readings.metrics() {
@@ -18,7 +18,7 @@ pub fn exposition(readings: &Readings) -> String {
 }
 
 fn append(text: &mut String, what: impl Display) {
-    // A string takes everything.
+    // A write to a string cannot fail.
     let _ = write!(text, "{what}");
 }
 
@@ -75,7 +75,7 @@ fn append_line(
     append(text, format_args!(" {value}\n"));
 }
 
-/// A number as the format writes it.
+/// A number as this format prints it.
 struct Real(f64);
 
 impl Display for Real {
@@ -88,7 +88,7 @@ impl Display for Real {
     }
 }
 
-/// `text` in one line; in the value of a label, quotes are escaped as well.
+/// `text` escaped into one line; with `quotes`, for the value of a label, quotes are escaped as well.
 fn escaped(text: &str, quotes: bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

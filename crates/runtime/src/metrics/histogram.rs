@@ -1,8 +1,8 @@
-//! Durations counted by their length.
+//! Counts of durations by length.
 use std::cell::Cell;
 
-/// Upper bounds of the buckets, in nanoseconds: six a decade from 10 us to 10 s, so that a percentile
-/// read from them is at most half again what it was. What takes longer is in one bucket more.
+/// Upper bounds of the buckets, in nanoseconds: six per decade from 10 us to 10 s, so a percentile read from them is
+/// at most 1.5 times the true value. Longer durations go into one additional bucket.
 pub const BOUNDS_NS: [u64; 37] = bounds();
 
 const fn bounds() -> [u64; 37] {
@@ -19,9 +19,9 @@ const fn bounds() -> [u64; 37] {
     bounds
 }
 
-/// Counts durations, for one thread. To record one costs a search among the bounds.
+/// Counts durations, for one thread. Recording costs one search among the bounds.
 pub struct Histogram {
-    // Of each bucket alone; the last is for what is longer than every bound.
+    // Per bucket, not cumulative; the last is for durations longer than every bound.
     counts: [Cell<u64>; BOUNDS_NS.len() + 1],
     sum_ns: Cell<u64>,
 }
@@ -40,7 +40,7 @@ impl Histogram {
         self.sum_ns.set(self.sum_ns.get().saturating_add(duration_ns));
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn read(&self) -> HistogramReading {
         let counts = self.counts.iter().map(Cell::get).collect();
         HistogramReading { counts, sum_ns: self.sum_ns.get() }
@@ -50,15 +50,15 @@ impl Histogram {
 /// The content of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistogramReading {
-    /// How many durations were in each bucket of [`BOUNDS_NS`] and not in the one before; then how many
-    /// were longer than all of them.
+    /// The number of durations in each bucket of [`BOUNDS_NS`], not cumulative, followed by the number longer than
+    /// all bounds.
     pub counts: Vec<u64>,
     /// Their sum, in nanoseconds.
     pub sum_ns: u64,
 }
 
 impl HistogramReading {
-    /// How many durations were counted.
+    /// The number of durations counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

@@ -1,34 +1,34 @@
-//! What can be watched from outside: numbers with a name, a meaning and, where one name stands for several
-//! numbers, labels.
+//! Numbers that can be watched from outside. Each has a name and a meaning, and labels if one name stands for several
+//! numbers.
 //!
-//! Whoever counts something tells it into [`Readings`], in its own `metrics`, name and meaning beside the
-//! number: a device in [`LifeCycle::metrics`](crate::LifeCycle::metrics), which wrappers hand on as they
-//! hand on everything else. Nobody has to list what there is; `docs/metrics.md` does, and a test compares.
+//! Each part that counts something reports it into [`Readings`], in its own `metrics`, with name and meaning next to
+//! the number. A device does so in [`LifeCycle::metrics`](crate::LifeCycle::metrics), which wrappers forward like
+//! everything else. The code has no central list; `docs/metrics.md` lists all metrics, and a test compares.
 mod exposition;
 mod histogram;
 
 pub use exposition::{CONTENT_TYPE, exposition};
 pub use histogram::{BOUNDS_NS, Histogram, HistogramReading};
 
-/// How a metric behaves.
+/// The behaviour of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only grows, from 0 when the device was opened; its name ends in `_total`.
+    /// Only grows, from 0 when the device was opened. Its name ends in `_total`.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// Counts of observations by their size; its name ends in its unit.
+    /// Counts of observations by size. Its name ends in its unit.
     Histogram,
 }
 
-/// A number that was read.
+/// The value of a metric at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// A whole number.
     Count(u64),
     /// Any number.
     Real(f64),
-    /// Of a histogram.
+    /// A histogram.
     Histogram(HistogramReading),
 }
 
@@ -65,7 +65,7 @@ impl From<HistogramReading> for Reading {
 /// One number of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// What tells it from the metric's other numbers: name and value of each label.
+    /// Distinguishes it from the other numbers of the metric: name and value of each label.
     pub labels: Vec<(&'static str, String)>,
     /// The number.
     pub reading: Reading,
@@ -74,13 +74,13 @@ pub struct Sample {
 /// A metric with all its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name, never changed once it is out: `tantalum_`, whose, what, unit.
+    /// Its name, which never changes after release: `tantalum_`, owner, quantity, unit.
     pub name: &'static str,
-    /// What it means, in a sentence without its full stop.
+    /// Its meaning, as a sentence without the full stop.
     pub help: &'static str,
-    /// How it behaves.
+    /// Its behaviour.
     pub kind: MetricKind,
-    /// One, or one for each set of labels.
+    /// One sample, or one per set of labels.
     pub samples: Vec<Sample>,
 }
 
@@ -93,32 +93,33 @@ impl Metric {
     ) -> &mut Self {
         let labels = labels.iter().map(|&(name, value)| (name, value.to_owned())).collect();
         let known = |sample: &Sample| sample.labels == labels;
-        // What is told wrong must not end a server, only the test that reads all there is.
+        // A wrong report must not end a server, only the test that reads all metrics.
         debug_assert!(!self.samples.iter().any(known), "{} is told twice", self.name);
         self.samples.push(Sample { labels, reading: reading.into() });
         self
     }
 }
 
-/// All that is told at one time, in the order in which it is told.
+/// All metrics reported at one time, in order of their reports.
 #[derive(Clone, Debug, Default)]
 pub struct Readings(Vec<Metric>);
 
 impl Readings {
-    /// Tells a counter.
+    /// Reports a counter.
     pub fn counter(&mut self, name: &'static str, help: &'static str, count: u64) {
         self.metric(MetricKind::Counter, name, help).with(&[], count);
     }
 
-    /// Tells a gauge.
+    /// Reports a gauge.
     pub fn gauge(&mut self, name: &'static str, help: &'static str, reading: impl Into<Reading>) {
         self.metric(MetricKind::Gauge, name, help).with(&[], reading);
     }
 
-    /// The metric of this name, to tell numbers with labels of.
+    /// The metric with this name, to which labelled numbers can be added.
     ///
     /// # Panics
-    /// In debug builds, where it was told with another meaning, or the name of a counter does not say that it is one.
+    /// In debug builds, if it was reported with another meaning, or if the name of a counter does not show that it is
+    /// one.
     pub fn metric(
         &mut self,
         kind: MetricKind,
@@ -139,7 +140,7 @@ impl Readings {
         metric
     }
 
-    /// Adds all of `others`, of which none is told here.
+    /// Adds all of `others`, none of which may be reported here already.
     pub fn extend(&mut self, others: Readings) {
         let names = |metric: &Metric| self.0.iter().any(|known| known.name == metric.name);
         debug_assert!(!others.0.iter().any(names), "a metric is told twice");

@@ -12,10 +12,10 @@ struct Queue<T> {
     changed: WaitQueue,
 }
 
-/// Sending side; clone it for more senders.
+/// The sending side. Clone it for more senders.
 pub struct Sender<T>(Rc<Queue<T>>);
 
-/// Receiving side.
+/// The receiving side.
 pub struct Receiver<T>(Rc<Queue<T>>);
 
 /// A channel that holds at most `capacity` items.
@@ -32,7 +32,7 @@ pub fn channel<T>(label: &'static str, capacity: usize) -> (Sender<T>, Receiver<
 }
 
 impl<T> Sender<T> {
-    /// Waits for room and sends; gives the item back where the receiver has gone.
+    /// Waits for space, then sends; returns the item if the receiver has gone.
     pub async fn send(&self, item: T) -> Result<(), T> {
         let state = &self.0;
         let open = state
@@ -88,7 +88,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.0.receiver_gone.set(true);
         self.0.changed.wake_all();
-        // What nobody can receive any more may hold permits. Dropped outside the borrow.
+        // Items that can no longer be received may hold permits. Dropped outside the borrow.
         let items = self.0.queue.take();
         drop(items);
     }

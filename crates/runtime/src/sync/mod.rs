@@ -1,5 +1,5 @@
-//! Waiting for one another inside one executor. None of these is tied to a runtime, none
-//! allocates once it has grown, and each carries a label for deadlock reports.
+//! Synchronization between tasks of one executor. None of these types is tied to a runtime, none allocates after it
+//! has grown, and each has a label for deadlock reports.
 mod channel;
 mod semaphore;
 mod wait_queue;

@@ -1,4 +1,4 @@
-//! A counted resource, handed out first come, first served.
+//! A counted resource, granted in order of request.
 use crate::task::waiting_on;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Permits; waiters are served in the order in which they asked.
+/// Permits. Waiters are served in the order of their requests.
 #[derive(Clone)]
 pub struct Semaphore(Rc<Permits>);
 
@@ -15,8 +15,8 @@ struct Permits {
     label: &'static str,
     free: Cell<u64>,
     next_ticket: Cell<u64>,
-    // Ascending tickets. A release takes its permits for the first waiters and removes these, so
-    // whoever finds itself gone from here owns its permits.
+    // Ascending tickets. A release assigns permits to the first waiters and removes them. A waiter that is no longer
+    // in this list owns its permits.
     waiters: RefCell<VecDeque<Waiter>>,
 }
 
@@ -43,12 +43,12 @@ impl Semaphore {
         }))
     }
 
-    /// Waits for `count` permits. A caller that is dropped while it waits gives up its place.
+    /// Waits for `count` permits. If the future is dropped while it waits, it loses its place.
     pub async fn acquire(&self, count: u64) -> Permit {
         Acquire { state: &self.0, count, ticket: None }.await
     }
 
-    /// Permits that nobody holds.
+    /// Permits that are not held.
     pub fn free(&self) -> u64 {
         self.0.free.get()
     }
@@ -62,7 +62,7 @@ impl Permits {
         {
             self.free.set(left);
             if let Some(first) = waiters.pop_front() {
-                // Waking only queues a task; it cannot come back here.
+                // A wake only queues a task; it cannot re-enter this code.
                 first.waker.wake();
             }
         }
@@ -83,7 +83,7 @@ impl Drop for Permit {
 struct Acquire<'a> {
     state: &'a Rc<Permits>,
     count: u64,
-    // Set while it waits, or owns permits that nobody has taken yet.
+    // Set while it waits, or owns permits that were assigned but not yet taken.
     ticket: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Drop for Acquire<'_> {
             Ok(place) => {
                 waiters.remove(place);
                 drop(waiters);
-                // A large request may have kept smaller ones behind it waiting.
+                // A large request may have blocked smaller ones behind it.
                 self.state.serve();
             }
             Err(_) => {

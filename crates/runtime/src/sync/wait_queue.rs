@@ -1,22 +1,22 @@
-//! Tasks waiting for a condition over state that they share.
+//! Tasks that wait for a condition on shared state.
 use crate::task::waiting_on;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// Waits until a condition holds; whoever changes what the condition reads calls `wake_all`.
+/// Waits until a condition holds. Code that changes the inputs of the condition must call `wake_all`.
 pub struct WaitQueue {
     label: &'static str,
     waiters: RefCell<Vec<Waker>>,
 }
 
 impl WaitQueue {
-    /// `label` says in deadlock reports what is waited for.
+    /// `label` names the awaited event in deadlock reports.
     pub const fn new(label: &'static str) -> Self {
         WaitQueue { label, waiters: RefCell::new(Vec::new()) }
     }
 
-    /// Completes with the first `Some` of `condition`, which is asked now and after every wake.
+    /// Completes with the first `Some` of `condition`, which is evaluated now and after every wake.
     pub async fn until<T>(&self, mut condition: impl FnMut() -> Option<T>) -> T {
         poll_fn(|context| match condition() {
             Some(value) => Poll::Ready(value),
@@ -32,9 +32,9 @@ impl WaitQueue {
         .await
     }
 
-    /// Lets every waiter ask its condition again.
+    /// Makes every waiter evaluate its condition again.
     pub fn wake_all(&self) {
-        // Waking only queues a task; it cannot come back here.
+        // A wake only queues a task; it cannot re-enter this code.
         self.waiters.borrow_mut().drain(..).for_each(Waker::wake);
     }
 }

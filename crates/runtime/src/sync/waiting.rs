@@ -1,7 +1,7 @@
-//! Counts what waits, for as long as it waits.
+//! Counts waiters while they wait.
 use std::cell::Cell;
 
-/// Adds to a count until it is dropped: also where whoever waits is given up.
+/// Adds to a count until it is dropped, so the count is also correct if a waiting future is dropped.
 pub struct Waiting<'a> {
     count: &'a Cell<u32>,
     added: u32,

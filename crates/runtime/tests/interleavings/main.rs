@@ -1,5 +1,5 @@
-//! How threads wake the tasks of an executor and one another, in every order of their steps that a model checker finds within
-//! two preemptions. The code is the library's own, compiled with the checker's locks, atomics and threads.
+//! Threads wake the tasks of an executor and one another, in every order of their steps that a model checker finds
+//! within two preemptions. The code is the library's own, compiled with the checker's locks, atomics and threads.
 #[path = "../../src/ready_queue.rs"]
 #[allow(dead_code, reason = "the rest wants an executor")]
 mod ready_queue;
@@ -12,8 +12,8 @@ mod primitives {
 
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use thread::Thread;
-    /// An atomic whose stores are swaps: the checker does not see that a swap which read what was there before a store, of another
-    /// thread, is before that store for every later swap.
+    /// An atomic whose stores are swaps. The checker does not see that a swap that read the value before another
+    /// thread's store precedes that store for every later swap.
     macro_rules! atomic {
         ($name:ident, $type:ty) => {
             #[derive(Default)]
@@ -41,7 +41,7 @@ mod primitives {
     atomic!(AtomicBool, bool);
     atomic!(AtomicU8, u8);
 
-    /// The checker's has no room for values that are made by the compiler.
+    /// The checker's macro does not support `const` initial values.
     macro_rules! plain {
         ($(#[$doc:meta])* static $name:ident: $type:ty = const { $value:expr };) => {
             loom::thread_local! { static $name: $type = $value; }
@@ -49,7 +49,8 @@ mod primitives {
     }
     pub(crate) use plain as thread_local;
 
-    /// Parking by a lock and a condition: the checker's own confuses a thread that waits for a lock with one that is parked.
+    /// Parking with a lock and a condition variable. The checker's own parking confuses a thread that waits for a
+    /// lock with a parked one.
     pub(crate) mod thread {
         use loom::sync::{Condvar, Mutex};
         use std::sync::Arc;
@@ -81,7 +82,7 @@ mod primitives {
             }
         }
 
-        /// The checker knows no time.
+        /// The checker has no notion of time.
         pub(crate) fn park_timeout(_: std::time::Duration) {
             unreachable!("nobody here waits for a time")
         }

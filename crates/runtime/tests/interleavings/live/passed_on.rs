@@ -1,4 +1,4 @@
-//! An executor that goes from caller to caller, as `Confined` does.
+//! An executor that moves between callers, as in `Confined`.
 use super::callers::Caller;
 use crate::in_every_order;
 use crate::ready_queue::ReadyQueue;
@@ -8,7 +8,7 @@ use loom::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What a task waits for, and its answer.
+/// The condition for which a task waits, and its answer.
 #[derive(Default)]
 struct Request {
     may_go_on: bool,
@@ -17,7 +17,7 @@ struct Request {
 
 struct Executor {
     queue: Arc<ReadyQueue>,
-    /// Held by whoever polls tasks. Task N is the request N.
+    /// Held by the thread that polls tasks. Task N serves request N.
     ready: Mutex<VecDeque<usize>>,
     requests: [Mutex<Request>; 2],
     tasks: [OwnWaker; 2],
@@ -31,7 +31,7 @@ impl Executor {
         Arc::new(Executor { queue, ready: Mutex::new(VecDeque::new()), requests, tasks })
     }
 
-    /// Polls every task that is ready, once.
+    /// Polls every ready task once.
     fn poll_round(&self, ready: &mut VecDeque<usize>, callers: &[Arc<Caller>; 2]) {
         self.queue.drain_into(ready);
         for task in ready.drain(..) {
@@ -44,8 +44,8 @@ impl Executor {
         }
     }
 
-    /// Waits for the answer to request `own`, and runs the executor meanwhile where nobody else does. `lets_go` says that the
-    /// executor is free.
+    /// Waits for the answer to request `own`, and runs the executor meanwhile if no other thread does. `lets_go`
+    /// releases the executor.
     fn call(&self, own: usize, callers: &[Arc<Caller>; 2], lets_go: impl Fn(&ReadyQueue)) {
         let lock = || {
             let ready = self.ready.lock().unwrap();
@@ -72,7 +72,7 @@ impl Executor {
     }
 }
 
-/// Two callers, and a third thread by which their requests can go on.
+/// Two callers, and a third thread that lets their requests continue.
 fn two_callers_are_answered(lets_go: fn(&ReadyQueue)) {
     let executor = Executor::new();
     let (tell, told) = (Arc::new(Mutex::new(None)), Caller::current());
@@ -110,14 +110,15 @@ fn no_wake_is_lost_while_an_executor_is_passed_on() {
     in_every_order(|| two_callers_are_answered(|queue| queue.let_go(false)));
 }
 
-/// The check that the scenario has teeth: who lets go without looking again, and calls nobody, leaves the others asleep.
+/// Proves that the scenario can fail: if a thread lets go without looking again and calls nobody, the others sleep
+/// forever.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_wake_is_lost_where_nobody_looks_again() {
     in_every_order(|| two_callers_are_answered(|queue| queue.set_parked(true)));
 }
 
-/// A task that is woken while it is polled is polled again, or saw what it was woken for.
+/// A task that is woken during its poll is polled again, or has already seen the reason for the wake.
 #[test]
 fn a_task_that_is_woken_while_it_is_polled_sees_why() {
     in_every_order(|| {
