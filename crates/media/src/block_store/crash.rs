@@ -33,7 +33,7 @@ pub enum CutStyle {
     TearAll,
 }
 
-/// How a write, a zeroing or a sync fails.
+/// The failure of a write, a zeroing or a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoFaultKind {
     /// `Io`. A failed write may have written any of its blocks. A failed sync makes some of the writes that it covers

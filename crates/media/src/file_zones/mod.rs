@@ -16,6 +16,7 @@
 //!   new appends were all lost returns its content from before the reset: old pages with their true versions, which
 //!   lose against newer ones. A record that only changes the mapping (a trim) must be kept as long as such a page can
 //!   be found.
+//!
 //! # After opening
 //! After opening, the next free slot of a zone is unknown, so a zone accepts appends only after a reset. Older
 //! content can be read and scanned.
