@@ -62,7 +62,7 @@ struct Inner {
     // The options in effect: not `direct` if the file system refuses direct I/O.
     options: FileStoreOptions,
     zeroed_space: ZeroedSpace,
-    /// Always false for a block device, and for a file that was not opened as sparse.
+    /// Always false for a block device, and for a file that was opened read-only or not as sparse.
     gives_room_back: bool,
     pool: BufferPool,
     spare: Spare,

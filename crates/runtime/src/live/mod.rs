@@ -75,7 +75,7 @@ pub struct LiveOptions {
     /// Submission entries of the ring; a power of two.
     pub ring_entries: u32,
     /// Maximum time to spin for work before blocking, in nanoseconds. The executor spins less often if spinning finds
-    /// nothing. Use 0 on a single core.
+    /// nothing. The default is 0 on a single core.
     pub spin_ns: u64,
 }
 
@@ -114,7 +114,7 @@ enum Engine {
 
 struct Driver {
     engine: Engine,
-    /// Durable operations, if the engine is io_uring. On a busy machine such a write took a scheduler's tick (4 ms)
+    /// Threads for durable operations, beside io_uring. On a busy machine such a write took a scheduler's tick (4 ms)
     /// through the ring, and 0.2 ms on a thread that makes the system call itself.
     syncers: Option<threads::Threads>,
     operations: Operations,
