@@ -1,12 +1,12 @@
 //! Commands that run to their end even if their caller drops the future.
 //!
-//! A change that has taken its place in the log must get there: later changes wait for it, and a
-//! dump must not find half of it. So the body of a command that changes the log runs as a task of
-//! the device, and the caller only waits. The first step runs in the caller's first poll: it takes
-//! the command's place in the order of commands, as with any future of a device.
+//! A change that has its place in the log must be written: later changes wait for it, and a dump
+//! must not find half of it. So the body of a command that changes the log runs as a task of the
+//! device, and the caller only waits. The first step runs in the caller's first poll, which gives
+//! the command its place in the order of commands, as with any future of a device.
 //!
 //! A task costs at least two allocations per command. So writes to a write cache, which enter it in
-//! one step, are no tasks; the flushers that carry them to the log are tasks anyway.
+//! one step, do not become tasks; the flushers that write them to the log are tasks anyway.
 use std::cell::{OnceCell, RefCell};
 use std::future::Future;
 use std::rc::{Rc, Weak};
@@ -38,7 +38,7 @@ impl<D> Default for CommandTasks<D> {
 }
 
 impl<D> CommandTasks<D> {
-    /// For a device that is not started yet.
+    /// A runner for a device that is not started yet.
     pub fn new() -> Self {
         CommandTasks { started: OnceCell::new() }
     }
@@ -52,11 +52,11 @@ impl<D> CommandTasks<D> {
         });
     }
 
-    /// Runs the future that `command` makes for the device; to its end, even if this is dropped
-    /// after its first poll.
+    /// Runs the future that `command` makes for the device. It runs to completion even if the
+    /// caller drops this future after its first poll.
     ///
     /// # Errors
-    /// The command's; `InvalidInput` before [`start`](Self::start).
+    /// Those of the command; `InvalidInput` before [`start`](Self::start).
     pub async fn run<T: 'static, F: Future<Output = Result<T>> + 'static>(
         &self,
         name: &'static str,

@@ -3,33 +3,35 @@
 tantalum_base::fault_points! {
     /// Recovery accepts a batch whose end is missing.
     HalfBatches,
-    /// Recovery reuses the versions that it dropped.
+    /// Recovery reuses the versions of changes that it dropped.
     NoVersionSkip,
-    /// Recovery takes any copy as the one in force.
+    /// Recovery accepts any copy as the one in force.
     NoCopyRank,
     /// A checkpoint's footer does not wait until the other pages are durable.
     NoSyncBeforeFooter,
-    /// Zones are reset while what replaced their pages may still be lost.
+    /// Zones are reset while the changes that replaced their pages may still be lost.
     NoWaitForReplacements,
     /// Copies are not synced before cleaning resets the original's zone.
     NoSyncOfCopies,
-    /// Zones are reset though no watermark elsewhere covers their versions.
+    /// Zones are reset although no watermark elsewhere covers their versions.
     NoWatermark,
-    /// Cleaning does not list the versions that no zone holds once it has reset one.
+    /// Cleaning resets a zone without listing the versions that no zone holds afterwards.
     DeadVersionsUnlisted,
-    /// Cleaning does not list the pages that a cache let go.
+    /// Cleaning does not list the pages that a cache evicted.
     GoneUnlisted,
-    /// Recovery takes older content of a page that a cache let go since.
+    /// Recovery accepts older content of a page that a cache has evicted since.
     ForgottenPagesTaken,
-    /// Zones are opened that no anchor declares.
+    /// Zones are opened without an anchor that declares them.
     ZonesUndeclared,
-    /// A device counts as closed, with nothing to replay, though its checkpoint does not cover every change.
+    /// A device counts as closed, with nothing to replay, although its checkpoint does not cover every
+    /// change.
     UncoveredTakenForClean,
     /// Copies stay in force after a failed sync may have dropped them.
     CopiesNotTakenBack,
     /// A flush does not wait for earlier batches of the log.
     FlushLeavesGaps,
-    /// A batch that changes nothing is acknowledged as durable before the changes that made it so are.
+    /// A batch that changes nothing is acknowledged as durable before the earlier changes that it relies on
+    /// are durable.
     NothingAwaited,
     /// Zones are reset while they are being read.
     NoWaitForReaders,
@@ -43,13 +45,13 @@ tantalum_base::fault_points! {
     OwnPagesUnchecked,
     /// A page that the medium has lost is forgotten.
     LostPagesForgotten,
-    /// Cleaning takes a page that cannot be read now for lost.
+    /// Cleaning treats a page that cannot be read now as lost.
     UnreadableTakenForLost,
-    /// Changes go on behind acknowledged ones that could not be written.
+    /// Changes continue after acknowledged ones that could not be written.
     LaterChangesOutlive,
-    /// Recovery takes decayed durable content for the end of the log.
+    /// Recovery mistakes decayed durable content for the end of the log.
     DamageTakenForEnd,
-    /// Shares are acknowledged without having been logged.
+    /// Shares are acknowledged without being logged.
     SharesNotLogged,
     /// Cleaning does not name the other pages of a slot that it copied.
     ReferencesNotWritten,
@@ -59,38 +61,39 @@ tantalum_base::fault_points! {
     GivenUpMidway,
     /// The footer of a dump is written before its pages.
     DumpFooterFirst,
-    /// A dump leaves out the mapping entries that changed.
+    /// A dump leaves out the changed mapping entries.
     DeltasNotDumped,
-    /// A device that has only remapped pages since it was opened dumps nothing.
+    /// A device dumps nothing if it has only remapped pages since it was opened.
     UnwrittenForgotten,
-    /// A remapping that is in no log is acknowledged before the changes that it builds on are durable.
+    /// An unlogged remapping is acknowledged before the changes that it builds on are durable.
     UnwrittenNotAwaited,
-    /// A share that trims as well is in force before it is sure that a dump does not take it back.
+    /// A share that also trims is in force before it is certain that no dump will undo it.
     TrimsOutliveShares,
-    /// A dump has the copies of a zone that was being emptied in force, and not the originals.
+    /// A dump records the copies of a zone that was being emptied as in force, instead of the originals.
     CopiesKeptAtPowerLoss,
     /// Changed mapping entries are not limited to what the stored energy can dump.
     NoDeltaLimit,
-    /// The dump area is cleared before what was in it is durable elsewhere.
+    /// The dump area is cleared before its content is durable elsewhere.
     DumpClearedEarly,
-    /// The checkpoint after a replay does not say which dumps it makes void.
+    /// The checkpoint after a replay does not record which dumps it invalidates.
     DumpNotMadeVoid,
     /// Frames of a dump are written back over newer content.
     FramesOverNewer,
-    /// A cache whose log lost changes that home has goes on with what it has.
+    /// A cache whose log lost changes that home has continues with its old content.
     HomeAheadUnnoticed,
-    /// Cleaning takes all that the medium can do, whoever waits behind it.
+    /// Cleaning uses all the bandwidth of the medium, whoever waits behind it.
     CleaningUnpaced,
-    /// With one log hosts write behind copies whose originals are not gone yet.
+    /// With one log, hosts write behind copies whose originals are not reset yet.
     WritesBehindUnfinishedCopies,
-    /// A page that a share is about to change counts as clean when home has what readers still see.
+    /// A page that a share is about to change counts as clean because home has the content that readers
+    /// still see.
     UnseenSharesClean,
-    /// Zones give room back though the checkpoint in force may name them.
+    /// Zones release their room although the checkpoint in force may name them.
     RoomGivenBackEarly,
-    /// A check leaves out what is not in force.
+    /// A check leaves out content that is not in force.
     OldContentUnchecked,
-    /// A check takes for damaged what nothing says was whole once.
+    /// A check reports content as damaged that was never known to be whole.
     LeftoversTakenForDamage,
-    /// A check takes what one run of the device made durable for durable in those before.
+    /// A check applies the durability of one run of the device to earlier runs.
     RunsNotToldApart,
 }

@@ -21,8 +21,8 @@ use crate::timer::Started;
 
 /// A page-mapping FTL over `M`. One thread; calls may be in flight together.
 ///
-/// `write` and `trim` must be polled to their end: dropping one midway (other than at a power cut)
-/// leaves a gap in the sequence of versions, after which nothing becomes durable.
+/// `write` and `trim` must be polled to completion: dropping one midway (other than at a power cut) leaves a gap in the
+/// sequence of versions, and nothing becomes durable after it.
 pub struct Ftl<M: ZoneMedia> {
     pub(crate) media: M,
     pub(crate) geometry: ZoneGeometry,
@@ -38,13 +38,13 @@ pub struct Ftl<M: ZoneMedia> {
     pub(crate) zones_freed: WaitQueue,
     pub(crate) cleaner: Cleaner,
     pub(crate) checkpointer: Checkpointer,
-    /// `None` where there is no energy for a dump.
+    /// `None` if there is no energy for a dump.
     pub(crate) dumper: Option<Dumper<M::Page>>,
-    /// Shares are logged, even where a dump would keep them.
+    /// Logs shares, even if a dump would keep them.
     pub(crate) logs_shares: Cell<bool>,
-    /// Hosts' changes wait for room that unreadable pages take, however long.
+    /// Hosts' changes wait for the space that unreadable pages occupy, however long that takes.
     pub(crate) waits_for_room: Cell<bool>,
-    /// The clock of the runtime on which it was started, and itself.
+    /// The runtime's clock and a handle to this FTL, set when the device is started.
     pub(crate) started: OnceCell<Started<Ftl<M>>>,
 }
 
@@ -74,7 +74,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Makes a new FTL on `media` and writes its first checkpoint, durably.
     ///
     /// # Errors
-    /// `InvalidInput` where the options do not fit the geometry.
+    /// `InvalidInput` if the options do not fit the geometry.
     pub async fn format(media: M, options: FtlOptions) -> Result<Rc<Self>> {
         options.check(&media.geometry(), media.retired().len() as u32)?;
         if options.read_only {
@@ -82,7 +82,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         let mut parts = Parts::new(&media, &options)?;
         if parts.checkpoints.anchors.is_some() {
-            // Anchors are numbered on from those on the medium.
+            // New anchors continue the numbering of those on the medium.
             parts.checkpoints.anchors = Some(Anchors::read(&media).await?.0);
         }
         let ftl = Rc::new(Ftl::new(media, options, parts));
@@ -93,7 +93,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(ftl)
     }
 
-    /// Logs every share from here on, so that those before a [`sync`](Self::sync) survive also where the energy for a dump
+    /// Logs every share from now on, so that shares before a [`sync`](Self::sync) survive even if the energy for a dump
     /// fails.
     pub fn log_shares(&self) {
         self.logs_shares.set(true);
@@ -114,8 +114,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().space.reserve_zones()
     }
 
-    /// Most pages of a batch that still fits between two cleanings, with the zones left now: ask
-    /// again after each opening.
+    /// The most pages of a batch that still fits between two cleanings, given the zones in service now. The limit may
+    /// change: ask again after each opening.
     pub fn batch_pages_max(&self) -> u32 {
         let packed = u64::from(packed_slots(&self.geometry));
         let parts = self.parts.borrow();
@@ -134,7 +134,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().map.mapped_pages()
     }
 
-    /// Pages from `first` on with content.
+    /// The number of pages from `first` on that have content, lost ones included.
     pub fn mapped_from(&self, first: PageNo) -> u64 {
         let map = &self.parts.borrow().map;
         let known = std::iter::successors(map.next_known(first.0), |page| map.next_known(page + 1));
@@ -185,20 +185,21 @@ impl<M: ZoneMedia> Ftl<M> {
         matches!(self.parts.borrow().map.get(page).place, Place::At(_) | Place::Lost)
     }
 
-    /// Whether a read of `page`, issued now, finds other than the zeros of a page without content, or fails.
+    /// Whether a read of `page`, issued now, would return content or fail, rather than return the zeros of an unmapped
+    /// page.
     pub fn has_content(&self, page: PageNo) -> bool {
         self.parts.borrow().visible(page).place != Place::Unmapped
     }
 
-    /// Whether `page` has content of this checksum, as far as the mapping knows checksums.
+    /// Whether `page` has content with this checksum. Always false if the mapping keeps no checksums.
     pub fn has_checksum(&self, page: PageNo, checksum: u32) -> bool {
         let parts = self.parts.borrow();
         let entry = parts.visible(page);
         parts.map.has_checksums() && entry.place.slot().is_some() && entry.checksum == checksum
     }
 
-    /// The first page from `page` on that was ever written or trimmed, at most `end`. In a cache, where others are at home, it
-    /// is of no use.
+    /// The first page from `page` on that was ever written or trimmed, or `end` if there is none before it. For a cache
+    /// it returns `page` itself: pages unknown here may have content at home.
     pub fn next_known(&self, page: PageNo, end: PageNo) -> PageNo {
         let parts = self.parts.borrow();
         match parts.clean {
@@ -207,7 +208,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Fails where a failure of the log latched the FTL, or where it is read-only.
+    /// Fails if a failure of the log latched the FTL, or if it is read-only.
     pub(crate) fn check_latch(&self) -> Result<()> {
         match self.parts.borrow().log.latched() {
             None => Ok(()),
@@ -247,7 +248,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.latch(&read_only());
     }
 
-    /// Why the FTL refuses writes, if it does: `ReadOnly` where it is read-only.
+    /// Why the FTL refuses writes, if it does: `ReadOnly` if it is read-only.
     pub fn latched(&self) -> Option<Error> {
         self.parts.borrow().log.latched().cloned()
     }

@@ -4,26 +4,26 @@
 //! write, read, share      the commands, over the parts below; check: checks every structure and page
 //! ftl                     the parts put together
 //!
-//! log/          batches take versions and places in order, and go to the medium concurrently
+//! log/          batches get versions and places in order, and are written to the medium concurrently
 //!   records       changes of the mapping alone, as pages of the log; live_records: those that no checkpoint covers
-//!   watermark     the version up to which no change is missing; sync: syncs that callers share
-//!   uncovered     which changes no checkpoint covers, by zone
+//!   watermark     the version up to which every change is durable; sync: syncs that callers share
+//!   uncovered     the changes in each zone that no checkpoint covers
 //! map/          page → entry (version, place, checksum), slot → pages
-//!   mapping       the tables, search: the next page of a kind; packed: an entry in ten bytes; encoding: entries as bytes on media
-//!   references    slots of several pages; remapped: the origins that the slots of remapped pages name
+//!   mapping       the tables; search: the next page of a kind; packed: an entry in ten bytes; encoding: entries as bytes on media
+//!   references    slots that several pages share; remapped: the origins that the slots of remapped pages name
 //! space/        zones: free, open, full; live slots; wear
-//!   admission     waits for free zones, keeps the reserve, resets; pins: zones that are read are not reset
-//! relocation/   cleaning: empties zones that a policy chooses, between two watermarks; copies: live slots
-//!   dead_versions lists of versions lost with a zone; wear: levels wear; rest: pauses cleaning at closing
+//!   admission     waits for free zones, keeps the reserve, resets zones; pins: zones being read are not reset
+//! relocation/   cleaning: empties victim zones that a policy chooses, between two watermarks; copies: relocates live slots
+//!   dead_versions lists of versions lost with a zone; wear: levels wear; rest: pauses cleaning during a close
 //!   unreadable    pages that cannot be read now; retries: reads them again, by the clock of `timer`
-//! checkpoints/  the mapping on media: pages, and write; anchors: where it is, and which zones to scan
-//! dump/         only where there is energy for one: what is written at a power loss
-//!   mapping_log   changes since the checkpoint, limited to what can be dumped; backup: delta pages
+//! checkpoints/  the mapping on media: pages, and write; anchors: where the checkpoint is, and which zones to scan
+//! dump/         only with stored energy for one: the pages written at a power loss
+//!   mapping_log   changes since the checkpoint, limited to what a dump can hold; backup: delta pages
 //!   energy        divides the stored energy; header, write, area: the dump
-//! cache/        pages that have a home elsewhere: which of them cleaning may let go
-//! recovery/     from media alone to an FTL: survey: where to begin; find_checkpoint, find_dump
-//!               log_scan: the changes since, and whether all are there; merge: a dump's mapping
-//!               limits: which numbers a medium may say
+//! cache/        pages that have a home elsewhere: which of them cleaning may evict
+//! recovery/     rebuilds an FTL from the media alone: survey: where to begin; find_checkpoint, find_dump
+//!               log_scan: the changes since, and whether any is missing; merge: a dump's mapping
+//!               limits: the numbers that are accepted from a medium
 //! command_tasks           commands run to their end even if their caller drops the future
 //! ```
 //!

@@ -10,10 +10,10 @@ use crate::dump::energy::{DumpOptions, Layout};
 /// Default of `wear_spread_max`: a few percent of the endurance of MLC flash.
 const WEAR_SPREAD_MAX: u32 = 128;
 
-/// Slots between two checkpoints, as a multiple of a checkpoint's: balances its cost against what a
-/// recovery must scan.
+/// Slots between two checkpoints, as a multiple of a checkpoint's slots: balances the cost of checkpoints against the
+/// slots that a recovery must scan.
 const INTERVAL: u64 = 32;
-/// The same with a dump, where recovery reads only the delta pages instead of scanning.
+/// The same for a device with a dump: there, recovery reads only the delta pages instead of scanning.
 const INTERVAL_WITH_DUMP: u64 = 256;
 
 /// Settings of a page-mapping FTL. All sizes in pages, slots or zones.
@@ -21,43 +21,45 @@ const INTERVAL_WITH_DUMP: u64 = 256;
 pub struct FtlOptions {
     /// Logical pages offered.
     pub pages: u64,
-    /// Most of them that may have content at once, which the caller sees to; `None`: all. There is room for no more.
+    /// Most pages that may have content at once; there is room for no more, and the caller must enforce it. `None`: all
+    /// of `pages`.
     pub mapped_pages_max: Option<u64>,
     /// Cleaning starts when fewer zones than this are free beyond the reserve.
     pub cleaning_low_zones: u32,
     /// Cleaning stops when this many zones are free beyond the reserve.
     pub cleaning_high_zones: u32,
-    /// Cleaning goes in step with what hosts append, in short copies, as long as there is room for them: no write waits
-    /// for long behind it. Otherwise it takes all that the medium can do, which is quickest done.
+    /// Cleaning keeps pace with the hosts' appends, in short copies, as long as there is room for them: no write waits
+    /// long behind it. Otherwise cleaning uses all the bandwidth of the medium, to finish as soon as possible.
     pub paces_cleaning: bool,
-    /// Hosts go on to write behind what cleaning copied, in the zone that it opened, and a zone is cleaned as they need the space: one
-    /// log, as in simple firmware. Otherwise copies have zones of their own, which keeps what lives long apart.
+    /// One log, as in simple firmware: hosts append behind cleaning's copies, in the zone that cleaning opened, and a
+    /// zone is cleaned whenever the space is needed. Otherwise copies have zones of their own, which keeps long-lived
+    /// data apart.
     pub copies_with_writes: bool,
-    /// The medium gets its room as it is written: little of it is held beyond what is live, and the rest given back.
+    /// The medium allocates room as it is written: little is held beyond the live data, and the rest is released.
     pub gives_room_back: bool,
-    /// A checkpoint is written after so many appended slots; 0 chooses 32 times the size of a
-    /// checkpoint, 256 times with a dump, at least 4096.
+    /// A checkpoint is written after this many appended slots; 0 chooses 32 times the size of a checkpoint, 256 times
+    /// with a dump, at least 4096.
     pub checkpoint_interval_slots: u64,
-    /// Entries in the table of reference lists, one per page beyond the first of a slot; `None`: no
-    /// limit. SHARE, section 4.2.1, has 250 or 500. Where it is full, contents to share are copied.
+    /// Entries in the table of reference lists, one per page beyond the first of a slot; `None`: no limit. SHARE,
+    /// section 4.2.1, has 250 or 500. When it is full, shared contents are copied instead.
     pub share_entries_max: Option<u32>,
-    /// The limits of the dump at a power loss; `None` where there is no energy for one.
+    /// The limits of the dump at a power loss; `None` if there is no energy for one.
     pub dump: Option<DumpOptions>,
     /// The policy that chooses the next zone to clean.
     pub cleaning: CleaningSpec,
-    /// Zones of cold content are emptied when the most worn zone has more resets than they by more
-    /// than this; `u32::MAX` never empties any.
+    /// Zones of cold content are emptied when the most worn zone exceeds their resets by more than this; `u32::MAX`
+    /// never empties any.
     pub wear_spread_max: u32,
-    /// Writes nothing to the medium: recovery ends in memory, and every change is refused as
+    /// Writes nothing to the medium: recovery builds its state in memory only, and every change is refused with
     /// [`ErrorKind::ReadOnly`].
     pub read_only: bool,
-    /// Opens the device even where durable changes are damaged and their pages are unknown, or a
-    /// part of the map is damaged; the recovery report says what is given up. Otherwise that is
-    /// `Corrupt`.
+    /// Opens the device even if durable changes are damaged and their pages are unknown, or a part of the map is
+    /// damaged; the recovery report lists what is given up. Otherwise opening fails with `Corrupt`.
     pub accept_loss: bool,
-    /// It had fewer pages once: a checkpoint of fewer counts too, and the others hold nothing. Otherwise that is `InvalidInput`.
+    /// The device once had fewer pages: a checkpoint of fewer pages is valid, and the new pages are empty. Otherwise
+    /// opening fails with `InvalidInput`.
     pub has_grown: bool,
-    /// The pages have a home elsewhere, and `pages` is what that holds; `None` where they live here.
+    /// The pages have a home elsewhere, which holds `pages` pages; `None` if the device is no cache.
     pub cache: Option<CacheOptions>,
 }
 
@@ -92,9 +94,9 @@ impl FtlOptions {
     /// Zones for the dump and delta pages, beyond those of a device without a dump.
     ///
     /// # Errors
-    /// `InvalidInput` where the dump's budget is too small.
+    /// `InvalidInput` if the dump's budget is too small.
     pub fn dump_zones(&self, geometry: &ZoneGeometry) -> Result<u32> {
-        // Delta pages in force, and those that replace them.
+        // Both the delta pages in force and those that replace them need zones.
         let zones = |layout: Layout| layout.zones + 2 * layout.delta_zones;
         Ok(self.layout(geometry)?.map_or(0, zones))
     }
@@ -147,7 +149,7 @@ impl FtlOptions {
         (checkpoints * pages::slots_max(geometry, self.entries_max(geometry))).max(4096)
     }
 
-    /// Entries of the map in a checkpoint at the most, as if of pages that follow each other.
+    /// Upper bound of the map's entries in a checkpoint, counted as if of consecutive pages.
     pub(crate) fn entries_max(&self, geometry: &ZoneGeometry) -> u64 {
         match self.cache {
             Some(_) => cache_entries_max(geometry),
@@ -155,20 +157,20 @@ impl FtlOptions {
         }
     }
 
-    /// Pages that have a home, where the others are a cache's; all of them where there is none.
+    /// Pages that have a home: in a cache the others are for staging; all pages if the device is no cache.
     pub fn home_pages(&self) -> u64 {
         self.pages - self.cache.map_or(0, |cache| cache.staging_pages.min(self.pages))
     }
 
-    /// Pages that cleaning must keep at the most.
+    /// The most pages that cleaning must keep.
     pub(crate) fn kept_pages_max(&self) -> u64 {
         let mapped = self.mapped_pages_max.unwrap_or(self.pages);
         self.cache.map_or(mapped, |cache| cache.kept_pages_max)
     }
 }
 
-/// As many as there are slots, and as many again for pages that were trimmed or let go since the last
-/// checkpoint; a quarter more, as each names its page.
+/// One entry per slot, and as many again for pages that were trimmed or evicted since the last checkpoint; a quarter
+/// more, because each entry names its page.
 fn cache_entries_max(geometry: &ZoneGeometry) -> u64 {
     let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
     2 * slots * 5 / 4
@@ -193,8 +195,8 @@ pub(crate) fn packed_slots(geometry: &ZoneGeometry) -> u32 {
     full_appends * geometry.append_pages_max + rest
 }
 
-/// Most slots to relocate `live` pages: the append that reaches a zone's end continues in the next,
-/// and the rest may be too short for another append.
+/// The most slots that relocating `live` pages needs: the append that reaches a zone's end continues in the next, and
+/// the rest may be too short for another append.
 pub(crate) fn relocation_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     let most = geometry.append_pages_max;
     let rest = live % most;
@@ -203,26 +205,26 @@ pub(crate) fn relocation_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     live / most * geometry.append_slots(most) + rest + split
 }
 
-/// Live pages with which emptying a zone may gain no space.
+/// The number of live pages from which on emptying a zone may gain no space.
 fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
     let gives = |live: &u32| relocation_slots_max(geometry, *live) < geometry.slots_per_zone;
     (0..=geometry.slots_per_zone).take_while(gives).count() as u32
 }
 
-/// Most logical pages that `geometry`, without `retired` zones, can offer: what is left after the
-/// reserve, the open zones, the checkpoint in force, and one zone of garbage. However the garbage
-/// is spread, some zone must be worth cleaning.
+/// The most logical pages that `geometry`, without `retired` zones, can offer: the space left after the reserve, the
+/// open zones, the checkpoint in force, and one zone of garbage. However the garbage is spread, some zone must be worth
+/// cleaning.
 pub fn pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
     mapped_pages_max(geometry, retired, |pages| pages)
 }
 
-/// Most pages that a cache on `geometry`, without `retired` zones, can keep.
+/// The most pages that a cache on `geometry`, without `retired` zones, can keep.
 pub fn kept_pages_max(geometry: &ZoneGeometry, retired: u32) -> u64 {
     mapped_pages_max(geometry, retired, |_| cache_entries_max(geometry))
 }
 
-/// Most pages with content at once that `geometry`, without `retired` zones, has room for, where with so many pages the
-/// map has `entries`.
+/// The most pages with content at once for which `geometry`, without `retired` zones, has room. `entries` returns the
+/// map's entries for a given number of such pages.
 pub fn mapped_pages_max(
     geometry: &ZoneGeometry,
     retired: u32,
@@ -240,11 +242,10 @@ pub fn mapped_pages_max(
         let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;
         let rest = u64::from(usable.saturating_sub(overhead));
         if usable == overhead {
-            // The hosts' open zone and the one of garbage also hold pages: half a zone's pages
-            // leave space in either.
+            // The hosts' open zone and the zone of garbage also hold pages: half a zone's pages leave space in both.
             return unrewarding / 2;
         }
-        // The zone of garbage is among those of which one must be worth cleaning.
+        // The zone of garbage is one of the zones of which one must be worth cleaning.
         let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));
         if next == pages {
             break;

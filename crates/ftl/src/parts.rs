@@ -24,9 +24,9 @@ pub(crate) struct Parts {
     pub relocation: Relocation,
     pub unreadable: Unreadable,
     pub checkpoints: Checkpoints,
-    /// `None` where there is no energy for a dump.
+    /// `None` if there is no energy for a dump.
     pub dump: Option<Dump>,
-    /// `None` where pages have no home elsewhere.
+    /// `None` if pages have no home elsewhere.
     pub clean: Option<CleanPages>,
     pub statistics: FtlStatistics,
 }
@@ -65,7 +65,7 @@ impl Parts {
         self.space.reserve_zones() + self.dump.as_ref().map_or(0, |dump| dump.layout.zones)
     }
 
-    /// What readers see of `page`.
+    /// The entry of `page` that readers see.
     #[inline]
     pub fn visible(&self, page: PageNo) -> MapEntry {
         let entry = self.log.shares.visible(page, self.map.get(page));
@@ -86,7 +86,8 @@ impl Parts {
         true
     }
 
-    /// Notes that a batch returned that wrote `entry` of `page`: maps it unless a newer change is mapped.
+    /// Notes that a batch which wrote `entry` of `page` has returned: maps the entry unless a newer
+    /// change is mapped.
     pub fn batch_wrote(&mut self, page: PageNo, entry: MapEntry) {
         // If a share wrote it again, cleaning may have moved the content that undoing the share restores.
         self.log.shares.rewritten(page, entry.version, || self.map.get(page));
@@ -113,7 +114,8 @@ impl Parts {
         self.put(page, entry);
     }
 
-    /// Maps the `entry` of a page that has none, as a checkpoint is loaded. It is recent.
+    /// Maps the `entry` of a page that has none yet, while a checkpoint is loaded. The page counts as
+    /// recent.
     #[inline]
     pub fn load(&mut self, page: PageNo, entry: MapEntry) {
         if let Some(dump) = &mut self.dump {
@@ -134,7 +136,7 @@ impl Parts {
         }
     }
 
-    /// Of a cache, makes pages old that are more than it keeps: a bounded step.
+    /// In a cache, makes clean pages old while it keeps more than its limit; one bounded step per call.
     pub fn keep_to_limit(&mut self) {
         let others = self.slots_to_keep();
         if let Some(clean) = &mut self.clean {
@@ -153,7 +155,7 @@ impl Parts {
             self.space.left(left, entry.version, change.left_alive);
             self.relocation.stuck = false;
             if !change.left_alive {
-                // A page that stays there and is marked clean need not be read either.
+                // The page may stay there, marked clean; it need not be read either.
                 self.unreadable.forget(left);
             }
         }
@@ -166,7 +168,7 @@ impl Parts {
         }
     }
 
-    /// Of a cache, notes what became of the slots of a page whose entry was `before` and is `now`.
+    /// In a cache, updates the slots of a page whose entry changed from `before` to `now`.
     fn slots_changed(&mut self, before: &MapEntry, now: &MapEntry, change: &Change) {
         let Some(clean) = &mut self.clean else { return };
         let moved = before.version == now.version;
@@ -181,7 +183,7 @@ impl Parts {
             }
         }
         if let Place::At(slot) = now.place {
-            // What several pages share is kept, whatever home has of them.
+            // A slot that several pages share is kept, even if home has their content.
             clean.left(slot);
             clean.came(slot, self.map.is_clean_slot(slot), recent);
             self.keep_to_limit();
@@ -226,7 +228,7 @@ impl Parts {
         self.space.remove_live(slot);
     }
 
-    /// Panics where parts are inconsistent. For tests.
+    /// Panics if the parts are inconsistent. For tests.
     pub fn validate(&self) {
         self.space.validate();
         self.log.validate();

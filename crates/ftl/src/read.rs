@@ -1,4 +1,4 @@
-//! Reads: mapping, medium, checksum.
+//! Reads: look up the mapping, read the medium, verify the checksum.
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo};
 use tantalum_media::{Spare, ZoneMedia};
 
@@ -7,12 +7,12 @@ use crate::ftl::Ftl;
 use crate::map::{MapEntry, Place};
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Reads `pages` into `out` (same length), all as of one moment. A page that was never written,
-    /// or was trimmed, reads as zeros.
+    /// Reads `pages` into `out` (same length), all as of one moment. A page that was never written or was trimmed
+    /// reads as zeros.
     ///
     /// # Errors
-    /// `Checksum` or `Uncorrectable`, with page and slot, where the medium does not return what was
-    /// written: never a wrong byte. `Unmapped` for a page of a cache that is [at home](Self::at_home).
+    /// `Checksum` or `Uncorrectable`, with page and slot, if the medium does not return the content that was written:
+    /// never a wrong byte. `Unmapped` for a page of a cache that is [at home](Self::at_home).
     pub async fn read(&self, pages: &[PageNo], out: &mut [M::Page]) -> Result<()> {
         assert_eq!(pages.len(), out.len());
         if let ([page], [out]) = (pages, &mut *out) {
@@ -21,12 +21,11 @@ impl<M: ZoneMedia> Ftl<M> {
         self.read_at_once(pages.iter().copied().zip(0..), out).await
     }
 
-    /// Reads each of the `wanted` pages into `out`, at the index that comes with it, all as of the
-    /// first poll. So a caller that takes other pages from a cache in the same step has all of them
-    /// as of one moment.
+    /// Reads each of the `wanted` pages into `out`, at the index given with it, all as of the first poll. So a caller
+    /// that reads other pages from a cache in the same step gets all of them as of one moment.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As for [`read`](Self::read).
     pub async fn read_at_once(
         &self,
         wanted: impl IntoIterator<Item = (PageNo, usize)>,
@@ -63,14 +62,14 @@ impl<M: ZoneMedia> Ftl<M> {
             if read.is_ok() && entry.holds(page, &content, spare.as_ref()) {
                 out[index] = content;
             } else {
-                // Something is damaged: reading one page at a time finds out what.
+                // Something is damaged: reading page by page finds it.
                 self.read_version(page, entry, &mut out[index]).await?;
             }
         }
         Ok(())
     }
 
-    /// Reads one page; again if it was written meanwhile.
+    /// Reads one page; retries if it was written meanwhile.
     async fn read_one(&self, page: PageNo, out: &mut M::Page) -> Result<()> {
         loop {
             let entry = self.parts.borrow().visible(page);
@@ -130,12 +129,13 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 }
 
-/// Whether an error says that content is damaged, rather than that an operation failed, which says nothing of content.
+/// Whether an error means that content is damaged. Otherwise an operation failed, which implies nothing about the
+/// content.
 pub(crate) fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
-/// The error for a page of a cache that is at home alone.
+/// The error for a page of a cache whose content is only at home.
 fn not_here(page: PageNo) -> Error {
     Error::new(ErrorKind::Unmapped, format!("page {page} is not in the cache"))
 }

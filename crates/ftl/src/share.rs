@@ -1,17 +1,15 @@
-//! Shares: remap pages to other pages' contents, by a change of the mapping alone (SHARE, section
-//! 4.2).
+//! Shares: remap pages to other pages' contents, by a change of the mapping alone (SHARE, section 4.2).
 //!
-//! A batch is as many record pages of the log as its pairs take, so it is atomic like any batch. It is in the
-//! mapping as soon as it has its versions: a later write in the log is newer for readers too, who see it when
-//! all of it is in force. The shared slots stay live: each has one page more from then on.
+//! A batch occupies as many record pages of the log as its pairs need, so it is atomic like any batch. The mapping has
+//! it as soon as its versions are assigned, so a later write in the log counts as newer; readers see the batch when all
+//! of it is in force. The shared slots stay live: each has one more page from then on.
 //!
-//! Where stored energy keeps the changed entries of the mapping, a batch that only remaps is in no log: a power loss
-//! dumps the entries, and until then they are written with the others, many in a page (SHARE, section 4.2.2, which needs
-//! no page of a log where the mapping is durable). Not so where a flush must survive also without that energy.
+//! If stored energy keeps the changed entries of the mapping, a batch that only remaps is not logged: a power loss
+//! dumps the entries, and until then they are written with others, many to a page (SHARE, section 4.2.2, which needs no
+//! log page if the mapping is durable). This does not apply if a flush must survive even without that energy.
 //!
-//! Some contents are written again instead, in the same batch: where the table of reference lists
-//! is full, where a slot has as many pages as cleaning can name in one append, and where cleaning
-//! is emptying the slot's zone.
+//! Some contents are written again instead, in the same batch: if the table of reference lists is full, if a slot has
+//! as many pages as cleaning can name in one append, or if cleaning is emptying the slot's zone.
 use tantalum_base::{
     Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, SlotNo, Version,
 };
@@ -31,7 +29,7 @@ use crate::read::lost;
 struct Plan {
     shares: Vec<Share>,
     copies: Vec<Copy>,
-    /// Those of them whose zones are being emptied.
+    /// The number of `copies` whose right page is in a zone being emptied.
     copies_emptied: usize,
     epoch: u64,
 }
@@ -45,31 +43,31 @@ struct Copy {
 }
 
 impl Plan {
-    /// Number of its record pages in the log, each with a version.
+    /// The number of its record pages in the log; each has a version.
     fn record_pages(&self) -> u32 {
         self.shares.len().div_ceil(SHARES_MAX) as u32
     }
 
-    /// Number of pages of the batch in the log, where it trims so many ranges too.
+    /// The number of pages of the batch in the log, if it also trims the ranges `trims`.
     fn pages(&self, trims: &[PageRange]) -> u32 {
         self.copies.len() as u32 + self.record_pages() + trims.len().div_ceil(TRIMS_MAX) as u32
     }
 
-    /// Whether it remaps pages and does nothing else, where it trims these ranges too.
+    /// Whether the batch only remaps pages, given that it also trims the ranges `trims`.
     fn only_remaps(&self, trims: &[PageRange]) -> bool {
         self.copies.is_empty() && trims.is_empty()
     }
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// So many pairs can always be shared: they fit in the free space even if all of them were written again. More can
-    /// where that is not so. Where there is a dump, its energy must suffice to undo them.
+    /// The number of pairs that can always be shared: they fit in the free space even if all of them are written again.
+    /// More pairs succeed if not all need that. With a dump, its energy must also suffice to undo them.
     pub fn share_pairs_max(&self) -> u32 {
         self.batch_pages_max().min(self.shares_dumped_max())
     }
 
-    /// What makes the pages of `to` like those of `from`, which is as long: pairs to share, and ranges to trim. Pages that are in
-    /// one slot already need nothing.
+    /// Computes the changes that make the pages of `to` equal to those of `from`, which has the same length: pairs to
+    /// share, and ranges to trim. A pair that is in one slot already needs no change.
     pub fn differences(
         &self,
         to: PageRange,
@@ -96,14 +94,14 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().dump.as_ref().map_or(u32::MAX, |dump| dump.layout.shares_max)
     }
 
-    /// Remaps each left page to the right page's content, as one atomic batch. No page may be left
-    /// in two pairs, or left in one and right in another. `placed` is called when the batch has its
-    /// versions and the mapping shows all of it. Durability as [`write`](Self::write).
+    /// Remaps each left page to the right page's content, as one atomic batch. No page may be on the left of two pairs,
+    /// or on the left of one and on the right of another. `placed` is called when the batch has its versions and the
+    /// mapping shows all of it. Durability as for [`write`](Self::write).
     ///
     /// # Errors
-    /// `Unmapped` where a right page has no content, `Uncorrectable` where the medium lost it,
-    /// `TooLarge` where it takes more than fits in the free space, which never happens up to
-    /// [`share_pairs_max`](Self::share_pairs_max), and those of `write`; with nothing changed.
+    /// Nothing is changed on an error. `Unmapped` if a right page has no content, `Uncorrectable` if the medium lost
+    /// it, `TooLarge` if the batch needs more than the free space, which never happens up to
+    /// [`share_pairs_max`](Self::share_pairs_max), and those of `write`.
     pub async fn share(
         &self,
         pairs: &[(PageNo, PageNo)],
@@ -113,10 +111,10 @@ impl<M: ZoneMedia> Ftl<M> {
         self.share_and_trim(pairs, &[], durable, placed).await
     }
 
-    /// As [`share`](Self::share), and gives `trims` up in the same batch; no page is in both.
+    /// As [`share`](Self::share), and trims `trims` in the same batch; no page may be in both.
     ///
     /// # Errors
-    /// As of a share.
+    /// As for a share.
     pub async fn share_and_trim(
         &self,
         pairs: &[(PageNo, PageNo)],
@@ -135,7 +133,7 @@ impl<M: ZoneMedia> Ftl<M> {
         // No other batch takes versions from here on; earlier ones may still return and change the
         // mapping.
         let turn = self.log.turn.acquire(1).await;
-        // Until the batch is durable a dump must have room to undo it.
+        // Until the batch is durable, a dump must have room to undo it.
         let _undo = self.reserve_entries(pairs.len() as u32).await?;
         let reservation = self.reserve_entries(pairs.len() as u32).await?;
         let (plan, contents) = self.plan_share(pairs, trims).await?;
@@ -154,15 +152,15 @@ impl<M: ZoneMedia> Ftl<M> {
             buffer.push_data(copy.left, content);
         }
         let (first, last) = self.parts.borrow_mut().apply_plan(&plan, trims);
-        // Pages that are written again, or trimmed, are so when their append returns. Until then another
-        // share would see their old content beside the new content of the other pages.
+        // Pages that are written again, or trimmed, change when their append returns. Until then another share would
+        // see their old content beside the new content of the other pages.
         let mut placed = Some(placed);
         if plan.only_remaps(trims)
             && let Some(placed) = placed.take()
         {
             placed();
         }
-        // In the step in which these are in force the others are shown.
+        // The step that puts these in force also shows the others.
         let in_force = || {
             self.parts.borrow_mut().log.shares.batch_returned(first, last);
             if let Some(placed) = placed {
@@ -185,8 +183,8 @@ impl<M: ZoneMedia> Ftl<M> {
         logged
     }
 
-    /// What must be durable before a batch that gives up `trims` as well is in force: all that is under way, where there is a
-    /// dump, which takes shares back that come behind something undurable, and cannot take trims back.
+    /// Waits for the changes that must be durable before a batch with `trims` is in force. With a dump these are all
+    /// changes under way: a dump undoes shares that follow an undurable change, and it cannot undo trims.
     fn dumped_before(&self, trims: &[PageRange]) -> impl Future<Output = Result<()>> {
         let started = self.parts.borrow().log.watermark.last_started();
         let waits =
@@ -194,13 +192,13 @@ impl<M: ZoneMedia> Ftl<M> {
         async move { if waits { self.make_durable(started).await } else { Ok(()) } }
     }
 
-    /// Whether nothing of `plan` goes to the log: a dump, and until then the stored energy, has all that it changes.
+    /// Whether `plan` writes nothing to the log: a dump, and until then the stored energy, keeps all of its changes.
     fn keeps_unwritten(&self, plan: &Plan, trims: &[PageRange]) -> bool {
         !self.logs_shares.get() && plan.only_remaps(trims)
     }
 
     /// Remaps as `plan` says, in the caller's turn, without a record in the log. With `durable` it returns when no
-    /// change before it can be lost any more: it may build on them.
+    /// earlier change can be lost any more, since the remapping may build on them.
     async fn remap_unwritten(
         &self,
         turn: Permit,
@@ -231,8 +229,7 @@ impl<M: ZoneMedia> Ftl<M> {
         kept
     }
 
-    /// Makes space for `pairs` and reads what must be written again. The plan holds until the
-    /// caller's next await.
+    /// Makes space for `pairs` and reads the contents to write again. The plan holds until the caller's next await.
     async fn plan_share(
         &self,
         pairs: &[(PageNo, PageNo)],
@@ -247,7 +244,7 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let pages = if self.keeps_unwritten(&plan, trims) { 0 } else { plan.pages(trims) };
             self.admit_host(pages).await?;
-            // A page may have changed meanwhile, or its zone be emptied.
+            // Meanwhile a page may have changed, or cleaning may have begun to empty its zone.
             let now = self.plan(pairs)?;
             if now.copies == plan.copies {
                 return Ok((now, contents));
@@ -255,7 +252,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// A plan that fits in the free space: waits for cleaning where too much is in zones that are being emptied.
+    /// Makes a plan that fits in the free space: waits for cleaning if too many contents are in zones being emptied.
     async fn plan_to_fit(&self, pairs: &[(PageNo, PageNo)], trims: &[PageRange]) -> Result<Plan> {
         let fitting = || {
             let planned = self.check_latch().and_then(|()| self.plan(pairs));
@@ -282,7 +279,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let epoch = parts.space.epoch();
         let shares = Vec::with_capacity(pairs.len());
         let mut plan = Plan { shares, copies: Vec::new(), copies_emptied: 0, epoch };
-        // Of this batch, by slot.
+        // Pages that this batch adds to each slot.
         let mut pages: FastMap<SlotNo, usize> = FastMap::default();
         for &(left, right) in pairs {
             let entry = parts.map.get(right);
@@ -317,11 +314,11 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Maps the shares of `plan` under the next versions, one for each record page, and notes for each page how to undo
-    /// it. Returns the first and the last of these versions.
+    /// Maps the shares of `plan` under the next versions, one per record page, and notes for each page how to undo it.
+    /// Returns the first and the last of these versions.
     fn apply_plan(&mut self, plan: &Plan, trims: &[PageRange]) -> (Version, Version) {
-        // The batch becomes visible as a whole, when the pages that are written again are mapped
-        // too, and the trims in force.
+        // The batch becomes visible as a whole, when the pages that are written again are mapped too and the trims are
+        // in force.
         let hidden = !plan.only_remaps(trims) && !Fault::SharesSeenByHalves.is_planted();
         let first = self.log.next_version();
         for (number, share) in plan.shares.iter().enumerate() {
@@ -345,7 +342,7 @@ impl Parts {
         (first, Version(behind - 1).max(first))
     }
 
-    /// Counts a share of versions `first` to `last`, or undoes it where it failed.
+    /// Counts a share of versions `first` to `last`, or undoes it if it failed.
     fn share_ended(&mut self, plan: &Plan, (first, last): (Version, Version), succeeded: bool) {
         if succeeded {
             self.statistics.pages_shared += plan.shares.len() as u64;
@@ -355,9 +352,9 @@ impl Parts {
         }
     }
 
-    /// Undoes the shares of versions `first` to `last` after a failure of the log; none was acknowledged. What they
-    /// had replaced is still there, since its zone waits until they are durable. A later share of
-    /// the same page must then restore that too, instead of the undone share.
+    /// Undoes the shares of versions `first` to `last` after a failure of the log; none was acknowledged. The content
+    /// that they replaced is still on the medium, since its zone waits until they are durable. A later share of the
+    /// same page must then restore that content too, instead of the undone share.
     fn undo_shares(&mut self, first: Version, last: Version) {
         for failed in self.log.shares.take_failed(first, last) {
             if self.map.get(failed.page).version == failed.version {

@@ -25,12 +25,12 @@ pub struct FtlStatistics {
     pub pages_trimmed: u64,
     /// Pages that were remapped to another page's content: a change of the mapping alone.
     pub pages_shared: u64,
-    /// Pages to share whose content was written again instead, as the table of reference lists was
-    /// full or the content was being relocated.
+    /// Shared pages whose content was written again instead, because the table of reference lists
+    /// was full or the content was being relocated.
     pub pages_share_copied: u64,
     /// Checkpoints written.
     pub checkpoints: u64,
-    /// Slots that checkpoints took.
+    /// Slots that checkpoints occupied.
     pub checkpoint_slots: u64,
     /// Appends that failed to program and were written elsewhere.
     pub program_failures: u64,
@@ -42,19 +42,19 @@ pub struct FtlStatistics {
     pub zones_free: u32,
     /// How full and how worn zones are.
     pub census: Census,
-    /// Fewest and most resets of a zone, ever.
+    /// Fewest and most resets of any zone, ever.
     pub zone_resets_min_max: (u32, u32),
     /// Logical pages that hold content.
     pub pages_mapped: u64,
-    /// Of these, pages of a cache that their home has too.
+    /// The clean ones among these: pages of a cache whose home has the content too.
     pub pages_clean: u64,
-    /// Pages that cleaning could not read, keeps where they are, and tries again.
+    /// Pages that cleaning could not read, leaves in place, and tries again.
     pub pages_unreadable: u64,
-    /// Zones that hold such pages: they are not cleaned before these can be read.
+    /// Zones that hold such pages: they are not cleaned until these can be read.
     pub zones_unreadable: u32,
-    /// Clean pages of a cache that cleaning let go.
+    /// Clean pages of a cache that cleaning evicted.
     pub pages_let_go: u64,
-    /// Pages that a cache took from their home.
+    /// Pages that a cache admitted from their home.
     pub pages_admitted: u64,
     /// Bytes of memory in the mapping tables.
     pub mapping_bytes: u64,
@@ -64,13 +64,13 @@ pub struct FtlStatistics {
     pub shared_entries: u64,
     /// Bytes of memory in the table of reference lists, part of `mapping_bytes`.
     pub shared_bytes: u64,
-    /// Mapping entries that a dump would hold now, where there is energy for one.
+    /// Mapping entries that a dump would hold now, if there is energy for one.
     pub changed_entries: u32,
     /// The largest `changed_entries` so far.
     pub changed_entries_max: u32,
-    /// Delta pages written: changed entries that a dump need not hold any more.
+    /// Delta pages written: a dump no longer needs to hold their changed entries.
     pub delta_pages: u64,
-    /// Bytes that the stored energy can dump; 0 without any.
+    /// Bytes that the stored energy can dump; 0 without stored energy.
     pub dump_budget_bytes: u64,
     /// Whether a failure of the log makes the FTL refuse writes until it is opened again.
     pub latched: bool,
@@ -102,7 +102,7 @@ impl FtlStatistics {
         }
     }
 
-    /// Tells all of it that can be watched.
+    /// Reports all numbers that can be watched.
     pub fn tell(&self, out: &mut Readings) {
         self.counters().tell_layer(out);
         self.tell_zones(out);

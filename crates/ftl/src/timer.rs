@@ -1,16 +1,16 @@
-//! The clock of the runtime on which a device was started. An FTL waits for events; only what has to be tried again after a
-//! while waits for time to pass.
+//! The clock of the runtime on which a device was started. Nearly all of an FTL waits for events; only retries wait for
+//! time to pass.
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use tantalum_runtime::{Body, Runtime};
 
-/// What a device has for its tasks once it is started: itself, and the clock.
+/// The handle and the clock that a device has for its tasks once it is started.
 pub(crate) struct Started<D> {
     pub device: Weak<D>,
     pub timer: Rc<dyn Timer>,
 }
 
-/// A [`Runtime`], whichever it is.
+/// Any [`Runtime`], as a trait object.
 pub(crate) trait Timer {
     /// Nanoseconds since the executor started.
     fn now_ns(&self) -> u64;

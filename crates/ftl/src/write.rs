@@ -1,4 +1,4 @@
-//! Writes and trims: batches that take versions and places in order, then go to the medium together.
+//! Writes and trims: batches get versions and places in order, and are written to the medium concurrently.
 use std::future::{Future, ready};
 use std::pin::pin;
 use std::task::Poll;
@@ -19,33 +19,32 @@ use crate::parts::Parts;
 struct PlacedBatch {
     batch: Batch,
     pieces: Vec<Piece>,
-    // It survives a power cut as soon as it returns.
+    // The batch survives a power cut as soon as its append returns.
     durable: bool,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Writes `pages` as one atomic batch, in the order of the calls. No page may occur twice.
-    /// With `durable`, returns when it and all before it survive a power cut; without, when it
-    /// can be read back.
+    /// Writes `pages` as one atomic batch, in the order of the calls. No page may occur twice. With `durable`, returns
+    /// when this batch and all before it survive a power cut; without, when it can be read back.
     ///
     /// # Errors
-    /// `OutOfSpace`, with nothing written, where cleaning cannot make space; `Latched` or the
-    /// medium's error where the log failed.
+    /// `OutOfSpace`, with nothing written, if cleaning cannot make space; `Latched` or the medium's error if the log
+    /// failed.
     pub async fn write(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
         self.write_behind(pages, durable, ready(Ok(()))).await
     }
 
-    /// As [`write`](Self::write), of pages that were acknowledged to hosts. If they cannot be written, no later change is
-    /// taken either: it would outlive them.
+    /// As [`write`](Self::write), for pages that were acknowledged to hosts. If they cannot be written, every later
+    /// change is refused too, since it would survive without them.
     ///
     /// # Errors
-    /// Those of [`write`](Self::write); the log has failed then.
+    /// Those of [`write`](Self::write); after one, the log has failed.
     pub async fn write_back(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
         self.write_pages(pages, durable, true, ready(Ok(()))).await
     }
 
-    /// As [`write`](Self::write). Published once the append and `others` are done: earlier changes of
-    /// the same pages that are still under way.
+    /// As [`write`](Self::write). The batch is published when its append and `others` are done: earlier changes of the
+    /// same pages that are still under way.
     pub async fn write_behind(
         &self,
         pages: &[(PageNo, M::Page)],
@@ -78,14 +77,14 @@ impl<M: ZoneMedia> Ftl<M> {
         result
     }
 
-    /// Gives `range` up; it reads as zeros. Durability and errors as [`write`](Self::write).
+    /// Trims `range`; it reads as zeros afterwards. Durability and errors as for [`write`](Self::write).
     pub async fn trim(&self, range: PageRange, durable: bool) -> Result<()> {
         self.trim_with(range, durable, ready(Ok(())), || ()).await
     }
 
-    /// As [`trim`](Self::trim). Published once its record and `others` are done: earlier changes of the
-    /// range that are still under way. `in_force` is called in the step that publishes it: a caller that
-    /// keeps newer contents of the range in a cache drops them there.
+    /// As [`trim`](Self::trim). The trim is published when its record and `others` are done: earlier changes of the
+    /// range that are still under way. `in_force` is called in the step that publishes it: a caller that keeps newer
+    /// contents of the range in a cache drops them there.
     pub async fn trim_with(
         &self,
         range: PageRange,
@@ -101,7 +100,7 @@ impl<M: ZoneMedia> Ftl<M> {
         result
     }
 
-    /// Logs one batch: pages, which may be `acknowledged` already, or one record page with its `changes`.
+    /// Logs one batch: either pages, which may be `acknowledged` already, or one record page with its `changes`.
     async fn log(
         &self,
         buffer: &mut AppendBuffer<M::Page>,
@@ -114,7 +113,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let turn = self.log.turn.acquire(1).await;
         let room = self.room_in_turn(buffer.spares.len() as u32).await;
         let reservation = room.inspect_err(|error| {
-            // While no later change has its turn.
+            // No later change has its turn yet.
             if acknowledged && !Fault::LaterChangesOutlive.is_planted() {
                 self.latch(error);
             }
@@ -122,15 +121,15 @@ impl<M: ZoneMedia> Ftl<M> {
         self.log_in_turn(turn, reservation, buffer, durable, changes, others, in_force).await
     }
 
-    /// Waits until so many slots can be appended for hosts.
+    /// Waits until `slots` slots can be appended for hosts.
     async fn room_in_turn(&self, slots: u32) -> Result<Reservation<'_, M>> {
         let reservation = self.reserve_entries(slots).await?;
         self.admit_host(slots).await?;
         Ok(reservation)
     }
 
-    /// Logs one batch, for which there is space, in the caller's turn. It is published once its appends
-    /// and `others` are done; `in_force` is called in that step.
+    /// Logs one batch in the caller's turn; there must be space for it. The batch is published when its appends and
+    /// `others` are done; `in_force` is called in that step.
     #[expect(clippy::too_many_arguments, reason = "what a batch is made of, each once")]
     pub(crate) async fn log_in_turn(
         &self,
@@ -142,7 +141,7 @@ impl<M: ZoneMedia> Ftl<M> {
         others: impl Future<Output = Result<()>>,
         in_force: impl FnOnce(),
     ) -> Result<()> {
-        // What the mapping refers to when it is dumped must survive the power loss.
+        // Content that a dumped mapping refers to must survive the power loss.
         let dumps = self.dumper.is_some() && !Fault::EarlyAcknowledgement.is_planted();
         let durable = durable || dumps;
         // No await from here until the first poll of every append: versions, places and the
@@ -168,10 +167,10 @@ impl<M: ZoneMedia> Ftl<M> {
             }
         };
         let slots = slots.inspect_err(|error| self.latch(error))?;
-        // A batch that failed is never published, nor one that builds on it: readers would see half of it.
+        // A failed batch is never published, nor is one that builds on it: readers would see half of it.
         others.await.inspect_err(|error| self.latch(error))?;
         if !changes.is_empty() {
-            // If the log failed meanwhile, a cache above may still show part of what it lost.
+            // If the log failed meanwhile, a cache above may still show part of the lost changes.
             self.check_latch()?;
         }
         {
@@ -188,14 +187,14 @@ impl<M: ZoneMedia> Ftl<M> {
         if durable {
             return self.make_durable(placed.batch.last).await;
         }
-        // If the log failed before this batch, the next recovery does not come so far.
+        // If the log failed before this batch, the next recovery stops before it.
         self.check_latch()
     }
 }
 
 impl Parts {
-    /// All of a batch is in force from here on, as it is on the medium: each of its pieces in the zone,
-    /// and from the slot on, that `slots` says.
+    /// Puts all of a batch in force at once, as it is on the medium. `slots` has the zone and the first slot of each
+    /// piece.
     fn put_batch_in_force<P>(
         &mut self,
         placed: &PlacedBatch,
@@ -203,10 +202,10 @@ impl Parts {
         buffer: &AppendBuffer<P>,
         changes: &[Record],
     ) {
-        // All trims of a batch are in force at once, under the version of its last record.
+        // All trims of a batch take effect at once, under the version of its last record.
         let last_record = buffer.spares.iter().rposition(|spare| spare.kind == SlotKind::Record);
         for (piece, (zone, first_slot)) in placed.pieces.iter().zip(slots) {
-            // Only now: what a zone holds counts as mapped when its appends have returned.
+            // Only now: the content of a zone counts as mapped when its appends have returned.
             self.space.append_returned(*zone, placed.durable, piece.header.durable);
             for (index, spare) in buffer.spares[piece.start..piece.end].iter().enumerate() {
                 let slot = SlotNo(first_slot.0 + index as u32);
