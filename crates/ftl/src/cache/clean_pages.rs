@@ -1,16 +1,16 @@
-//! Which slots of a cache hold clean pages, and which of these cleaning may let go.
+//! The slots of a cache that hold clean pages, and which of these pages cleaning may evict.
 //!
-//! A page that is used is recent. Of recent clean pages so many are kept as the dirty ones leave
-//! room for; beyond that a hand goes round over the slots and makes recent pages old, as in CLOCK. What is
-//! old and clean goes when its zone is cleaned, and is served until then: used meanwhile, it is recent
-//! again at no cost.
+//! A page that is used is recent. The cache keeps as many recent clean pages as the dirty ones leave room
+//! for; beyond that a hand goes round over the slots and makes recent pages old, as in CLOCK. A page that
+//! is old and clean is evicted when its zone is cleaned, and is served until then: if it is used
+//! meanwhile, it is recent again at no cost.
 use tantalum_base::{SlotNo, ZoneNo};
 use tantalum_media::ZoneGeometry;
 
-/// Steps of the hand at a time.
+/// Most steps of the hand in one call.
 const STEPS_MAX: u32 = 1024;
 
-/// Of each slot whether it holds a clean page, and whether what it holds is recent.
+/// For each slot, whether it holds a clean page, and whether its content is recent.
 pub(crate) struct CleanPages {
     geometry: ZoneGeometry,
     clean: Bits,
@@ -24,7 +24,7 @@ pub(crate) struct CleanPages {
     kept_pages_max: u64,
 }
 
-/// A bit a slot.
+/// One bit per slot.
 struct Bits(Vec<u64>);
 
 impl Bits {
@@ -46,7 +46,7 @@ impl Bits {
 }
 
 impl CleanPages {
-    /// No page in any slot. Clean and dirty ones together, `kept_pages_max` are kept.
+    /// No page in any slot. At most `kept_pages_max` pages are kept, clean and dirty ones together.
     pub fn new(geometry: ZoneGeometry, kept_pages_max: u64) -> Self {
         let slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
         CleanPages {
@@ -61,22 +61,22 @@ impl CleanPages {
         }
     }
 
-    /// Clean pages.
+    /// The number of clean pages.
     pub fn count(&self) -> u64 {
         self.clean_count
     }
 
-    /// Pages of `zone` that cleaning may let go.
+    /// The number of pages of `zone` that cleaning may evict.
     pub fn may_go(&self, zone: ZoneNo) -> u32 {
         self.may_go[zone.index()]
     }
 
-    /// Whether cleaning may let the page in `slot` go.
+    /// Whether cleaning may evict the page in `slot`.
     pub fn may_go_from(&self, slot: SlotNo) -> bool {
         self.clean.get(slot) && !self.recent.get(slot)
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the tables occupy.
     pub fn memory_bytes(&self) -> u64 {
         (8 * (self.clean.0.len() + self.recent.0.len()) + 4 * self.may_go.len()) as u64
     }
@@ -95,7 +95,7 @@ impl CleanPages {
         }
     }
 
-    /// The page in `slot` left it.
+    /// Notes that the page in `slot` left it.
     #[inline]
     pub fn left(&mut self, slot: SlotNo) {
         self.count_one(slot, -1);
@@ -103,7 +103,7 @@ impl CleanPages {
         self.recent.set(slot, false);
     }
 
-    /// A page came to `slot`, which was empty.
+    /// Notes that a page came to `slot`, which was empty.
     #[inline]
     pub fn came(&mut self, slot: SlotNo, clean: bool, recent: bool) {
         self.clean.set(slot, clean);
@@ -111,7 +111,7 @@ impl CleanPages {
         self.count_one(slot, 1);
     }
 
-    /// As [`came`](Self::came), of a recent page.
+    /// As [`came`](Self::came), for a recent page.
     #[inline]
     pub fn load(&mut self, slot: SlotNo, clean: bool) {
         let (word, bit) = (slot.index() / 64, slot.index() % 64);
@@ -127,7 +127,7 @@ impl CleanPages {
         self.recent.get(slot)
     }
 
-    /// The page in `slot` was used.
+    /// Notes that the page in `slot` was used.
     #[inline]
     pub fn used(&mut self, slot: SlotNo) {
         if !self.recent.get(slot) {
@@ -137,7 +137,7 @@ impl CleanPages {
         }
     }
 
-    /// The page in `slot` is as if it had been used longest ago.
+    /// Marks the page in `slot` as least recently used.
     #[inline]
     pub fn unused(&mut self, slot: SlotNo) {
         if self.recent.get(slot) {
@@ -147,8 +147,8 @@ impl CleanPages {
         }
     }
 
-    /// Makes pages old until those that are kept, with `dirty` other pages, are as many as may be. Takes a
-    /// bounded step a call.
+    /// Makes pages old until the recent clean ones, together with `dirty` other pages, are within the
+    /// limit. Makes one bounded step per call.
     pub fn keep_to_limit(&mut self, dirty: u64) {
         let most = self.kept_pages_max.saturating_sub(dirty);
         let mut steps = 0;
@@ -167,8 +167,8 @@ impl CleanPages {
         }
     }
 
-    /// Panics where it contradicts itself, or what `holds` says of a slot: whether it holds a page, and
-    /// whether that is clean. For tests.
+    /// Panics if it is inconsistent, or contradicts `holds`: whether the page in a slot is clean, `None`
+    /// if the slot holds no page. For tests.
     pub fn validate(&self, holds: impl Fn(SlotNo) -> Option<bool>) {
         let (mut clean, mut recent) = (0, 0);
         let mut may_go = vec![0; self.may_go.len()];

@@ -1,4 +1,4 @@
-//! What the owner of a cache asks and tells.
+//! The calls by which the owner of a cache queries and updates it.
 use std::future::ready;
 use tantalum_base::{PageNo, Result, Version};
 use tantalum_media::{SlotKind, ZoneMedia};
@@ -9,37 +9,38 @@ use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// The version of `page` where its content is at home and not here; `None` where it is here.
+    /// The version of `page` if its content is at home and not here; `None` if it is here.
     pub fn at_home(&self, page: PageNo) -> Option<Version> {
         let entry = self.parts.borrow().visible(page);
         (entry.place == Place::Home).then_some(entry.version)
     }
 
-    /// Whether the content of `page` is at home alone, and stays there: no share is about to change it.
+    /// Whether the content of `page` is only at home, and stays so: no share is about to change it.
     fn is_at_home_alone(&self, page: PageNo) -> bool {
         let entry = self.parts.borrow().map.get(page);
         self.at_home(page).is_some() && !matches!(entry.place, Place::At(_))
     }
 
-    /// Whether `page` was trimmed, and home does not know of it.
+    /// Whether `page` was trimmed here, and home does not know of it.
     pub fn is_trimmed(&self, page: PageNo) -> bool {
         let entry = self.parts.borrow().map.get(page);
         entry.place == Place::Unmapped && entry.is_dirty()
     }
 
-    /// Whether the newest change of `page` that has its place here is one that home lacks: a content or a trim. A lost page is
-    /// not dirty.
+    /// Whether home lacks the newest change of `page` that the mapping has, a write or a trim. A lost page is not
+    /// dirty.
     pub fn is_dirty(&self, page: PageNo) -> bool {
         self.parts.borrow().map.get(page).is_dirty()
     }
 
-    /// Pages here that are newer than at home, at most [`dirty_pages_max`](crate::CacheOptions::dirty_pages_max).
+    /// The number of pages that are newer here than at home, at most
+    /// [`dirty_pages_max`](crate::CacheOptions::dirty_pages_max).
     pub fn dirty_pages(&self) -> u64 {
         self.parts.borrow().dirty_pages()
     }
 
-    /// The first page from `page` on that home does not have as it is: it was written or trimmed since. Lost
-    /// pages are not among them, as there is nothing to write.
+    /// The first page from `page` on that is out of date at home: it was written or trimmed since. Lost pages are not
+    /// among them, as there is nothing to write.
     pub fn next_dirty(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();
         let [_, _, trimmed] = parts.map.at_most_dirty();
@@ -59,7 +60,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().log.durable()
     }
 
-    /// The version of the newest change of `page` that is in force; [`Version::NEVER`] where there was none.
+    /// The version of the newest change of `page` that is in force; [`Version::NEVER`] if there was none.
     pub fn version_of(&self, page: PageNo) -> Version {
         self.parts.borrow().map.get(page).version
     }
@@ -75,7 +76,7 @@ impl<M: ZoneMedia> Ftl<M> {
         std::iter::successors(written(page.0), |page| written(page + 1)).find(is_clean).map(PageNo)
     }
 
-    /// Whether the newest content of `page` is lost, for good: that it could not be read once does not say so.
+    /// Whether the newest content of `page` is lost for good. A single failed read does not make it lost.
     pub fn is_lost(&self, page: PageNo) -> bool {
         self.parts.borrow().map.get(page).place == Place::Lost
     }
@@ -92,13 +93,13 @@ impl<M: ZoneMedia> Ftl<M> {
         lost.filter(|page| !parts.map.is_staging(*page))
     }
 
-    /// Pages that have no home and hold something.
+    /// Pages without a home that have content.
     pub fn staged_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
         let (first, end) = (self.options.home_pages(), self.options.pages);
         (first..end).map(PageNo).filter(|page| self.is_mapped(*page))
     }
 
-    /// Up to `most` clean pages, spread over all there are.
+    /// Up to `most` clean pages, spread over the whole range of pages.
     pub fn clean_pages(&self, most: usize) -> Vec<PageNo> {
         let parts = self.parts.borrow();
         let is_clean = |page: &PageNo| {
@@ -116,7 +117,7 @@ impl<M: ZoneMedia> Ftl<M> {
         found
     }
 
-    /// The pages are used: cleaning keeps them rather than others.
+    /// Notes that the pages are used: cleaning keeps them rather than others.
     pub fn used(&self, pages: impl IntoIterator<Item = PageNo>) {
         let parts = &mut *self.parts.borrow_mut();
         let Some(clean) = &mut parts.clean else { return };
@@ -128,8 +129,8 @@ impl<M: ZoneMedia> Ftl<M> {
         parts.keep_to_limit();
     }
 
-    /// Notes that the home of each of these pages has what is here, or what was lost here, durably. Returns how many of
-    /// them were dirty or lost.
+    /// Notes that home durably has the content of each of these pages that is here, or that was lost here. Returns how
+    /// many of them were dirty or lost.
     pub fn mark_clean(&self, pages: impl IntoIterator<Item = PageNo>) -> u64 {
         let parts = &mut *self.parts.borrow_mut();
         let mut marked = 0;
@@ -138,7 +139,7 @@ impl<M: ZoneMedia> Ftl<M> {
             if !entry.is_dirty() && entry.place != Place::Lost {
                 continue;
             }
-            // Home has what readers see: not yet what a share is about to put in its place.
+            // Home has the content that readers see, but not yet the content with which a share is about to replace it.
             if parts.log.shares.is_unseen(page, &entry) && !Fault::UnseenSharesClean.is_planted() {
                 continue;
             }
@@ -159,8 +160,8 @@ impl<M: ZoneMedia> Ftl<M> {
         entry.clean && matches!(entry.place, Place::At(_))
     }
 
-    /// The pages will not be used: cleaning lets them go before others, if they are clean. Until then they
-    /// stay, as older content of them may lie elsewhere, which only the cleaner can rule out.
+    /// Notes that the pages will not be used: cleaning evicts them before others, if they are clean. Until then they
+    /// stay, as older content of them may lie elsewhere, and only the cleaner can rule that out.
     pub fn unused(&self, pages: impl IntoIterator<Item = PageNo>) {
         let parts = &mut *self.parts.borrow_mut();
         let Some(clean) = &mut parts.clean else { return };
@@ -171,12 +172,12 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Takes `pages` in as their home has them: those for which `wanted` still says so in the step in which
-    /// they get their versions. The caller says no to a page that was changed since it was read from
-    /// home, or will be by a change that is under way. Returns how many were taken.
+    /// Admits `pages` with the content that home has: those for which `wanted` still returns true in the step that
+    /// assigns their versions. The caller returns false for a page that was changed since it was read from home, or
+    /// that a change under way will change. Returns how many were admitted.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As for [`write`](Self::write).
     pub async fn take_in(
         &self,
         pages: &mut Vec<(PageNo, M::Page)>,
@@ -195,7 +196,7 @@ impl<M: ZoneMedia> Ftl<M> {
             buffer.push_page(SlotKind::Clean, page, content);
         }
         let taken = buffer.spares.len() as u64;
-        // Durable, or the next commit would have to sync for it.
+        // Durable: otherwise the next commit would have to sync for it.
         let others = ready(Ok(()));
         let logged =
             self.log_in_turn(turn, reservation, &mut buffer, true, &[], others, || ()).await;
@@ -207,7 +208,7 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl MapEntry {
-    /// Whether the page is here, or known to be trimmed, and its home has something else.
+    /// Whether the page is here, or known to be trimmed, and differs at home.
     pub(crate) fn is_dirty(&self) -> bool {
         match self.place {
             Place::At(_) => !self.clean,
@@ -218,21 +219,21 @@ impl MapEntry {
 }
 
 impl Parts {
-    /// Pages here that are newer than at home.
+    /// The number of pages that are newer here than at home.
     pub(crate) fn dirty_pages(&self) -> u64 {
         let clean = self.clean.as_ref().map_or(0, |clean| clean.count());
         let [mapped, lost, _] = self.map.at_most_dirty();
         mapped - lost - clean
     }
 
-    /// Slots whose contents are nowhere else: dirty ones, and those of pages without a home.
+    /// The number of slots whose contents are nowhere else: those of dirty pages, and of pages without a home.
     pub(crate) fn slots_to_keep(&self) -> u64 {
         let clean = self.clean.as_ref().map_or(0, |clean| clean.count());
         let shared = self.map.references().entries();
         (self.map.mapped_pages() - self.map.lost_pages() - clean).saturating_sub(shared)
     }
 
-    /// Lets clean pages go that are in a zone to be reset; their entries, by page.
+    /// Evicts clean pages from a zone that is about to be reset; returns their former entries, by page.
     pub(crate) fn let_pages_go(&mut self, pages: &[PageNo]) -> Vec<(PageNo, MapEntry)> {
         let mut gone = Vec::with_capacity(pages.len());
         for page in pages {
@@ -244,7 +245,7 @@ impl Parts {
         gone
     }
 
-    /// Takes pages back that were let `gone`, as their zone is not reset: those that nothing was known of since.
+    /// Maps evicted pages (`gone`) again, because their zone is not reset: those that have not changed since.
     pub(crate) fn take_pages_back(&mut self, gone: Vec<(PageNo, MapEntry)>) {
         for (page, entry) in gone {
             if self.map.get(page) == MapEntry::at_home(entry.version) {
@@ -254,8 +255,8 @@ impl Parts {
         }
     }
 
-    /// Forgets pages that are at home, or have none and were given up, under versions up to `covered`, which no
-    /// recovery can find here.
+    /// Forgets pages that are at home, or that have no home and were trimmed, with versions up to `covered`: no
+    /// recovery can find them here.
     pub(crate) fn forget_pages_at_home(&mut self, covered: Version) {
         if self.clean.is_none() {
             return;

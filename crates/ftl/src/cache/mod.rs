@@ -1,13 +1,12 @@
-//! The FTL as a cache: its pages have a home elsewhere, slower and larger. Cleaning may let a page go
-//! whose home has its content, instead of keeping it.
+//! The FTL as a cache: its pages have a home elsewhere, slower and larger. Cleaning may evict a page whose home has its
+//! content, instead of keeping it.
 //!
-//! A page is **at home** where nothing of it is here; **dirty** where what is here is newer than what its
-//! home has (a trim as well: home does not know of it); otherwise **clean**. The caller writes dirty
-//! pages home, and says so here. It never lets more than
-//! [`dirty_pages_max`](CacheOptions::dirty_pages_max) be dirty at once.
+//! A page is **at home** if nothing of it is here; **dirty** if its state here is newer than that at home (a trim too:
+//! home does not know of it); otherwise **clean**. The caller writes dirty pages home, and reports that here. It never
+//! lets more than [`dirty_pages_max`](CacheOptions::dirty_pages_max) be dirty at once.
 //!
-//! A page that is let go keeps its version, as one that is copied does: where it was, the next recovery finds
-//! it at home. A clean page is as good as gone, so losing the mark only means that it is written home again.
+//! An evicted page keeps its version, as a relocated one does, and the next recovery finds it at home. A clean page is
+//! redundant, so losing the clean mark only means that the page is written home again.
 pub(crate) mod clean_pages;
 mod flows;
 
@@ -16,36 +15,36 @@ use tantalum_media::ZoneGeometry;
 
 use crate::options::kept_pages_max;
 
-/// How much a cache keeps, in pages.
+/// The limits of a cache, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// Most pages that are newer here than at home at once.
+    /// Most pages that may be newer here than at home at once.
     pub dirty_pages_max: u64,
-    /// Pages that cleaning keeps, clean and dirty together: beyond them the clean pages go that were used
-    /// longest ago. More of them means fewer reads from home, fewer means cheaper cleaning.
+    /// Pages that cleaning keeps, clean and dirty together: beyond them it evicts the least recently used clean pages.
+    /// More of them means fewer reads from home, fewer means cheaper cleaning.
     pub kept_pages_max: u64,
-    /// So many of the last pages have no home: what they hold stays until it is given up, and is never dirty. The caller
-    /// never lets more than [`dirty_pages_max`](Self::dirty_pages_max) be dirty or there.
+    /// The number of pages at the end that have no home: their content stays until it is trimmed, and is never dirty.
+    /// The caller never lets more than [`dirty_pages_max`](Self::dirty_pages_max) pages be dirty or staged here.
     pub staging_pages: u64,
 }
 
-/// What the home of a cache has when the cache is opened, or gets before anything else.
+/// The changes that the home of a cache has when the cache is opened, or gets before anything else happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeState {
-    /// Every change up to this version, which was durable here.
+    /// Home has every change up to this version, which was durable here...
     pub version: Version,
-    /// But for these.
+    /// ...except for these.
     pub lacks: Lacks,
 }
 
-/// What a home may lack of the changes up to a version.
+/// The changes up to a version that a home may lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lacks {
     /// The contents of these pages, ascending, which could not be read here.
     Pages(Vec<PageNo>),
-    /// Those of pages that nobody noted.
+    /// Contents of pages that were not recorded.
     PagesUnknown,
-    /// Any change: pages go home one by one.
+    /// Any change: pages are written home one by one.
     ChangesUnknown,
 }
 
@@ -64,7 +63,7 @@ impl HomeState {
 }
 
 impl CacheOptions {
-    /// Checks that `geometry`, without `retired` zones, can keep so much.
+    /// Checks that `geometry`, without `retired` zones, can keep that many pages.
     pub(crate) fn check(&self, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
         let most = kept_pages_max(geometry, retired);
         if self.kept_pages_max > most || self.dirty_pages_max > self.kept_pages_max {

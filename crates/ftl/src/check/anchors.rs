@@ -1,5 +1,5 @@
-//! Checks both copies of the anchors. One is enough for recovery, and without any it looks at every zone: no
-//! damage to them is in force.
+//! Checks both copies of the anchors. One copy is enough for recovery, and without any it scans every zone: damage to
+//! them affects nothing in force.
 use std::collections::BTreeMap;
 use tantalum_base::Result;
 use tantalum_media::{AnchorCopies, ZoneMedia};
@@ -11,12 +11,12 @@ use crate::recovery::SKIPPED_CHECKPOINTS;
 
 const NAMES: [&str; 2] = ["first copy", "second copy"];
 
-/// What the anchors come to.
+/// The result of checking the anchors.
 #[derive(Default)]
 pub(super) struct CheckedAnchors {
     /// The checkpoint that the era in force names.
     pub checkpoint: Option<u64>,
-    /// Where its pages lie.
+    /// The extents of its pages.
     pub extents: Vec<Extent>,
     pub damaged: Vec<Finding>,
 }
@@ -29,9 +29,9 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl CheckedAnchors {
-    /// The anchors of the era in force and of those before it that are not whole in both copies. Of the last one a power
-    /// cut may leave one copy; of half of the places nothing is said, as an era that never came to be may have been
-    /// written there.
+    /// Checks the anchors of the era in force and of those before it, and finds those that are not whole in both
+    /// copies. The last one is left out, as a power cut may leave only one copy of it; so is half of the places, as an
+    /// era that never came into force may have been written there.
     fn of(copies: &AnchorCopies) -> Self {
         let mut known: BTreeMap<u64, Read> = BTreeMap::new();
         for (number, content) in copies.iter().flatten().flatten().flatten() {
@@ -68,8 +68,8 @@ impl CheckedAnchors {
     }
 }
 
-/// Whether an anchor was durable, in both copies, when the `next` one was begun: one run of the device writes one
-/// after the other, and a recovery skips numbers of checkpoints.
+/// Whether an anchor was durable, in both copies, when the `next` one was begun. It was if one run of the device wrote
+/// both, one after the other: a recovery between them would skip numbers of checkpoints.
 fn was_written(anchor: Option<&Head>, next: &Head) -> bool {
     let Some(anchor) = anchor else { return next.index > 0 };
     let since = next.checkpoint.wrapping_sub(anchor.checkpoint);

@@ -1,38 +1,39 @@
-//! What of a zone must have been whole once.
+//! Decides which damaged parts of a zone must have been whole once.
 //!
-//! A power cut leaves appends that are not whole, and nothing beside them says so: only what was known to be durable
-//! while the device ran is judged. A *run* of the device, from an opening to a close, a kill or a power cut, is
-//! told from others by the numbers of its zones' openings, between which recovery leaves a gap. In a run
+//! A power cut leaves appends that are not whole, and nothing beside them says so: only content that was known to be
+//! durable while the device ran is judged. A *run* of the device lasts from an opening to a close, a kill or a power
+//! cut. Runs are told apart by the numbers of their zones' openings: recovery leaves a gap between those of two runs.
+//! In a run
 //!
-//! - all is durable when it ended with a close: the checkpoint in force says so, or a later run went on
-//!   with the next version, where one after a power cut leaves a gap;
-//! - all is durable that the checkpoint in force covers, and checkpoints up to that one; also the one that the anchors
-//!   name, should another one be in force because it is damaged;
-//! - hosts' changes are durable up to the highest watermark that a header of the run states, and they are placed
-//!   in the order of their versions;
-//! - copies are durable when cleaning writes a list behind them, and it makes one append at a time.
+//! - everything is durable if it ended with a close: the checkpoint in force says so, or a later run continued with the
+//!   next version (after a power cut it leaves a gap);
+//! - everything that the checkpoint in force covers is durable, and so are checkpoints up to that one; also the one
+//!   that the anchors name, should another one be in force because it is damaged;
+//! - hosts' changes are durable up to the highest watermark that a header of the run states, and they are placed in the
+//!   order of their versions;
+//! - copies are durable if cleaning wrote a list after them; cleaning makes one append at a time.
 use tantalum_base::Version;
 use tantalum_runtime::Finding;
 
 use crate::fault_points::Fault;
 use crate::recovery::{SKIPPED_EPOCHS, SKIPPED_VERSIONS};
 
-/// Something that is not whole.
+/// A part of a zone that is not whole.
 pub(super) struct Suspect {
     /// Its offset in the zone.
     pub offset: u32,
-    /// When every change up to this version was durable, so was this.
+    /// It was durable if every change up to this version was.
     pub durable_with: Option<Version>,
-    /// When this checkpoint was in force, so was this.
+    /// It was durable if this checkpoint was ever in force.
     pub checkpoint: Option<u64>,
-    /// Something else says that it was durable.
+    /// Something else shows that it was durable.
     pub was_durable: bool,
-    /// It is of cleaning, which makes all copies of a zone durable before it lists what died there.
+    /// Cleaning wrote it; cleaning makes all copies of a zone durable before it lists the dead versions of that zone.
     pub by_cleaning: bool,
     pub finding: Finding,
 }
 
-/// A zone in use, as far as it takes to judge it.
+/// The facts about a zone in use that are needed to judge it.
 pub(super) struct ZoneTraces {
     pub epoch: u64,
     /// Leading slots that the checkpoint in force covers, if it is of the same run.
@@ -41,7 +42,7 @@ pub(super) struct ZoneTraces {
     pub versions: Option<(Version, Version)>,
     /// The highest durable watermark that is stated here.
     pub stated: Version,
-    /// Whether cleaning wrote a list here, when all its copies before were durable.
+    /// Whether cleaning wrote a list here; all copies before it were durable then.
     pub has_list: bool,
     pub suspects: Vec<Suspect>,
 }
@@ -59,7 +60,7 @@ struct Run {
 /// The checkpoint in force.
 pub(super) struct InForce {
     pub number: u64,
-    /// The one that the anchors name.
+    /// The checkpoint that the anchors name.
     pub named: Option<u64>,
     /// Number of the opening of the zone that it ends in.
     pub epoch: u64,
@@ -69,7 +70,7 @@ pub(super) struct InForce {
     pub clean: bool,
 }
 
-/// What must have been whole, and is not.
+/// Returns the findings about parts that must have been whole once.
 pub(super) fn judge(mut zones: Vec<ZoneTraces>, in_force: &InForce) -> Vec<Finding> {
     if Fault::OldContentUnchecked.is_planted() {
         return Vec::new();
@@ -138,8 +139,8 @@ impl Run {
         }
     }
 
-    /// Whether this run ended with a close, as hosts' versions go on in the `later` one: a recovery after anything else
-    /// skips many.
+    /// Whether this run ended with a close: hosts' versions continue in the `later` run, while a recovery after
+    /// anything else skips many.
     fn was_closed_before(&self, later: &Run) -> bool {
         let last = self.versions.map_or(self.stated, |(_, last)| last.max(self.stated));
         let goes_on = |(first, _): (Version, Version)| {

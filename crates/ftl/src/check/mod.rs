@@ -1,10 +1,10 @@
 //! Checks every structure and page, and reports what is wrong.
 //!
 //! ```text
-//! mod        the tables of the mapping against each other, and the pages in force, in the order of pages
-//! zones      the pages in force, and all else that the zones in use hold, in the order of the medium
-//! judgement  which of what is not whole must have been whole once: the rest may be what a power cut left
-//! anchors    both copies of the anchors
+//! mod        checks the tables of the mapping against each other, and the pages in force, in the order of pages
+//! zones      checks the pages in force, and all else in the zones in use, in the order of the medium
+//! judgement  decides which damaged parts must have been whole once: a power cut may have left the others
+//! anchors    checks both copies of the anchors
 //! ```
 mod anchors;
 mod judgement;
@@ -22,12 +22,12 @@ use crate::read::{is_damage, wrong_content};
 const GROUP: usize = 64;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Checks the mapping against the zones, and reads every mapped page. Calls `progress` with
-    /// (pages done, pages in all). Cleaning may run meanwhile; changes by hosts must not be in
-    /// flight. The cost depends on what was written, not on the size of the device.
+    /// Checks the mapping against the zones, and reads every mapped page. Calls `progress` with (pages done, pages in
+    /// all). Cleaning may run meanwhile; changes by hosts must not be in flight. The cost depends on how much was
+    /// written, not on the size of the device.
     ///
-    /// Opened read-only on a medium that [can be inspected](ZoneMedia::inspect), all zones in use are read in order,
-    /// and damage to what is not in force is found as well.
+    /// If opened read-only on a medium that [can be inspected](ZoneMedia::inspect), reads all zones in use in order,
+    /// and also finds damage to content that is not in force.
     pub async fn check(&self, mut progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let mut findings = self.check_structures();
         if self.options.read_only && self.check_zones(&mut findings, &mut progress).await? {
@@ -75,7 +75,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Reads the group, which was looked up in the step of this function's first poll.
+    /// Reads the group, which the caller looked up in the step of this function's first poll.
     async fn check_contents(
         &self,
         group: &[(PageNo, SlotNo, MapEntry)],
@@ -93,8 +93,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Makes every page lost that does not read as it should, durably; how many there are. Pages of a cache that home
-    /// has too are there from now on.
+    /// Durably marks every page lost that does not read as it should; returns how many pages it gave up. A page of a
+    /// cache that home has too is at home from now on.
     ///
     /// # Errors
     /// Those of a checkpoint.
@@ -119,7 +119,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(given_up)
     }
 
-    /// Pages with a place from page number `next` on, which moves on behind them.
+    /// Collects pages with a place from page number `next` on, and moves `next` behind them.
     fn next_mapped(&self, next: &mut u64) -> Vec<(PageNo, SlotNo, MapEntry)> {
         let map = &self.parts.borrow().map;
         let mut group = Vec::with_capacity(GROUP);
@@ -137,8 +137,8 @@ impl<M: ZoneMedia> Ftl<M> {
         group
     }
 
-    /// The pages of the group that do not read as they should, and why. The group was looked up in the step of this
-    /// function's first poll.
+    /// The pages of the group that do not read as they should, each with its error. The caller looked the group up in
+    /// the step of this function's first poll.
     async fn failing(
         &self,
         group: &[(PageNo, SlotNo, MapEntry)],
@@ -227,7 +227,7 @@ impl<M: ZoneMedia> Ftl<M> {
         findings
     }
 
-    /// Panics where a structure is inconsistent. For tests.
+    /// Panics if a structure is inconsistent. For tests.
     pub fn validate(&self) {
         self.parts.borrow().validate();
         let findings = self.check_structures();

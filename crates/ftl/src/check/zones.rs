@@ -1,4 +1,4 @@
-//! Reads the zones in use in order: the pages in force among what they hold, and the rest.
+//! Reads the zones in use in order, and checks the pages in force in them and everything else.
 use std::collections::BTreeSet;
 use tantalum_base::{PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{InspectedZone, ScannedAppend, SlotKind, Spare, ZoneMedia};
@@ -15,8 +15,8 @@ use crate::space::{Stream, Zone};
 type Group = Vec<(PageNo, SlotNo, MapEntry)>;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Reads every zone that holds anything in force, in order, and adds what is wrong to the `findings`; false where the
-    /// medium cannot be read like that. Nothing may change meanwhile.
+    /// Reads every zone that holds anything in force, in order, and adds problems to the `findings`; returns false if
+    /// the medium does not support that. Nothing may change meanwhile.
     pub(super) async fn check_zones(
         &self,
         findings: &mut Vec<Finding>,
@@ -42,7 +42,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(true)
     }
 
-    /// The zones that hold anything in force, and those of the checkpoint that should be.
+    /// The zones that hold anything in force, and those of the checkpoint that the anchors name.
     fn zones_to_read(&self, anchors: &CheckedAnchors) -> Vec<(ZoneNo, Zone)> {
         let parts = self.parts.borrow();
         let named = anchors.extents.iter().map(|extent| self.geometry.zone_of(extent.first));
@@ -61,7 +61,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// The pages in slots of `zone` whose contents are not what the map says.
+    /// The pages in slots of `zone` whose contents do not match the map.
     fn not_as_mapped(&self, zone: ZoneNo, inspected: &InspectedZone) -> Group {
         let map = &self.parts.borrow().map;
         let mut group = Group::new();
@@ -77,7 +77,7 @@ impl<M: ZoneMedia> Ftl<M> {
         group
     }
 
-    /// The checkpoint in force, where the anchors say that `named` is.
+    /// The checkpoint in force; the anchors name checkpoint `named`.
     fn in_force(&self, named: Option<u64>) -> InForce {
         let parts = self.parts.borrow();
         let checkpoints = &parts.checkpoints;
@@ -91,7 +91,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// What `inspected` says of a zone, and what of it is not whole and not in force.
+    /// Summarises the `inspected` content of a zone, and finds its damaged parts that are not in force.
     fn traces(&self, number: ZoneNo, zone: &Zone, inspected: &InspectedZone) -> ZoneTraces {
         let appends = &inspected.appends;
         let stated = appends.iter().map(|append| append.header.durable).max();
@@ -110,7 +110,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Pages that are not what the headers of their appends say, and that nothing refers to.
+    /// Pages that do not match the headers of their appends, and that nothing refers to.
     fn damaged_pages(&self, zone: ZoneNo, inspected: &InspectedZone) -> Vec<Suspect> {
         let mut suspects = Vec::new();
         for (at, append) in inspected.appends.iter().enumerate() {
@@ -136,7 +136,7 @@ impl<M: ZoneMedia> Ftl<M> {
         suspects
     }
 
-    /// Whether a slot is in force, or was when it was damaged, so that it is told as what it is.
+    /// Whether a slot is in force, or was when it was damaged: it is reported as that page then, and not here.
     fn is_in_force(&self, slot: SlotNo, spare: &Spare) -> bool {
         let parts = self.parts.borrow();
         if parts.map.pages_of(slot).next().is_some() {
@@ -147,7 +147,7 @@ impl<M: ZoneMedia> Ftl<M> {
         is_of_page && lost().place == Place::Lost && lost().version == spare.version
     }
 
-    /// What the slot of `spare` held.
+    /// Describes the former content of the slot of `spare`.
     fn name(&self, spare: &Spare) -> String {
         let Spare { page, version, kind, .. } = *spare;
         match kind {
@@ -165,7 +165,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Places between whole appends, and behind the last one, where headers were.
+    /// Damaged or missing headers: gaps between whole appends, and after the last one.
     fn damaged_headers(
         &self,
         zone: ZoneNo,
@@ -209,8 +209,8 @@ impl<M: ZoneMedia> Ftl<M> {
         suspects
     }
 
-    /// The header at `offset`, of an append that ends before `end`. It was durable if a page is in force behind
-    /// it: only a checkpoint, which waits for whole appends, can say so without the header.
+    /// The damaged or missing header at `offset`, of an append that ends before `end`. It was durable if a page after
+    /// it is in force: without the header only a checkpoint, which waits for whole appends, can have put that in force.
     fn lost_header(
         &self,
         zone: ZoneNo,
@@ -229,13 +229,13 @@ impl<M: ZoneMedia> Ftl<M> {
         };
         let problem = format!("{what}: of it only what is in force behind it can be judged");
         let finding = Finding::not_in_force(place(zone, offset), problem);
-        // Hosts may write in it behind copies.
+        // With `copies_with_writes`, hosts may write in the zone behind copies.
         let by_cleaning = self.parts.borrow().space.get(zone).stream == Stream::Cleaning
             && !self.options.copies_with_writes;
         Suspect { offset, durable_with: None, checkpoint: None, was_durable, by_cleaning, finding }
     }
 
-    /// Slots that cannot be read: the medium fails, whatever was there.
+    /// Slots that cannot be read: the medium fails, whatever they held.
     fn unreadable_slots(&self, zone: ZoneNo, inspected: &InspectedZone) -> Vec<Suspect> {
         let map = &self.parts.borrow().map;
         let mut suspects = Vec::new();
@@ -260,7 +260,7 @@ fn place(zone: ZoneNo, offset: u32) -> String {
     format!("zone {zone}, slot {offset}")
 }
 
-/// The first and the last version of an append of hosts' changes, which takes them in order.
+/// The first and the last version in an append of the host stream; `None` for other appends.
 fn host_versions(append: &ScannedAppend) -> Option<(Version, Version)> {
     if append.header.stream != Stream::Host as u8 {
         return None;
@@ -277,7 +277,7 @@ fn checkpoint_of(append: &ScannedAppend) -> Option<u64> {
     spares.find(|spare| spare.kind == SlotKind::Checkpoint).map(|spare| spare.version.0)
 }
 
-/// Whether cleaning wrote this append when all its copies before were durable.
+/// Whether this append is a list that cleaning wrote after all its earlier copies were durable.
 fn is_list(append: &ScannedAppend) -> bool {
     let damaged = append.damaged.iter().map(|(_, spare)| spare);
     let mut spares = append.spares.iter().flatten().chain(damaged);

@@ -177,7 +177,7 @@ impl Anchors {
         parts
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         assert!(self.era <= self.highest_era, "era {} never began", self.era);
         assert!(self.first <= self.last + 1, "anchor {} is behind the last one", self.first);

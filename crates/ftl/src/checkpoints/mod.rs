@@ -90,7 +90,7 @@ impl Checkpoints {
         }
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         assert!(self.in_force <= self.begun, "checkpoint {} was never begun", self.in_force);
         let mut slots = self.slots.clone();

@@ -309,7 +309,7 @@ impl MappingLog {
         pages.finish()
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         let marked: u32 = self.marked.iter().map(|word| word.count_ones()).sum();
         assert_eq!(marked as usize, self.dirty.pages.len(), "a page is marked and not in the list");

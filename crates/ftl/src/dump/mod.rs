@@ -49,7 +49,7 @@ impl Dump {
         self.log.slots_of_pages().chain(self.needed.iter().copied())
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         self.log.validate();
     }

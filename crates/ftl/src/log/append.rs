@@ -89,8 +89,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Piece { zone, offset, start, end, header }
     }
 
-    /// Sends the pieces to the medium together; returns zone and first slot of each. The caller
-    /// must call `append_returned` when it has mapped them.
+    /// Sends the pieces to the medium together; returns zone and first slot of each. The caller must
+    /// call `append_returned` after it has mapped them.
     pub(crate) async fn append_pieces(
         &self,
         pieces: &[Piece],
@@ -119,7 +119,7 @@ impl<M: ZoneMedia> Ftl<M> {
         slots.into_iter().flatten().collect()
     }
 
-    /// Sends one piece to the medium, to another zone where programs fail.
+    /// Sends one piece to the medium; if a program fails, repeats it in another zone.
     async fn append_piece(
         &self,
         piece: &Piece,
@@ -144,7 +144,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 {
                     attempt += 1;
                     self.mark_failing(zone, &header, spares);
-                    // Host appends leave a zone to cleaning, which makes space for all; except
+                    // Host appends leave one zone free for cleaning, which makes space for all; except
                     // while cleaning or a checkpoint waits for this very append.
                     let keep_free = || {
                         u32::from(

@@ -54,7 +54,7 @@ impl LiveRecords {
         slots
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self, next_version: Version) {
         assert_eq!(self.by_slot.len(), self.by_version.len(), "records by slot and by version");
         for (version, page) in &self.by_version {

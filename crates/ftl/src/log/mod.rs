@@ -1,4 +1,4 @@
-//! The log: batches take versions and places in order, and go to the medium concurrently.
+//! The log: batches get versions and places in order, and are written to the medium concurrently.
 pub(crate) mod append;
 pub(crate) mod buffer;
 pub(crate) mod live_records;
@@ -22,14 +22,14 @@ use sync::SyncTurns;
 use uncovered::UncoveredVersions;
 use watermark::{BatchNumber, Watermark};
 
-/// The state of the log: which versions are taken, and which are durable.
+/// The state of the log: which versions are assigned, and which are durable.
 pub(crate) struct Log {
     /// Up to which version the log is durable.
     pub watermark: Watermark,
     next_version: Version,
     /// The highest version whose batch has returned.
     returned: Version,
-    /// The last change of which nothing went to the medium.
+    /// The last version whose change is in the mapping alone, with nothing on the medium.
     unwritten: Version,
     /// Record pages that no checkpoint covers.
     pub records: LiveRecords,
@@ -75,12 +75,12 @@ impl Log {
         self.next_version = next;
     }
 
-    /// The version that the next change takes.
+    /// The version that the next change gets.
     pub fn next_version(&self) -> Version {
         self.next_version
     }
 
-    /// The latest version that was taken.
+    /// The latest version that was assigned.
     pub fn last_version(&self) -> Version {
         Version(self.next_version.0 - 1)
     }
@@ -109,7 +109,7 @@ impl Log {
         batch
     }
 
-    /// Begins a batch of so many `versions`, of which nothing goes to the medium: it is in the mapping alone.
+    /// Begins a batch of `versions` versions that is not written to the medium: it is in the mapping alone.
     pub fn begin_unwritten(&mut self, versions: u32) -> Batch {
         let batch = self.take_versions(versions);
         self.unwritten = batch.last;
@@ -136,7 +136,8 @@ impl Log {
         self.unwritten > self.uncovered.covered()
     }
 
-    /// Whether the change of `version` was a share, if no checkpoint covers it.
+    /// Whether the page content of `version` comes from a share that no checkpoint covers: a record page has
+    /// that version.
     pub fn is_of_share(&self, version: Version) -> bool {
         version > self.uncovered.covered() && self.records.get(version).is_some()
     }
@@ -151,7 +152,7 @@ impl Log {
         self.latched.as_ref()
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         let next = self.next_version;
         assert!(self.durable() < next, "version {} is durable and was never taken", self.durable());
@@ -167,7 +168,7 @@ pub(crate) struct LogTurns {
     /// One batch at a time takes versions and places.
     pub turn: Semaphore,
     pub sync: SyncTurns,
-    /// Woken when the durable watermark rose, or the FTL latched.
+    /// Woken when the durable watermark rises, or the FTL latches.
     pub durable_rose: WaitQueue,
 }
 

@@ -5,16 +5,16 @@
 //!
 //! - Trims, 24 bytes each from byte 8: kind `u64` (1), first page `u64`, pages `u64`. A page
 //!   without entries only carries the watermark of its append.
-//! - Shares, 24 bytes each from byte 16, behind the number of zone openings so far (`u64`): left
-//!   page `u32`, right page `u32`, version of the right page's content `u64`, its slot `u32`, its
-//!   checksum `u32`. SHARE, section 4.2.2, calls it a delta; what was before is in the mapping.
-//! - References, 16 bytes each from byte 8, for copies of the same append in the cleaning stream:
-//!   page `u32`, which page of the append holds its content `u32` (with the top bit set where the
-//!   version is that of a share), version of the page `u64`.
-//! - Pages let go, 12 bytes each from byte 8, in the cleaning stream of a cache: page `u32`, the version under
-//!   which its home has it `u64`.
-//! - Dead versions, 12 bytes a range from byte 8, in the cleaning stream: first version `u64`, number
-//!   of versions `u32`.
+//! - Shares, 24 bytes each from byte 16, after the number of zone openings so far (`u64`): left page `u32`,
+//!   right page `u32`, version of the right page's content `u64`, its slot `u32`, its checksum `u32`. SHARE,
+//!   section 4.2.2, calls it a delta; the former entry is in the mapping.
+//! - References, 16 bytes each from byte 8, for copies of the same append in the cleaning stream: page `u32`,
+//!   index in the append of the page that holds its content `u32` (with the top bit set if the version is that
+//!   of a share), version of the page `u64`.
+//! - Evicted pages, 12 bytes each from byte 8, in the cleaning stream of a cache: page `u32`, the version that
+//!   its home has `u64`.
+//! - Dead versions, 12 bytes per range from byte 8, in the cleaning stream: first version `u64`, number of
+//!   versions `u32`.
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, SlotNo, Version,
 };
@@ -42,7 +42,7 @@ pub const SHARES_MAX: usize = (PAGE_BYTES - 16) / SHARE_BYTES;
 pub const REFERENCES_MAX: usize = (PAGE_BYTES - 8) / REFERENCE_BYTES;
 /// Ranges of dead versions that fit in a record page.
 pub const DEAD_RANGES_MAX: usize = (PAGE_BYTES - 8) / DEAD_BYTES;
-/// Pages let go that fit in a record page.
+/// Evicted pages that fit in a record page.
 pub const GONE_MAX: usize = (PAGE_BYTES - 8) / GONE_BYTES;
 
 /// One change of the mapping alone.
@@ -136,7 +136,8 @@ pub(crate) fn encode_dead(dead: &[VersionRange]) -> PageBuf {
     writer.finish()
 }
 
-/// A page of pages that a cache let go (at most [`GONE_MAX`]), each with the version that its home has.
+/// A page that lists pages evicted from a cache (at most [`GONE_MAX`]), each with the version that its home
+/// has.
 pub(crate) fn encode_gone(gone: &[(PageNo, Version)]) -> PageBuf {
     assert!(gone.len() <= GONE_MAX);
     let mut writer = begin(MAGIC_GONE, gone.len());
@@ -179,7 +180,7 @@ pub fn decode(page: &PageBuf) -> Result<Vec<Record>> {
     }
 }
 
-/// The references in a page; `None` where it has none.
+/// The references in a page; `None` if it has none.
 pub fn decode_references(page: &PageBuf) -> Option<Vec<Reference>> {
     let mut reader = FieldReader::new(page, 0);
     let (magic, count) = (reader.u32(), reader.u32() as usize);
@@ -192,7 +193,7 @@ pub fn decode_references(page: &PageBuf) -> Option<Vec<Reference>> {
         .then(|| (0..count).map(reference).collect())
 }
 
-/// The dead versions in a page; `None` where it lists none.
+/// The dead versions in a page; `None` if it lists none.
 pub(crate) fn decode_dead(page: &PageBuf) -> Option<Vec<VersionRange>> {
     let mut reader = FieldReader::new(page, 0);
     let (magic, count) = (reader.u32(), reader.u32() as usize);
@@ -206,7 +207,7 @@ pub(crate) fn decode_dead(page: &PageBuf) -> Option<Vec<VersionRange>> {
     (magic == MAGIC_DEAD && count <= DEAD_RANGES_MAX).then(|| (0..count).map(range).collect())
 }
 
-/// The pages let go in a page; `None` where it lists none.
+/// The evicted pages in a page; `None` if it lists none.
 pub(crate) fn decode_gone(page: &PageBuf) -> Option<Vec<(PageNo, Version)>> {
     let mut reader = FieldReader::new(page, 0);
     let (magic, count) = (reader.u32(), reader.u32() as usize);

@@ -14,15 +14,17 @@ pub(crate) struct Undo {
     pub version: Version,
 }
 
-/// Changes by shares, in the order of their versions: a share of thousands of pages is looked at beside every write.
+/// Changes by shares, by version. An ordered map, because every write looks here while a share of thousands of pages
+/// is in flight.
 type Undos = BTreeMap<(Version, PageNo), Undo>;
 
-/// Shares in flight. What they replaced stays on the medium: its zone waits until they are durable.
+/// Shares in flight. The content that they replaced stays on the medium: its zone is not reset until they are
+/// durable.
 #[derive(Default)]
 pub(crate) struct SharesInFlight {
-    // Shares that are not durable yet, or that follow one in the log that is not.
+    // Shares that are not durable yet, or that follow a change in the log that is not.
     undurable: Undos,
-    // Shares of batches whose other pages are still being written: readers do not see them.
+    // Shares of batches whose other pages are still being written: readers do not see them yet.
     unseen: Undos,
 }
 
@@ -42,7 +44,7 @@ impl SharesInFlight {
         self.unseen.insert((undo.version, undo.page), undo);
     }
 
-    /// What readers see of `page`, whose entry in the mapping is `entry`.
+    /// The entry of `page` that readers see; its entry in the mapping is `entry`.
     #[inline]
     pub fn visible(&self, page: PageNo, mut entry: MapEntry) -> MapEntry {
         if self.unseen.is_empty() {
@@ -54,7 +56,7 @@ impl SharesInFlight {
         entry
     }
 
-    /// Whether `entry` of `page`, in the mapping, is that of a share that readers do not see yet.
+    /// Whether `entry`, which the mapping has for `page`, comes from a share that readers do not see yet.
     pub fn is_unseen(&self, page: PageNo, entry: &MapEntry) -> bool {
         !self.unseen.is_empty() && self.unseen.contains_key(&(entry.version, page))
     }
@@ -66,8 +68,8 @@ impl SharesInFlight {
         }
     }
 
-    /// Notes that all changes up to `version` are durable. A later change may depend on an earlier
-    /// one that can still be lost; so a share stays here until all before it is durable.
+    /// Notes that all changes up to `version` are durable. A later change may depend on an earlier one that can
+    /// still be lost, so a share stays here until all changes before it are durable.
     pub fn durable_up_to(&mut self, version: Version) {
         if !self.undurable.is_empty() {
             self.undurable = self.undurable.split_off(&(version.next(), PageNo(0)));
@@ -82,7 +84,7 @@ impl SharesInFlight {
         }
     }
 
-    /// Notes the change `entry` of `page`, which returned after newer shares: undoing them restores it.
+    /// Notes the change `entry` of `page`, which returned after newer shares: undoing those restores it.
     pub fn returned_late(&mut self, page: PageNo, entry: MapEntry) {
         for undo in self.undurable.values_mut().chain(self.unseen.values_mut()) {
             let between = undo.before.version < entry.version && entry.version < undo.version;
@@ -99,7 +101,7 @@ impl SharesInFlight {
         failed.into_values().collect()
     }
 
-    /// Makes later shares of the same page, when undone, restore what `failed` had replaced.
+    /// Makes later shares of the same page, when undone, restore the entry that `failed` had replaced.
     pub fn rebase(&mut self, failed: &Undo) {
         for undo in self.undurable.values_mut().chain(self.unseen.values_mut()) {
             if undo.page == failed.page && undo.before.version == failed.version {
@@ -108,7 +110,7 @@ impl SharesInFlight {
         }
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         for (key, Undo { page, version, .. }) in &self.unseen {
             assert!(

@@ -19,7 +19,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// in the log, even those still in flight.
     ///
     /// # Errors
-    /// The medium's; the FTL then latches, since it is unknown what became durable.
+    /// That of the medium; the FTL then latches, since it is unknown which changes became durable.
     pub async fn sync(&self) -> Result<()> {
         if Fault::FlushLeavesGaps.is_planted() {
             return self.sync_appends().await;
@@ -28,11 +28,12 @@ impl<M: ZoneMedia> Ftl<M> {
         self.make_durable(returned).await
     }
 
-    /// A batch that changes nothing. With `durable` it returns when every batch that had its versions before this call
-    /// survives a power cut, even one that is still in flight: readers may see it already, as they do a share.
+    /// Logs a batch that changes nothing. With `durable` it returns when every batch whose versions were assigned
+    /// before this call survives a power cut, even one still in flight: readers may see it already, as they see a
+    /// share.
     ///
     /// # Errors
-    /// As of any batch.
+    /// As for any batch.
     pub(crate) async fn log_nothing(&self, durable: bool) -> Result<()> {
         self.check_latch()?;
         match durable {
@@ -42,7 +43,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Makes every batch durable that has its versions, even those that are still in flight.
+    /// Makes every batch durable whose versions are assigned, even those still in flight.
     pub(crate) async fn sync_started(&self) -> Result<()> {
         let started = self.parts.borrow().log.watermark.last_started();
         self.make_durable(started).await

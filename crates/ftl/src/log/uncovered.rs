@@ -82,12 +82,12 @@ impl UncoveredVersions {
         self.moved(zone, &mut versions);
     }
 
-    /// Removes `versions`, which this sorts, from `zone`: they are elsewhere too, and stay there without it.
+    /// Removes `versions` from `zone`, because other zones hold them too and keep them. Sorts `versions`.
     pub fn moved(&mut self, zone: ZoneNo, versions: &mut [Version]) {
         self.zones[zone.index()] = self.without(zone, versions);
     }
 
-    /// The versions in `zone` that are not among those `kept` elsewhere, which this sorts.
+    /// The versions in `zone` that are not among those `kept` elsewhere. Sorts `kept`.
     pub fn without(&self, zone: ZoneNo, kept: &mut [Version]) -> Vec<VersionRange> {
         kept.sort_unstable();
         let mut rest = Vec::new();
@@ -117,7 +117,7 @@ impl UncoveredVersions {
         self.zones[zone.index()] = Vec::new();
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self, next_version: Version) {
         for range in self.zones.iter().flatten() {
             let (first, last) = (range.first, range.last);

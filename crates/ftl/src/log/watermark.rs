@@ -48,7 +48,7 @@ impl Watermark {
         BatchNumber(self.first_number + self.appends.len() as u64 - 1)
     }
 
-    /// The last version of the latest batch; the watermark where none is under way.
+    /// The last version of the latest batch; the watermark if no batch is under way.
     pub fn last_started(&self) -> Version {
         self.appends.back().map_or(self.watermark, |append| append.last)
     }
@@ -74,7 +74,7 @@ impl Watermark {
         self.appends.iter().any(|append| append.progress == Progress::Returned)
     }
 
-    /// Notes that a sync has completed that started when these had returned.
+    /// Notes that a sync has completed which started after these batches had returned.
     pub fn synced(&mut self, numbers: &[BatchNumber]) {
         for number in numbers {
             // The watermark may have passed it with another sync.

@@ -1,9 +1,9 @@
 //! A compact encoding of mapping entries, in checkpoints and in delta pages.
 //!
-//! An entry is encoded as its distance from what one of two contexts predicts. Pages that were
-//! written in sequence are in consecutive slots, and then a run of them takes one byte. Two
-//! contexts, since rewritten pages are scattered among others, and changes by hosts alternate with
-//! relocations by cleaning. `docs/format.md` has the bytes.
+//! An entry is encoded as its distance from the prediction of one of two contexts. Pages that were written in
+//! sequence are in consecutive slots, and a run of them takes one byte. There are two contexts because rewritten
+//! pages are scattered among others, and because changes by hosts alternate with relocations by cleaning.
+//! `docs/format.md` has the bytes.
 use tantalum_base::{PAGE_BYTES, PageBuf};
 
 /// Most bytes of an entry: tag, kind, page, version, place, checksum.
@@ -64,8 +64,8 @@ pub struct Line {
     pub version: u64,
     /// The slot; for a trim the number of pages, otherwise 0.
     pub place: u32,
-    /// Checksum of the slot's content, where checksums are kept; otherwise the origin that the slot
-    /// of a remapped page names.
+    /// Checksum of the slot's content, if checksums are kept; otherwise the origin that the slot of a remapped page
+    /// names.
     pub checksum: u32,
 }
 
@@ -94,11 +94,11 @@ impl Style {
     }
 }
 
-// A tag: a run of entries that context 0 predicts, minus one...
+// A tag is either a run of entries that context 0 predicts, minus one...
 const RUN: u8 = 0x80;
 const RUN_MAX: u8 = 0xff;
-// ...or bytes of the version's distance, class of the place's, and what else is given. With 7
-// version bytes another byte follows, with kind and version bytes.
+// ...or the bytes of the version's distance, the class of the place's, and flags for fields that follow. With 7
+// version bytes another byte follows, with the kind and the version bytes.
 const KIND_GIVEN: u8 = 7;
 const PLACE_SHIFT: u8 = 3;
 const CONTEXT: u8 = 1 << 5;
@@ -225,7 +225,7 @@ impl Encoder {
         self.count
     }
 
-    /// Adds an entry; false where the page is full.
+    /// Adds an entry; returns false if the page is full.
     #[inline]
     pub fn push(&mut self, line: &Line) -> bool {
         if self.at + ENTRY_BYTES_MAX > PAGE_BYTES {
@@ -308,7 +308,7 @@ fn first_bytes(word: u64, len: usize) -> u64 {
     word & ((1 << (8 * len)) - 1)
 }
 
-/// Decodes entries of a page. Reads zeros behind its end; whoever asks looks at `at` then.
+/// Decodes entries of a page. Reads zeros past its end; the caller then finds `at` too high.
 struct Decoder<'a> {
     bytes: &'a [u8; PAGE_BYTES],
     at: usize,
@@ -317,7 +317,7 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    // Always: then what the style and the order are is settled outside the loop.
+    // Always inlined: the compiler then settles style and order outside the loop.
     #[inline(always)]
     fn next(&mut self, style: Style) -> Option<Line> {
         let page = self.contexts.last_page.wrapping_add(1);
@@ -341,8 +341,8 @@ impl Decoder<'_> {
         (self.at <= PAGE_BYTES).then_some(line)
     }
 
-    /// Where everything is follows from the first two bytes, without branches: in which entries a page is given, and
-    /// how long a distance is, nothing would foretell.
+    /// The first two bytes give the position of every field, without branches: nothing would predict which entries
+    /// give a page, and how long a distance is.
     #[inline(always)]
     fn next_one(&mut self, tag: u8, index: usize, line: &mut Line) -> Option<()> {
         let mut version_bytes = usize::from(tag & KIND_GIVEN);
@@ -377,8 +377,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Decodes `count` entries from byte `start` of `page` on, with `first_page` as the first predicted
-/// page, and maps them by `each`; `None` where they are invalid, or `each` returns `None` for one.
+/// Decodes `count` entries from byte `start` of `page` on, with `first_page` as the first predicted page, and maps
+/// them by `each`; `None` if they are invalid, or if `each` returns `None` for one.
 #[inline]
 pub fn decode<T>(
     page: &[u8; PAGE_BYTES],

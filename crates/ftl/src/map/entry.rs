@@ -10,14 +10,14 @@ use crate::map::remapped::origin;
 pub struct MapEntry {
     /// Version of the last change: of the content, or of the trim that removed it.
     pub version: Version,
-    /// Where the content is.
+    /// The place of the content.
     pub place: Place,
     /// A share remapped the page: its content was written for another page, which the slot names
     /// with its version.
     pub remapped: bool,
-    /// The page's home has the content too, durably: it may be let go. Only in a cache.
+    /// The page's home durably has the content too: it may be evicted. Only in a cache.
     pub clean: bool,
-    /// Checksum of the content. Where the medium keeps that in the slot: for a remapped page the
+    /// Checksum of the content. If the medium keeps that in the slot: for a remapped page the
     /// [`origin`] that its slot names; otherwise 0.
     pub checksum: u32,
 }
@@ -33,9 +33,9 @@ impl MapEntry {
         MapEntry { version, place: Place::Home, ..MapEntry::default() }
     }
 
-    /// Whether `content` is that of `page`, by this entry. The `spare` that was read with it must
-    /// name the page and version expected in the slot; on media without spares the checksum must
-    /// match.
+    /// Whether `content` is that of `page`, according to this entry. The `spare` that was read with
+    /// it must name the page and version expected in the slot; on media without spares the checksum
+    /// must match.
     pub fn holds<P: Payload>(&self, page: PageNo, content: &P, spare: Option<&Spare>) -> bool {
         let Some(spare) = spare else { return content.checksum() == self.checksum };
         let named = match self.remapped {
@@ -62,7 +62,7 @@ impl MapEntry {
         Line { kind, page: page.0 as u32, version, place, checksum }
     }
 
-    /// Decodes a line; `None` where it is a trim.
+    /// Decodes a line; `None` if it is a trim.
     pub fn from_line(line: &Line) -> Option<MapEntry> {
         let slot = Place::At(SlotNo(line.place));
         let place = match line.kind {
@@ -79,7 +79,7 @@ impl MapEntry {
     }
 }
 
-/// Where a page's content is.
+/// The place of a page's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Place {
     /// There is no content: never written, or trimmed.

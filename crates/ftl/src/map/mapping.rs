@@ -11,26 +11,25 @@ use crate::map::{MapEntry, Place};
 /// Pages that share one bit of `written`.
 pub(super) const MARKED_PAGES: usize = 4096;
 
-/// Tables of which one in so many entries is about to be set use huge pages.
+/// A table uses huge pages if at least one in this many of its entries is about to be set.
 const EXPECTED_DIVISOR: usize = 8;
 
-/// Forward and reverse mapping. Takes 10 bytes per logical page and 4 per slot, and the reference
-/// lists of shared slots; also 4 per logical page where the medium keeps no checksums, and up to as
-/// much for remapped pages where it does.
+/// Forward and reverse mapping. Takes 10 bytes per logical page and 4 per slot, and the reference lists of shared
+/// slots; also 4 per logical page if the medium keeps no checksums, and up to as much for remapped pages if it does.
 pub struct Mapping {
     pub(super) forward: Vec<Packed>,
     // Per group of pages: whether any was ever written.
     pub(super) written: Vec<bool>,
-    // Number of pages with content, lost ones included, of lost ones, and of those that were trimmed and
-    // not written since.
+    // The numbers of pages with content, lost ones included; of lost pages; and of pages that were trimmed and not
+    // written since.
     counts: [u64; 3],
-    // The same of the pages from `staging_from` on.
+    // The same numbers for the pages from `staging_from` on.
     staging_counts: [u64; 3],
     // Pages from here on have no home, in a cache.
     staging_from: u64,
-    // The checksum of each page; empty where the medium keeps them.
+    // The checksum of each page; empty if the medium keeps them.
     checksums: Vec<u32>,
-    // The origins of remapped pages, where `checksums` is empty.
+    // The origins of remapped pages, if `checksums` is empty.
     remapped: Remapped,
     // The page of each slot, or one of the constants below.
     reverse: Vec<u32>,
@@ -57,7 +56,7 @@ const SHARED: u32 = 2;
 /// In `reverse`: the slot has page 0; the values after it are the other pages.
 const FIRST_PAGE: u32 = 3;
 
-/// What is live in a slot.
+/// The live content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// Nothing.
@@ -91,19 +90,19 @@ impl Mapping {
         }
     }
 
-    /// The same, of a cache whose pages from `first` on have no home.
+    /// The same mapping, for a cache whose pages from `first` on have no home.
     pub fn staging_from(self, first: u64) -> Self {
         Mapping { staging_from: first, ..self }
     }
 
-    /// Whether `page` is one of a cache that has no home.
+    /// Whether `page` is a page of a cache without a home.
     #[inline]
     pub fn is_staging(&self, page: PageNo) -> bool {
         page.0 >= self.staging_from
     }
 
-    /// So many `pages` will be loaded now. Where they fill much of a table, it is put in huge pages, as bringing
-    /// in small ones would take as long as the loading; elsewhere it takes memory only where it is used.
+    /// Prepares for loading `pages` entries. If they fill much of a table, it is put in huge pages, as faulting in
+    /// small ones would take as long as the loading; otherwise the table takes memory only for the parts used.
     pub fn expect(&mut self, pages: u64) {
         if pages as usize >= self.forward.len() / EXPECTED_DIVISOR {
             prefer_huge_pages(&mut self.forward);
@@ -138,7 +137,7 @@ impl Mapping {
             && !self.remapped.knows(page)
     }
 
-    /// Number of origins kept, where it is known, and of remapped pages.
+    /// The number of origins kept, if known, and of remapped pages.
     pub fn origins(&self) -> (Option<u64>, u64) {
         if self.has_checksums() {
             return (None, 0);
@@ -147,8 +146,7 @@ impl Mapping {
         (self.remapped.entries(), marked.count() as u64)
     }
 
-    /// The page in `slot` with `page` whose entry contradicts that of `page`: they should have the
-    /// same content.
+    /// The other page in `slot` whose entry contradicts that of `page`, if any: both should have the same content.
     pub fn contradicts(&self, page: PageNo, slot: SlotNo) -> Option<PageNo> {
         let other = self.pages_of(slot).next().filter(|other| *other != page)?;
         let content = |page| self.checksum_when_shared(page, &self.get(page));
@@ -255,8 +253,8 @@ impl Mapping {
         }
     }
 
-    /// Whether `entry` of `page` says no more than none would, to who knows all changes up to its version: a cache's page
-    /// is at home, or has none and was given up.
+    /// Whether `entry` of `page` is equivalent to none for a reader that knows all changes up to its version: the page
+    /// of a cache is at home, or has no home and was trimmed.
     #[inline]
     pub fn may_be_forgotten(&self, page: PageNo, entry: &MapEntry) -> bool {
         match entry.place {
@@ -266,7 +264,7 @@ impl Mapping {
         }
     }
 
-    /// Forgets a `page` that may be forgotten: it is as one that was never written.
+    /// Forgets a `page` that may be forgotten: it looks as if it was never written.
     pub fn forget(&mut self, page: PageNo) {
         let entry = self.get(page);
         debug_assert!(self.may_be_forgotten(page, &entry), "{page:?} is forgotten");
@@ -310,7 +308,7 @@ impl Mapping {
         !alone
     }
 
-    /// What is live in `slot`.
+    /// The live content of `slot`.
     #[inline]
     pub fn occupant(&self, slot: SlotNo) -> Occupant {
         match self.reverse[slot.index()] {
@@ -364,13 +362,13 @@ impl Mapping {
         self.counts[1]
     }
 
-    /// Of a cache's pages that have a home, the number that hold content, that of those whose content is lost, and that
-    /// of the trimmed ones.
+    /// Counts the pages of a cache that have a home: those with content, those of them whose content is lost, and the
+    /// trimmed ones.
     pub fn at_most_dirty(&self) -> [u64; 3] {
         std::array::from_fn(|at| self.counts[at] - self.staging_counts[at])
     }
 
-    /// The cleanness of what `slot` holds: that of its page, where it has one alone.
+    /// Whether `slot` holds a clean page; false if it holds several pages.
     pub fn is_clean_slot(&self, slot: SlotNo) -> bool {
         match self.occupant(slot) {
             Occupant::Page(page) => self.get(page).clean,
@@ -378,7 +376,7 @@ impl Mapping {
         }
     }
 
-    /// Panics where a number is not that of the entries. For tests.
+    /// Panics if a count does not match the entries. For tests.
     pub fn validate(&self) {
         let count = |entries: &[Packed]| {
             let mut found = [0; 3];
@@ -393,7 +391,7 @@ impl Mapping {
         assert_eq!(count(staging), self.staging_counts, "those of them without a home");
     }
 
-    /// Bytes of memory that the tables take.
+    /// Bytes of memory that the tables occupy.
     pub fn memory_bytes(&self) -> u64 {
         (self.forward.len() * size_of::<Packed>()
             + self.checksums.len() * 4
@@ -403,7 +401,7 @@ impl Mapping {
     }
 }
 
-/// Whether a page with `entry` holds content, lost it, and was trimmed, as numbers to add.
+/// The counts for a page with `entry`, 0 or 1 each: it has content, the content is lost, it was trimmed.
 #[inline]
 fn counted(entry: &MapEntry) -> [u64; 3] {
     let is_here = matches!(entry.place, Place::At(_) | Place::Lost);

@@ -10,9 +10,9 @@ pub const REMAPPED: u16 = 1 << 15;
 /// In the upper part of a version: the page's home has the content too.
 pub const CLEAN: u16 = 1 << 14;
 
-/// Version and place of a page in 10 bytes: the inverted bits of the place, the version, and in the
-/// top bits whether the page is remapped, and clean. A page that was never written is all zero, so that the
-/// table of a large device uses memory only where it is used.
+/// Version and place of a page in 10 bytes: the inverted bits of the place, the version, and in the top
+/// bits whether the page is remapped, and clean. A page that was never written is all zero, so the table of
+/// a large device takes memory only for the parts that are used.
 pub type Packed = [u16; 5];
 
 #[inline]

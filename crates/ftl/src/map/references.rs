@@ -39,7 +39,7 @@ impl References {
         self.slots.len() as u64
     }
 
-    /// Bytes of memory that the table takes.
+    /// Bytes of memory that the table occupies.
     pub fn memory_bytes(&self) -> u64 {
         (self.slots.allocation_size() + self.links.allocation_size()) as u64
     }

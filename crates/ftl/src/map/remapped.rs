@@ -2,8 +2,8 @@
 //!
 //! A slot's spare names the page and the version for which its content was written. For most pages
 //! that is the page itself and its version in the map. A share remaps a page to a slot of another
-//! page, whose entry may have changed since: so the origin of the slot is kept here. Pages that are
-//! not remapped cost nothing, and all together never more than a table of all pages.
+//! page, whose entry may have changed since, so the origin of the slot is kept here. Pages that are
+//! not remapped cost nothing; all origins together never take more than a table of all pages.
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{FastMap, PageNo, Version};
 
@@ -67,7 +67,7 @@ impl Remapped {
         self.few.remove(&(page.0 as u32));
     }
 
-    /// Bytes of memory that the table takes.
+    /// Bytes of memory that the table occupies.
     pub fn memory_bytes(&self) -> u64 {
         (self.few.allocation_size() + self.many.len() * 4) as u64
     }

@@ -1,4 +1,4 @@
-//! The next page of a kind, without a look at the parts of the table in which nothing was ever written.
+//! Finds the next page of a kind, and skips the parts of the table in which nothing was ever written.
 use tantalum_base::PageNo;
 
 use crate::map::Mapping;
@@ -13,12 +13,12 @@ impl Mapping {
         })
     }
 
-    /// The first page from `page` on that the home of a cache does not have as it is.
+    /// The first page from `page` on that is out of date at the home of a cache.
     pub fn next_dirty(&self, page: u64) -> Option<u64> {
         self.next_where(page, |packed| unpack(packed, 0).is_dirty())
     }
 
-    /// All pages with an entry, at a cost of their number, not of the device's size.
+    /// All pages with an entry. The cost depends on their number, not on the device's size.
     pub fn known_pages(&self) -> impl Iterator<Item = PageNo> + '_ {
         let next = |page: u64| self.next_known(page);
         std::iter::successors(next(0), move |page| next(page + 1)).map(PageNo)
@@ -29,17 +29,17 @@ impl Mapping {
         self.next_known_before(page, self.pages())
     }
 
-    /// The same before `end`.
+    /// The same, before `end`.
     pub fn next_known_before(&self, page: u64, end: u64) -> Option<u64> {
         self.next_where_before(page, end, |packed| *packed != Packed::default())
     }
 
-    /// The first page from `page` on with a `wanted` entry, other than that of a page never written.
+    /// The first page from `page` on whose entry is `wanted`, which pages never written must not be.
     fn next_where(&self, page: u64, wanted: impl Fn(&Packed) -> bool) -> Option<u64> {
         self.next_where_before(page, self.pages(), wanted)
     }
 
-    /// The same before `limit`.
+    /// The same, before `limit`.
     fn next_where_before(
         &self,
         page: u64,

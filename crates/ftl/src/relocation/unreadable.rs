@@ -121,7 +121,7 @@ impl Unreadable {
         self.tried.remove(&zone);
     }
 
-    /// Panics where it contradicts itself, or where `is_live` says that a slot is not needed. For tests.
+    /// Panics if it is inconsistent, or where `is_live` says that a slot is not needed. For tests.
     pub fn validate(&self, is_live: impl Fn(SlotNo) -> bool) {
         for (slot, reads) in &self.slots {
             assert!(is_live(*slot), "slot {slot} cannot be read, and nothing in it is needed");

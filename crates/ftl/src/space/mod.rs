@@ -467,7 +467,7 @@ impl Space {
         self.retired += 1;
     }
 
-    /// Panics where it contradicts itself. For tests.
+    /// Panics if it is inconsistent. For tests.
     pub fn validate(&self) {
         let pool = self.free.iter().map(|Reverse((_, _, zone))| zone).chain(&self.last);
         let mut seen = vec![false; self.zones.len()];

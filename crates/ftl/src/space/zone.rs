@@ -123,7 +123,7 @@ impl Zone {
         matches!(self.state, ZoneState::Open | ZoneState::Full)
     }
 
-    /// Panics where it contradicts itself; it has `slots` slots. For tests.
+    /// Panics if it is inconsistent; it has `slots` slots. For tests.
     pub(crate) fn validate(&self, number: ZoneNo, slots: u32) {
         let counts = [self.live_slots, self.durable_slots, self.used_slots];
         assert!(
