@@ -8,7 +8,7 @@ pub(crate) const EXTENT_BYTES: usize = 8;
 pub(crate) const ZONE_BYTES: usize = 16;
 pub(crate) const CLEAN: u32 = 1;
 pub(crate) const ANY_ZONE: u32 = 2;
-/// Numbers of eras are below this: an anchor that says more is none.
+/// Numbers of eras are below this: an anchor with a higher number is invalid.
 const ERAS_END: u64 = 1 << 62;
 
 /// Consecutive pages of a checkpoint.
@@ -22,7 +22,7 @@ pub(crate) struct Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotedZone {
     pub zone: ZoneNo,
-    /// The number of its opening; 0 where it had not been opened yet.
+    /// The number of its opening; 0 if it had not been opened yet.
     pub epoch: u64,
     pub stream: u8,
     /// Slots that recovery need not scan.
@@ -125,8 +125,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Read> {
     .filter(|read| read.head.era < ERAS_END)
 }
 
-/// The anchors of the era in force, in order: the latest that has begun. `None` where some of them
-/// are missing.
+/// The anchors of the era in force, in order: the latest that has begun. `None` if some of them are
+/// missing.
 pub(crate) fn in_force(anchors: &BTreeMap<u64, Read>) -> Option<Vec<(u64, &Read)>> {
     let mut eras: BTreeMap<u64, Vec<(u64, &Read)>> = BTreeMap::new();
     for (number, read) in anchors {

@@ -6,7 +6,7 @@
 //! mistake a zone that was refilled for its earlier content. An anchor that closes the era says
 //! that the checkpoint covers every change.
 //!
-//! Where anchors are damaged, recovery scans every zone.
+//! If anchors are damaged, recovery scans every zone.
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, Result, SlotNo, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -21,11 +21,11 @@ use crate::ftl::Ftl;
 use crate::parts::Parts;
 use crate::space::{Space, Stream, Zone, ZoneState};
 
-/// Bytes of zones that one anchor declares ahead: enough that few anchors are written, and few that
-/// recovery scans unopened zones in vain.
+/// Bytes of zones that one anchor declares ahead: enough that few anchors are written, and so few
+/// that recovery scans few unopened zones in vain.
 const AHEAD_BYTES: u64 = 64 << 20;
 
-/// The numbering of anchors, and what those of the present era have declared.
+/// The numbering of anchors, and the zones that those of the present era have declared.
 pub(crate) struct Anchors {
     // Numbers of the last anchor, and of the first of the present era.
     last: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Anchors {
     declared: Vec<bool>,
     declared_zones: u32,
     any_zone: bool,
-    /// The era that an earlier opening left. Only one copy of its anchors may exist, so that it is
+    /// The era that an earlier opening left. Possibly only one copy of its anchors exists, so it is
     /// written anew with the first anchor.
     inherited: Option<Era>,
 }
@@ -72,7 +72,7 @@ impl Anchors {
         self.inherited = None;
     }
 
-    /// The header of the next anchor, which this counts.
+    /// Returns the header of the next anchor, and counts it.
     fn next(&mut self, clean: bool) -> Head {
         self.last += 1;
         let index = self.count;
@@ -92,7 +92,7 @@ impl Anchors {
         self.declared[zone.index()] = false;
     }
 
-    /// Reads the anchors of `media`; returns also their era, `None` where an anchor is missing.
+    /// Reads the anchors of `media`; returns also their era, `None` if an anchor is missing.
     pub async fn read<M: ZoneMedia>(media: &M) -> Result<(Self, Option<Era>)> {
         let mut read: BTreeMap<u64, Read> = BTreeMap::new();
         for (number, bytes) in media.read_anchors().await? {
@@ -117,7 +117,7 @@ impl Anchors {
                 anchors.inherited = Some(era.clone());
             }
             None => {
-                // Until the next era begins nobody may rely on anchors.
+                // Until the next era begins, recovery must not rely on anchors.
                 anchors.begin(0);
                 anchors.any_zone = true;
             }
@@ -128,14 +128,14 @@ impl Anchors {
     /// `zone`, which is about to be opened, and the next free zones that are not declared.
     fn to_declare(&self, zone: ZoneNo, space: &Space) -> Vec<ZoneNo> {
         let zone_bytes = u64::from(space.geometry().slots_per_zone) * PAGE_BYTES as u64;
-        // The longer the era, the more at once, as an era has few anchors.
+        // The longer the era, the more zones at once, as an era has few anchors.
         let most = (AHEAD_BYTES / zone_bytes).max(u64::from(self.declared_zones) / 4);
         let next = space.next_free(most.clamp(1, u64::from(u32::MAX)) as usize);
         let undeclared = |next: &ZoneNo| !self.declared[next.index()];
         std::iter::once(zone).chain(next.into_iter().filter(undeclared)).collect()
     }
 
-    /// Declares `zones`; returns the content of the next anchors for that.
+    /// Declares `zones`; returns the content of the next anchors, which must be written for that.
     fn declare(&mut self, zones: &[ZoneNo]) -> (Vec<Extent>, Vec<NotedZone>) {
         let unopened = zones.iter().map(|zone| NotedZone::unopened(*zone));
         match self.inherited.take() {
@@ -155,8 +155,9 @@ impl Anchors {
         self.declared_zones += zones.len() as u32;
     }
 
-    /// Splits `extents` and `zones` among the next anchors, of `most` that an era may have. None
-    /// where nothing need be written, since this era already says that its zones are incomplete.
+    /// Splits `extents` and `zones` among the next anchors; an era may have at most `most`. Returns
+    /// none if nothing need be written, because this era already says that its zones are
+    /// incomplete.
     fn divide<'a>(
         &mut self,
         extents: &'a [Extent],
@@ -185,7 +186,7 @@ impl Anchors {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Changes the state of anchors; `None` where the medium has none that are used.
+    /// Changes the state of anchors; `None` if the medium has none that are used.
     fn with_anchors<T>(&self, change: impl FnOnce(&mut Anchors) -> T) -> Option<T> {
         self.parts.borrow_mut().checkpoints.anchors.as_mut().map(change)
     }
@@ -230,8 +231,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_anchors(&extents(places), &noted, false).await
     }
 
-    /// Writes that the checkpoint in force covers every change, if so: the next opening need
-    /// read nothing else. A later append needs another zone, and with it another anchor.
+    /// Writes that the checkpoint in force covers every change, if it does: the next opening then
+    /// need read nothing else. A later append needs another zone, and with it another anchor.
     pub(crate) async fn end_era(&self) -> Result<()> {
         if self.parts.borrow().checkpoints.anchors.is_none() {
             return Ok(());
@@ -244,7 +245,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let Some(anchors) = &mut checkpoints.anchors else { return Ok(()) };
             let is_idle =
                 |(_, zone): (ZoneNo, &Zone)| zone.appends_in_flight == 0 && !zone.being_emptied;
-            // What was in flight when the checkpoint was begun may be missing from its map.
+            // Changes in flight when the checkpoint was begun may be missing from its map.
             let is_covered = parts.log.uncovered.covered() == parts.log.durable()
                 || Fault::UncoveredTakenForClean.is_planted();
             let clean = slots_since == 0

@@ -1,4 +1,4 @@
-//! Checkpoints: the mapping on the medium, and the anchors that tell where it is.
+//! Checkpoints: the mapping on the medium, and the anchors that say where it is.
 pub(crate) mod anchor_pages;
 pub(crate) mod anchors;
 pub(crate) mod pages;
@@ -10,7 +10,7 @@ use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use anchors::Anchors;
 use pages::Footer;
 
-/// Up to which dump all are void, as stored in checkpoints.
+/// The last dumps that are void, as stored in checkpoints; all before them are void too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpsVoid {
     /// Mapping entries of dumps up to this one are in a checkpoint.
@@ -32,16 +32,16 @@ pub(crate) struct Checkpoints {
     pub in_force: u64,
     /// Its slots.
     pub slots: Vec<SlotNo>,
-    /// Opening found that nothing was appended behind it: the device was closed.
+    /// Opening found nothing appended after it: the device was closed.
     pub found_clean: bool,
-    /// Every change up to this version is durable, as it says.
+    /// Every change up to this version is durable, as that checkpoint says.
     pub durable: Version,
     /// Slots appended since the last checkpoint was begun; after `interval_slots` the next is due.
     pub slots_since: u64,
     interval_slots: u64,
     /// All dumps up to this one are void.
     pub dumps_void: DumpsVoid,
-    /// The state of the medium's anchors, where it has any and they are used.
+    /// The state of the medium's anchors, if it has any and they are used.
     pub anchors: Option<Anchors>,
 }
 

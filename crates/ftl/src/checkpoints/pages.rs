@@ -1,10 +1,10 @@
-//! The pages of checkpoints: the mapping on the medium, written while hosts go on.
+//! The pages of checkpoints: the mapping on the medium, written while hosts continue.
 //!
-//! A checkpoint is a run of pages in zones of the meta stream: the zone table, the map in chunks of
-//! as many entries as fit in a page (`map::encoding`), and a footer that puts it in force. Each
-//! chunk is encoded at its own moment, so it may hold changes newer than the checkpoint's start;
-//! recovery replays everything after the start, and versions tell what is newer. The footer is
-//! written when all that the chunks point to is durable. `docs/format.md` has the bytes.
+//! A checkpoint is a run of pages in zones of the meta stream: the zone table, the map in chunks of as
+//! many entries as fit in a page (`map::encoding`), and a footer that puts it in force. Each chunk is
+//! encoded at its own moment, so it may hold changes newer than the checkpoint's start; recovery replays
+//! everything after the start, and versions show which change is newer. The footer is written when
+//! everything that the chunks point to is durable. `docs/format.md` has the bytes.
 use tantalum_base::checksum::{crc32c, crc32c_append};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, Version};
 use tantalum_media::ZoneGeometry;
@@ -45,7 +45,7 @@ pub struct PieceHeader {
     pub kind: PieceKind,
     /// Its index among pages of its kind; for a chunk of the map its first page.
     pub index: u32,
-    /// Zone openings so far when the page was encoded: what it points to is intact unless the zone
+    /// Zone openings so far when the page was encoded: content that it points to is intact unless its zone
     /// was opened later.
     pub epoch: u64,
     /// Number of entries in a chunk of the map, otherwise 0.
@@ -55,7 +55,7 @@ pub struct PieceHeader {
 /// A zone's entry in the zone table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ZoneEntry {
-    /// Its opening at the start of the checkpoint; 0 where it was free.
+    /// Its opening at the start of the checkpoint; 0 if it was free.
     pub epoch: u64,
     /// Slots that the checkpoint covers; a scan may start after them.
     pub covered_slots: u32,
@@ -102,7 +102,7 @@ fn begin(header: &PieceHeader) -> FieldWriter {
     writer
 }
 
-/// The header of a checkpoint's page; `None` where it is no such page.
+/// The header of a checkpoint's page; `None` if it is no such page.
 pub fn decode_header(page: &[u8; PAGE_BYTES]) -> Option<PieceHeader> {
     let mut reader = FieldReader::new(page, 0);
     if reader.u64() != MAGIC {
@@ -143,7 +143,7 @@ fn style(checksums: bool) -> Style {
 /// The entries of a chunk of the map, by page.
 ///
 /// # Errors
-/// `Corrupt` where the page is not one.
+/// `Corrupt` if the page is not one.
 pub fn decode_map(
     header: &PieceHeader,
     page: &[u8; PAGE_BYTES],
@@ -206,9 +206,10 @@ pub fn encode_zones(space: &Space, header: &PieceHeader) -> PageBuf {
     seal(writer.finish())
 }
 
-/// The longest chunk that starts with the first page from `next` on that was ever written, and the
-/// page after it; `None` where there is no such page. Pages that [may be
-/// forgotten](Mapping::may_be_forgotten) under versions up to `covered` are as if they were never written.
+/// Encodes the longest chunk that starts with the first page from `next` on that was ever written. Returns
+/// it and the page after it; `None` if there is no such page. Pages that [may be
+/// forgotten](Mapping::may_be_forgotten) with versions up to `covered` are treated as if they were never
+/// written.
 pub fn encode_map(
     map: &Mapping,
     covered: Version,

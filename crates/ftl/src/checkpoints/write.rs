@@ -1,4 +1,4 @@
-//! Writes checkpoints while hosts go on.
+//! Writes checkpoints while hosts continue.
 use tantalum_base::{PageBuf, PageNo, Result, SlotNo, Version};
 use tantalum_media::{SlotKind, ZoneMedia};
 
@@ -69,7 +69,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Writes a checkpoint and makes it durable, with every change that had returned before.
+    /// Writes a checkpoint and makes it durable, with every change that had returned before the call.
     pub async fn checkpoint(&self) -> Result<()> {
         let turn = self.checkpointer.turn.acquire(1).await;
         let (id, covered) = self.start_checkpoint();
@@ -211,21 +211,23 @@ impl<M: ZoneMedia> Ftl<M> {
         self.cleaner.rest.begin();
         self.cleaner.wanted.wake_all();
         self.cleaner.rest.begun().await;
-        // The checkpoint covers only what is durable when it begins: also what is still in flight.
+        // The checkpoint covers only changes that are durable when it begins: so those in flight are
+        // waited for.
         match Fault::UncoveredTakenForClean.is_planted() {
             true => self.sync().await?,
             false => self.sync_started().await?,
         }
         self.checkpoint().await?;
         while self.has_unwritten() && !Fault::UncoveredTakenForClean.is_planted() {
-            // Pages were remapped meanwhile, of which no log tells.
+            // Pages were remapped meanwhile without a record in the log.
             self.sync_started().await?;
             self.checkpoint().await?;
         }
         self.end_era().await
     }
 
-    /// Whether a power loss now must dump changes that neither the log nor the checkpoint in force has.
+    /// Whether a power loss now would have to dump changes that neither the log nor the checkpoint in
+    /// force has.
     pub fn has_unwritten(&self) -> bool {
         self.parts.borrow().log.has_unwritten() && !Fault::UnwrittenForgotten.is_planted()
     }
@@ -239,7 +241,8 @@ impl Parts {
             || self.dump.as_ref().is_some_and(|dump| dump.log.checkpoint_due(pages))
     }
 
-    /// Puts checkpoint `id` in `slots` in force: what only the previous one needed is no longer live.
+    /// Puts checkpoint `id` in `slots` in force: slots that only the previous one needed are no longer
+    /// live.
     fn checkpoint_in_force(&mut self, id: u64, footer: &Footer, slots: Vec<SlotNo>) {
         self.statistics.checkpoints += 1;
         self.log.uncovered.covered_up_to(footer.covered);

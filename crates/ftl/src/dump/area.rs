@@ -22,7 +22,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.dump_in_force().is_some()
     }
 
-    /// Makes the dump in force void, whose content is durable elsewhere, and erases the dump area.
+    /// Makes the dump in force void, since its content is durable elsewhere, and erases the dump
+    /// area.
     pub async fn conclude_dump(&self) -> Result<()> {
         let Some(number) = self.dump_in_force() else { return Ok(()) };
         if !Fault::DumpNotMadeVoid.is_planted() {
@@ -43,7 +44,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Takes free zones for the dump area, as many as it lacks.
     ///
     /// # Errors
-    /// `OutOfSpace` where no zone is free.
+    /// `OutOfSpace` if no zone is free.
     pub(crate) fn set_dump_zones_aside(&self) -> Result<()> {
         let parts = &mut *self.parts.borrow_mut();
         let Some(dump) = &parts.dump else { return Ok(()) };

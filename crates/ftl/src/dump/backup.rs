@@ -11,15 +11,15 @@ use crate::options::relocation_slots_max;
 use crate::parts::Parts;
 use crate::space::Stream;
 
-/// Permission to change so many entries of the map, given back when dropped. Without a dump it
-/// permits any number.
+/// Permission to change that many entries of the map, returned when dropped. Without a dump it permits
+/// any number.
 pub(crate) struct Reservation<'a, M: ZoneMedia> {
     ftl: &'a Ftl<M>,
     entries: u32,
 }
 
 impl<M: ZoneMedia> Reservation<'_, M> {
-    /// Gives the reservation back: the changes follow in the same step.
+    /// Returns the reservation: the caller makes the changes in the same step.
     pub(crate) fn spend(mut self, parts: &mut Parts) {
         self.give_back(parts);
     }
@@ -27,7 +27,7 @@ impl<M: ZoneMedia> Reservation<'_, M> {
     fn give_back(&mut self, parts: &mut Parts) {
         let (Some(dump), Some(dumper)) = (&mut parts.dump, &self.ftl.dumper) else { return };
         dump.log.release(std::mem::take(&mut self.entries));
-        // Fewer may change than were reserved, where newer entries are mapped.
+        // Fewer entries may change than were reserved, if newer ones are mapped.
         dumper.entries_freed.wake_all();
     }
 }
@@ -46,7 +46,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Without a dump it never waits.
     ///
     /// # Errors
-    /// `TooLarge` where a dump could never hold that many beside other changes; those of a latched FTL.
+    /// `TooLarge` if a dump could never hold that many beside other changes; those of a latched FTL.
     pub(crate) async fn reserve_entries(&self, entries: u32) -> Result<Reservation<'_, M>> {
         let Some(dumper) = &self.dumper else {
             return self.check_latch().map(|()| Reservation { ftl: self, entries: 0 });
@@ -84,7 +84,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     fn backup_due(&self, parts: &Parts) -> bool {
         let (Some(dump), Some(dumper)) = (&parts.dump, &self.dumper) else { return false };
-        // Most slots that a backup takes now.
+        // The most slots that a backup needs now.
         let slots = relocation_slots_max(&self.geometry, dump.log.backup_pages());
         let slots = u64::from(slots) + 2 * u64::from(self.geometry.append_unit_slots);
         dump.log.backup_due(dumper.waiting.get() > 0) && dump.log.fits(slots)

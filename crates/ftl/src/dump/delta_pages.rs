@@ -27,7 +27,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Number of entries that the changes take.
+    /// Number of entries that encode the changes.
     pub fn len(&self) -> u32 {
         (self.pages.len() + self.trims.len()) as u32
     }
@@ -131,7 +131,7 @@ pub enum Delta {
 /// Decodes a delta page, with or without `checksums`.
 ///
 /// # Errors
-/// `Corrupt` where the page is none.
+/// `Corrupt` if the page is no delta page.
 pub fn decode(page: &PageBuf, checksums: bool) -> Result<Vec<Delta>> {
     let corrupt = |context| Error::new(ErrorKind::Corrupt, context);
     if page[..8] != MAGIC.to_le_bytes() {

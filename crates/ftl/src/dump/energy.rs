@@ -8,7 +8,7 @@ use crate::dump::delta_pages::ENTRIES_MIN;
 use crate::log::records::REFERENCES_MAX;
 use crate::options::packed_slots;
 
-/// The limits of a dump, where the device has energy for one.
+/// The limits of a dump, if the device has energy for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
     /// Bytes that the stored energy can program.
@@ -70,7 +70,7 @@ fn packed_appends(geometry: &ZoneGeometry, pages: u64) -> u64 {
     pages / most * u64::from(geometry.append_slots(geometry.append_pages_max)) + rest
 }
 
-/// Slots that may be wasted at a zone's end, where an append is split.
+/// Slots that may be wasted at a zone's end, if an append is split.
 pub(crate) fn wasted_slots(geometry: &ZoneGeometry) -> u64 {
     u64::from(geometry.append_overhead_slots + geometry.append_unit_slots)
 }
@@ -105,7 +105,7 @@ impl Layout {
     /// Divides the budget of `options` on a device of `pages` logical pages.
     ///
     /// # Errors
-    /// `InvalidInput` where the budget is too small for the frames and the least number of entries.
+    /// `InvalidInput` if the budget is too small for the frames and the least number of entries.
     pub fn new(geometry: &ZoneGeometry, pages: u64, options: &DumpOptions) -> Result<Layout> {
         let budget_slots = options.budget_bytes / PAGE_BYTES as u64;
         let fits = |pages: u32| dump_slots(geometry, pages, options) <= budget_slots;
@@ -129,8 +129,8 @@ impl Layout {
             *(if fits(middle) { &mut entry_pages } else { &mut too_many }) = middle;
         }
         let zones = dump_zones(geometry, entry_pages, options) as u32;
-        // Two whole lists, and what is written between two checkpoints: at least a quarter of a
-        // checkpoint's slots, and up to all of them where the last zone has room.
+        // Two whole lists, and the pages written between two checkpoints: at least a quarter of a
+        // checkpoint's slots, and up to all of them if the last zone has room.
         let lists = packed_appends(geometry, 2 * u64::from(entry_pages))
             + 4 * u64::from(geometry.append_slots(1));
         let checkpoint = slots_max(geometry, pages);

@@ -17,11 +17,11 @@ pub struct DumpHeader {
     pub deltas_up_to: u64,
     /// No version from here on has been used.
     pub next_version: Version,
-    /// Delta pages of that checkpoint, in the meta zones.
+    /// The number of delta pages of that checkpoint, in the meta zones.
     pub delta_pages: u64,
-    /// Pages of changed entries.
+    /// The number of pages of changed entries.
     pub entry_pages: u32,
-    /// Frames.
+    /// The number of frames.
     pub frames: u32,
 }
 
@@ -39,7 +39,7 @@ impl DumpHeader {
         writer.u32(self.entry_pages).u32(self.frames).finish()
     }
 
-    /// Decodes a header or, with `footer`, a footer; `None` where the page is none.
+    /// Decodes a header or, with `footer`, a footer; `None` if the page is neither.
     pub fn decode(page: &PageBuf, footer: bool) -> Option<Self> {
         let mut reader = FieldReader::new(page, 0);
         let magic = if footer { FOOTER_MAGIC } else { HEADER_MAGIC };

@@ -16,7 +16,7 @@ use crate::log::shares::Undo;
 use crate::map::{MapEntry, Mapping, Place};
 use crate::relocation::CopiedPage;
 
-/// With fewer slots of delta pages no checkpoint is written, however small the last one was.
+/// With fewer slots of delta pages than this, no checkpoint is written to void them, however small the last one was.
 const SLOTS_DUE_MIN: u64 = 256;
 
 /// A delta page in force.
@@ -38,7 +38,7 @@ pub struct MappingLog {
     dirty: Changes,
     // Being written as delta pages.
     in_flight: Changes,
-    // Changed before the checkpoint began that is being written.
+    // Changed before the checkpoint began that is being written now.
     before: Changes,
     reserved: u32,
     pages: Vec<DeltaPage>,
@@ -54,7 +54,7 @@ pub struct MappingLog {
 }
 
 impl MappingLog {
-    /// For a map of `pages` pages, none of which has changed.
+    /// A log for a map of `pages` pages, none of which has changed.
     pub fn new(layout: &Layout, pages: u64) -> Self {
         MappingLog {
             limit: layout.entries_max,
@@ -76,7 +76,7 @@ impl MappingLog {
         }
     }
 
-    /// Stops tracking until [`resume`](Self::resume): while a recovery fills the map.
+    /// Stops tracking until [`resume`](Self::resume), while a recovery fills the map.
     pub fn pause(&mut self) {
         self.tracking = false;
     }
@@ -137,7 +137,7 @@ impl MappingLog {
         }
     }
 
-    /// Reserves `entries` changes; false where there is no room now.
+    /// Reserves `entries` changes; returns false if there is no room now.
     pub fn try_reserve(&mut self, entries: u32) -> bool {
         let fits = self.held() + self.reserved + entries <= self.limit;
         if fits || !self.tracking || Fault::NoDeltaLimit.is_planted() {
@@ -179,8 +179,8 @@ impl MappingLog {
         self.slots() + slots <= self.slots_max
     }
 
-    /// Whether a checkpoint is due to make delta pages void: they take half of their limit, or as
-    /// many slots as the checkpoint in force has pages.
+    /// Whether a checkpoint is due to make delta pages void: they fill half of their limit, or as many slots as the
+    /// checkpoint in force has pages.
     pub fn checkpoint_due(&self, checkpoint_pages: u64) -> bool {
         let most = (self.slots_max / 2).min(checkpoint_pages.max(SLOTS_DUE_MIN));
         self.tracking && self.slots_now > 0 && self.slots_now >= most
@@ -212,8 +212,8 @@ impl MappingLog {
         }
     }
 
-    /// Notes that the backup begun in `era` is durable in `places`, whose appends took `slots`.
-    /// False where checkpoint `in_force` has made it void meanwhile.
+    /// Notes that the backup begun in `era` is durable in `places`, whose appends took `slots`. Returns false if
+    /// checkpoint `in_force` has made it void meanwhile.
     pub fn written(&mut self, era: u64, in_force: u64, places: &[SlotNo], slots: u64) -> bool {
         self.in_flight.clear();
         self.written_up_to = self.next_number;
@@ -264,10 +264,10 @@ impl MappingLog {
         self.written_up_to
     }
 
-    /// Pages to dump: all entries that are in no durable delta page. For shares that are
-    /// `undurable` the entry before: they were not acknowledged. For pages that were `copied` from a zone that is not
-    /// empty yet the original, so that the zone of the copies is free again: where that needs entries more than there
-    /// is energy for, the copies stay.
+    /// Encodes the pages to dump: all entries that are in no durable delta page. A share that is `undurable` is
+    /// dumped as the entry before it, as it was not acknowledged. A page that was `copied` from a zone that is not
+    /// empty yet is dumped as the entry of the original, so that the zone of the copies is free again; if that needs
+    /// more entries than there is energy for, the copies stay in force.
     pub fn dump<'a>(
         &self,
         map: &Mapping,
@@ -299,7 +299,7 @@ impl MappingLog {
         }
     }
 
-    /// All entries that are in no durable delta page, and those `instead` of them.
+    /// Encodes all entries that are in no durable delta page, and then those that replace some of them (`instead`).
     fn pages_to_dump(&self, map: &Mapping, instead: &BTreeMap<PageNo, MapEntry>) -> Vec<PageBuf> {
         let mut pages = PageWriter::new(map.has_checksums(), self.era, 0);
         for changes in [&self.before, &self.in_flight, &self.dirty] {
@@ -359,7 +359,8 @@ mod tests {
         assert_eq!((pages.len(), read), (1, expected));
     }
 
-    /// A page was copied and its entry written to a delta page; what a dump says of it.
+    /// Dumps a page that was copied and whose entry was written to a delta page; returns the entries if they are
+    /// wrong.
     fn dumped_of_a_copied_page() -> Option<String> {
         let (deltas, mut map) = tracked(500);
         let (page, copy) = (PageNo(7), SlotNo(90));
@@ -372,7 +373,7 @@ mod tests {
             pages.iter().flat_map(|page| decode(page, true).unwrap()).collect::<Vec<_>>()
         };
         let found = dump(&map);
-        // What was written since stays.
+        // Newer content stays.
         let newer = MapEntry { version: Version(4), place: Place::At(SlotNo(70)), ..before };
         map.set(page, newer);
         assert_eq!(dump(&map), []);

@@ -16,18 +16,18 @@ use mapping_log::MappingLog;
 
 /// The state for a dump.
 pub(crate) struct Dump {
-    /// How its budget is divided.
+    /// The division of its budget.
     pub layout: Layout,
     /// Changes since the checkpoint in force.
     pub log: MappingLog,
-    /// The number of a dump whose content is not all durable elsewhere yet.
+    /// The number of a dump whose content is not yet all durable elsewhere.
     pub in_force: Option<u64>,
     /// Slots needed to recover from that dump again, until its mapping is durable.
     needed: Vec<SlotNo>,
 }
 
 impl Dump {
-    /// For a device of `pages` pages without changes to dump.
+    /// The state of a device of `pages` pages without changes to dump.
     pub fn new(layout: Layout, pages: u64) -> Self {
         Dump { layout, log: MappingLog::new(&layout, pages), in_force: None, needed: Vec::new() }
     }
@@ -63,7 +63,7 @@ pub(crate) struct Dumper<P> {
     pub waiting: Cell<u32>,
     /// Woken when changed entries were written, or made void.
     pub entries_freed: WaitQueue,
-    /// Woken when changed entries near their limit.
+    /// Woken when changed entries approach their limit.
     pub backup_wanted: WaitQueue,
 }
 

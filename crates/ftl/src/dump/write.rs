@@ -2,14 +2,14 @@
 //! are in no durable page (DuraSSD paper, section 3.4.1).
 //!
 //! ```text
-//! header   the emergency flag: opening, checkpoint and delta pages on which it is based
+//! header   the emergency flag: the opening, checkpoint and delta pages on which the dump builds
 //! deltas   changed mapping entries, as in delta pages
-//! frames   a host's page each; spare: its number, and its index in the dump
+//! frames   one page of a host each; its spare has the page number, and the index in the dump
 //! footer   the dump is complete
 //! ```
 //!
 //! Header and footer are separate appends, the footer last. The dump's number is the epoch of its
-//! zones, higher than any before, so that a checkpoint can say up to which dump all are void, even
+//! zones, higher than any before, so a checkpoint can state up to which number dumps are void, even
 //! while they are still in the dump area. `docs/format.md` has the bytes.
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, Version, ZoneNo,
@@ -28,17 +28,17 @@ use crate::space::Stream;
 pub struct DumpReport {
     /// Frames of the buffer pool written.
     pub frames: u32,
-    /// Mapping entries written, which were in no durable page.
+    /// Mapping entries written: those that were in no durable page.
     pub entries: u32,
     /// Bytes programmed, headers and padding included.
     pub bytes: u64,
     /// Bytes that the stored energy could have programmed.
     pub budget_bytes: u64,
-    /// The dump's number; 0 where there was nothing to dump.
+    /// The dump's number; 0 if there was nothing to dump.
     pub number: u64,
 }
 
-/// Where the next append of a dump goes, and what it may still program.
+/// The place of the next append of a dump, and the bytes programmed so far.
 struct Area {
     zones: std::vec::IntoIter<ZoneNo>,
     zone: Option<ZoneNo>,
@@ -86,8 +86,8 @@ impl<M: ZoneMedia> Ftl<M> {
     /// FTL's memory. All of its tasks must have ended.
     ///
     /// # Errors
-    /// `PowerCut` where the energy does not suffice; the medium's. The next recovery then finds an
-    /// incomplete dump, and reports it.
+    /// `PowerCut` if the energy does not suffice; the medium's errors. The next recovery then finds
+    /// an incomplete dump, and reports it.
     pub async fn dump(&self, media: &M, frames: &[(PageNo, M::Page)]) -> Result<DumpReport> {
         let Some(options) = self.options.dump else { return Err(no_energy()) };
         let (header, entries, held, zones) = {
@@ -165,7 +165,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 let next = area.zones.next().ok_or_else(|| {
                     Error::new(ErrorKind::OutOfSpace, "the dump area is full: nothing is kept")
                 })?;
-                // The zone was erased before: this takes no time and no energy.
+                // The zone was erased before, so this takes no time and no energy.
                 media.reset(next).await?;
                 (area.zone, area.used_slots) = (Some(next), 0);
                 continue;

@@ -27,33 +27,33 @@ pub(super) struct Checkpoint {
     pub places: Vec<SlotNo>,
     pub zones: Vec<ZoneEntry>,
     pages: Pages,
-    // Of each whole chunk of the map which page it is.
+    // For each whole chunk of the map, the index of its page.
     map: Vec<(PieceHeader, usize)>,
     /// Ranges of pages whose part of the map is damaged, if that is accepted.
     pub damaged_map: Vec<PageRange>,
 }
 
 impl Checkpoint {
-    /// Number of entries in them.
+    /// The number of entries in its map.
     pub(super) fn entries(&self) -> u64 {
         self.map.iter().map(|(header, _)| u64::from(header.entries)).sum()
     }
 }
 
-/// The page of checkpoint `id` in `slot`, in errors.
+/// Names the page of checkpoint `id` in `slot`, for errors.
 fn name_page(id: u64, slot: SlotNo) -> String {
     format!("slot {slot}, a page of checkpoint {id}")
 }
 
-/// Pages of a checkpoint as they were read, in one block: millions of small ones would take more time than
-/// to decode them.
+/// Pages of a checkpoint as they were read, in one block: allocating millions of small ones would take
+/// longer than decoding them.
 struct Pages {
     slots: Vec<SlotNo>,
     bytes: Vec<u8>,
 }
 
 impl Pages {
-    /// None yet; there will be at most `pages`.
+    /// No pages yet; there will be at most `pages`.
     fn new(pages: usize) -> Self {
         let mut bytes = Vec::with_capacity(pages * PAGE_BYTES);
         prefer_huge_pages(bytes.spare_capacity_mut());
@@ -75,9 +75,9 @@ impl Pages {
 pub(super) struct MetaSlots {
     // By id, then by number.
     by_id: BTreeMap<u64, BTreeMap<u64, OwnPage>>,
-    // The highest id that a later checkpoint's page implies to be finished.
+    // The highest id of a checkpoint that must be finished, because pages of a later one follow.
     finished: u64,
-    // By the checkpoint that was begun last, then by number.
+    // By the last checkpoint begun, then by number.
     deltas: BTreeMap<(u64, u64), OwnPage>,
 }
 
@@ -143,9 +143,9 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(slots)
     }
 
-    /// The newest intact checkpoint. A newer one with a footer may have been overwritten before it
-    /// came into force, or be damaged: whether the log can replace its content, accounting for all
-    /// versions shows. But what a dump is based on is in no log, so then it must be the newest.
+    /// The newest intact checkpoint. A newer one with a footer may have been overwritten before it came into
+    /// force, or be damaged: accounting for all versions then shows whether the log can replace its content.
+    /// But a dump builds on content that is in no log, so then the newest checkpoint must be intact.
     pub(super) async fn find_checkpoint(&self, meta: &MetaSlots) -> Result<Checkpoint> {
         let mut damaged = None;
         for (id, slots) in meta.by_id.iter().rev() {
@@ -169,7 +169,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         self.whole_checkpoint(id, slots, id).await?.ok_or_else(missing)
     }
 
-    /// Reads the checkpoint; `None` where it has no footer and was not `finished`.
+    /// Reads the checkpoint; `None` if it has no footer and was not `finished`.
     async fn whole_checkpoint(
         &self,
         id: u64,
@@ -253,7 +253,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(Checkpoint { damaged_map, ..checkpoint })
     }
 
-    /// Reads what is in `extents`.
+    /// Reads the pages in `extents`.
     async fn pages_in(&self, extents: &[Extent]) -> Result<Pages> {
         let slots = self.geometry.zones as usize * self.geometry.slots_per_zone as usize;
         let count = extents.iter().map(|extent| extent.pages as usize).sum();
@@ -293,7 +293,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         })
     }
 
-    /// The entries in the chunk of a map in `slot`, of versions below `next`.
+    /// The entries in the chunk of a map in `slot`; their versions must be below `next`.
     fn decode_chunk(
         &self,
         slot: SlotNo,
@@ -316,7 +316,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
     }
 
     /// The pages that the damaged chunk of the map at index `at` of a checkpoint's `pages` may have covered:
-    /// those between its neighbours that are not among the `gaps`.
+    /// those between its nearest neighbours that are whole, hence not among the `gaps`.
     fn map_gap(&self, pages: &Pages, gaps: &[usize], at: usize) -> Result<PageRange> {
         let contents = pages.contents();
         let whole = |at: &usize| !gaps.contains(at);
@@ -339,7 +339,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
 
-    /// Fails where the footer of checkpoint `id` makes no sense, or is of a device of another size.
+    /// Fails if the footer of checkpoint `id` makes no sense, or is of a device of another size.
     fn check_footer(&self, id: u64, footer: &Footer) -> Result<()> {
         let checked = self.limits.footer(id, footer);
         checked.map_err(|why| senseless(format!("the footer of checkpoint {id}"), &why))?;
@@ -356,7 +356,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(())
     }
 
-    /// The checkpoint with these `pages`, in order, of which those at `gaps` are damaged.
+    /// Assembles the checkpoint with these `pages`, in order; those at `gaps` are damaged.
     fn assemble(
         &self,
         id: u64,

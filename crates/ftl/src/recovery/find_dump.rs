@@ -1,5 +1,5 @@
-//! Recovery: finds and reads the dump in force. A damaged frame is lost alone; the metadata must be
-//! intact.
+//! Recovery: finds and reads the dump in force. A damaged frame loses only its own page; the
+//! metadata must be intact.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{SlotKind, Spare, ZoneMedia};
@@ -37,10 +37,10 @@ struct DumpPages {
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// Reads the dump in force; `None` where there is none.
+    /// Reads the dump in force; `None` if there is none.
     ///
     /// # Errors
-    /// `Corrupt` where it is unknown which pages are missing: acknowledged writes would be lost
+    /// `Corrupt` if it is unknown which pages are missing: acknowledged writes would be lost
     /// silently.
     pub(super) async fn find_dump(
         &self,
@@ -138,7 +138,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(FoundDump::of(header, entries, frames))
     }
 
-    /// The changes in a page of the dump with this `header`, or in a delta page that it builds on.
+    /// The changes in a page of the dump with this `header`, or in a delta page on which it builds.
     pub(super) fn decode_deltas(&self, page: &PageBuf, header: &DumpHeader) -> Result<Vec<Delta>> {
         let deltas = delta_pages::decode(page, !M::READS_SPARES)?;
         let checked = deltas.iter().try_for_each(|delta| match delta {
@@ -150,7 +150,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(deltas)
     }
 
-    /// Reads frames, each with its index in the dump; `None` where one is damaged.
+    /// Reads frames, each with its index in the dump; `None` for a damaged one.
     async fn read_frames(
         &self,
         group: &[(u64, SlotNo, Spare)],
@@ -160,7 +160,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let mut contents = vec![M::Page::zero(); group.len()];
         let together = self.read_if_intact(&slots, &mut contents).await?;
         for ((index, slot, spare), content) in group.iter().zip(&mut contents) {
-            // Read one by one, only the unreadable ones count as damaged.
+            // Read one by one, only the unreadable frames count as damaged.
             let is_read =
                 together || self.read_if_intact(&[*slot], std::slice::from_mut(content)).await?;
             let content = std::mem::replace(content, M::Page::zero());
@@ -170,7 +170,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(())
     }
 
-    /// Reads `slots` into `contents`; false where one of them is damaged.
+    /// Reads `slots` into `contents`; returns false if one of them is damaged.
     async fn read_if_intact(&self, slots: &[SlotNo], contents: &mut [M::Page]) -> Result<bool> {
         match self.media.read(slots, contents).await {
             Err(error) if is_damage(error.kind()) => Ok(false),
@@ -180,9 +180,9 @@ impl<M: ZoneMedia> Reader<'_, M> {
 }
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Drops the frames of pages that have a newer version in the log: that is the frame, written
-    /// back, or a later write. Such frames are still in force where the checkpoint that made them
-    /// void is damaged.
+    /// Drops the frames of pages that have a newer version in the log: either the frame, written
+    /// back, or a later write. Such frames are still in force if the checkpoint that made them void
+    /// is damaged.
     pub(super) fn drop_frames_written_back(&self, dump: &mut FoundDump<M::Page>) {
         if Fault::FramesOverNewer.is_planted() {
             return;
@@ -194,7 +194,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         dump.lost.retain(|page| is_pending(*page));
     }
 
-    /// Marks the pages lost whose newest content is a damaged frame of `dump`.
+    /// Marks pages as lost whose newest content is a damaged frame of `dump`.
     pub(super) fn lose_frames(&mut self, dump: &FoundDump<M::Page>) {
         let version = self.parts.log.last_version().max(Version(1));
         for page in &dump.lost {
@@ -205,7 +205,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
 }
 
 impl<P> FoundDump<P> {
-    /// The dump with `frames` in order, of which damaged ones are `None`.
+    /// The dump with `frames` in order; damaged ones are `None`.
     fn of(header: DumpHeader, entries: Vec<Delta>, frames: Vec<(u64, PageNo, Option<P>)>) -> Self {
         let mut newest = BTreeMap::new();
         for (index, page, _) in &frames {

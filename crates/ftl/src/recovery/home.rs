@@ -1,4 +1,4 @@
-//! A cache's home that has later changes than the log, whose end is damaged though it had been durable.
+//! Handles a cache whose home has later changes than its log: the end of the log is damaged, though it was durable.
 use tantalum_base::{PageNo, Result, Version};
 use tantalum_media::ZoneMedia;
 
@@ -8,12 +8,13 @@ use crate::map::{MapEntry, Place};
 use crate::recovery::{Recovery, SKIPPED_VERSIONS, corrupt};
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Where home is ahead of the log, takes every page from there: beside later content of others, what is here would
-    /// be half of what was written all or nothing. Returns the version up to which none may be used again then.
+    /// If home is ahead of the log, takes every page from home: beside later content of other pages at home, the
+    /// content here would be half of an atomic batch. Then returns the version up to which no version may be used
+    /// again.
     ///
     /// # Errors
-    /// `Corrupt` where home is ahead and nothing says what it lacks, unless loss is accepted. Then, where it may lack any
-    /// change, what is here counts.
+    /// `Corrupt` if home is ahead and it is unknown what it lacks, unless loss is accepted. If loss is accepted and
+    /// home may lack any change, the content here counts.
     pub(super) fn follow_home(&mut self) -> Result<Option<Version>> {
         let Some(home) = self.home.take() else { return Ok(None) };
         let place = || "the journal beside the home".into();

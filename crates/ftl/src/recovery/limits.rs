@@ -1,9 +1,9 @@
-//! Recovery: which numbers a medium may say.
+//! Recovery: the limits of the numbers that a medium may contain.
 //!
-//! A checksum tells damage. It does not tell nonsense: a faulty program, or somebody by hand, writes that with a right one.
-//! So each number of a medium is checked here as soon as it was read; behind this it is an index, a length or part of a
-//! sum, and nobody checks again. Room is left for the numbers that a recovery leaves out, and for all that are taken
-//! afterwards.
+//! A checksum detects damage. It does not detect nonsense that a faulty program, or somebody by hand, wrote with a
+//! right checksum. So each number of a medium is checked here as soon as it is read; afterwards it is used as an index,
+//! a length or part of a sum, and is not checked again. The limits leave room for the numbers that a recovery skips,
+//! and for all that are assigned later.
 use tantalum_base::{Error, PageNo, PageRange, SlotNo, Version, ZoneNo};
 use tantalum_media::{AppendHeader, ScannedAppend, SlotKind, Spare, ZoneGeometry};
 
@@ -20,17 +20,17 @@ use crate::options::FtlOptions;
 use crate::recovery::corrupt;
 use crate::space::Stream;
 
-/// Versions, and numbers of checkpoints, that a medium says are below this.
+/// Versions, and numbers of checkpoints, on a medium are below this.
 const SAID_VERSION_END: u64 = VERSION_END - (1 << 40);
-/// Numbers of zone openings that a medium says are below this. Anchors keep 56 bits of them.
+/// Numbers of zone openings on a medium are below this. Anchors keep 56 bits of them.
 const SAID_EPOCH_END: u64 = 1 << 55;
-/// Resets of a zone that a medium says are below this.
+/// Resets of a zone on a medium are below this.
 const SAID_RESETS_END: u32 = 1 << 31;
 
-/// Why a number cannot be: what says it, and what it would have to be.
+/// `Ok`, or the reason why a number is invalid: the wrong field, and its limit.
 pub(super) type Checked = Result<(), String>;
 
-/// The numbers that one device's medium may say.
+/// The limits of the numbers that one device's medium may contain.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pages: u64,
@@ -39,12 +39,12 @@ pub(super) struct Limits {
     is_cache: bool,
 }
 
-/// Fails with what `why` says unless `is_so`.
+/// Fails with the text that `why` returns unless `is_so`.
 fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Checked {
     if is_so { Ok(()) } else { Err(why()) }
 }
 
-/// The error for what stands at `place` with a right checksum and cannot be.
+/// The error for content at `place` that has a right checksum and is invalid.
 pub(super) fn senseless(place: impl std::fmt::Display, why: &str) -> Error {
     corrupt(format!(
         "{place}: {why}. Its checksum is right: it was written like this, by a faulty program or by hand. Nothing was \
@@ -70,7 +70,7 @@ impl Limits {
         ensure(page.0 < self.pages, || format!("it names page {page}, of {}", self.pages))
     }
 
-    /// A version, 0 included.
+    /// Checks a version; 0 is valid.
     fn version(&self, version: Version) -> Checked {
         ensure(version.0 < SAID_VERSION_END, || {
             format!("it names version {version}, which no device reaches")
@@ -93,12 +93,12 @@ impl Limits {
         ensure(stream <= Stream::Dump as u8, || format!("it is of stream {stream}, of 4"))
     }
 
-    /// A page's home has its content: only in a cache.
+    /// Checks that a page's home may have its content: only in a cache.
     fn home(&self, page: PageNo) -> Checked {
         ensure(self.is_cache, || format!("it says that page {page} has a home, and none has"))
     }
 
-    /// The header of an append.
+    /// Checks the header of an append.
     pub fn header(&self, header: &AppendHeader) -> Checked {
         let AppendHeader { epoch, stream, durable, batch_first, batch_len } = *header;
         self.stream(stream)?;
@@ -115,7 +115,7 @@ impl Limits {
         Ok(())
     }
 
-    /// The header of an append, and its spares.
+    /// Checks the header of an append, and its spares.
     pub fn append(&self, append: &ScannedAppend) -> Checked {
         self.header(&append.header)?;
         let damaged = append.damaged.iter().map(|(_, spare)| spare);
@@ -128,7 +128,7 @@ impl Limits {
             SlotKind::Checkpoint => ensure(spare.page.0 < self.slots(), || {
                 format!("it names page {} of checkpoint {}", spare.page, spare.version)
             }),
-            // Of a dump, only frames are of pages.
+            // In a dump, only frames belong to pages.
             SlotKind::Record | SlotKind::Delta | SlotKind::Dump => Ok(()),
             SlotKind::Clean | SlotKind::CleanCopy => {
                 self.home(spare.page)?;
@@ -138,18 +138,18 @@ impl Limits {
         }
     }
 
-    /// The header of a dump.
+    /// Checks the header of a dump.
     pub fn dump(&self, header: &DumpHeader) -> Checked {
         self.epoch(header.number)?;
         self.version(header.next_version)
     }
 
-    /// The pages of frames in a dump.
+    /// Checks the page numbers of frames in a dump.
     pub fn frames<'a>(&self, mut pages: impl Iterator<Item = &'a PageNo>) -> Checked {
         pages.try_for_each(|page| self.page(*page))
     }
 
-    /// A change of the mapping alone.
+    /// Checks a change of the mapping alone.
     pub fn record(&self, record: &Record) -> Checked {
         match record {
             Record::Trim(range) => self.trim(*range),
@@ -162,7 +162,7 @@ impl Limits {
         }
     }
 
-    /// What a journal says that home has.
+    /// Checks the state of home that a journal describes.
     pub fn home_state(&self, home: &HomeState) -> Checked {
         self.version(home.version)?;
         match &home.lacks {
@@ -171,7 +171,7 @@ impl Limits {
         }
     }
 
-    /// A range of pages.
+    /// Checks a range of pages.
     pub fn trim(&self, range: PageRange) -> Checked {
         let PageRange { first, pages } = range;
         let is_inside = first.0 <= self.pages && pages <= self.pages - first.0;
@@ -180,7 +180,7 @@ impl Limits {
         })
     }
 
-    /// A trim since a checkpoint, under a version below `next`.
+    /// Checks a trim since a checkpoint; its version must be below `next`.
     pub fn trim_of(&self, trim: &Trim, next: Version) -> Checked {
         self.trim(trim.range)?;
         ensure(trim.version < next, || {
@@ -188,20 +188,20 @@ impl Limits {
         })
     }
 
-    /// Another page of a slot that was copied.
+    /// Checks a reference to another page of a slot that was copied.
     pub fn reference(&self, reference: &Reference) -> Checked {
         self.page(reference.page)?;
         self.version(reference.version)
     }
 
-    /// A page that a cache let go.
+    /// Checks a page that a cache evicted.
     pub fn gone(&self, page: PageNo, version: Version) -> Checked {
         self.home(page)?;
         self.page(page)?;
         self.version(version)
     }
 
-    /// A range of versions that need not be found.
+    /// Checks a range of versions that need not be found.
     pub fn dead(&self, range: &VersionRange) -> Checked {
         self.version(range.last)?;
         ensure(Version::NEVER < range.first && range.first <= range.last, || {
@@ -209,7 +209,7 @@ impl Limits {
         })
     }
 
-    /// The footer of a checkpoint.
+    /// Checks the footer of a checkpoint.
     pub fn footer(&self, id: u64, footer: &Footer) -> Checked {
         let Footer { covered, durable, next_version, .. } = *footer;
         self.version(Version(id))?;
@@ -221,7 +221,7 @@ impl Limits {
         })
     }
 
-    /// An entry of the zone table.
+    /// Checks an entry of the zone table.
     pub fn zone(&self, zone: ZoneNo, entry: &ZoneEntry) -> Checked {
         let of_zone = |why| format!("of zone {zone} {why}");
         self.opening(entry.epoch, entry.stream, entry.covered_slots).map_err(of_zone)?;
@@ -241,7 +241,7 @@ impl Limits {
         })
     }
 
-    /// The entry of a page in a checkpoint, or in a change since, under a version below `next`.
+    /// Checks the entry of a page in a checkpoint, or in a change since; its version must be below `next`.
     pub fn entry(&self, page: PageNo, entry: &MapEntry, next: Version) -> Checked {
         self.page(page)?;
         ensure(entry.version < next, || {
@@ -253,7 +253,7 @@ impl Limits {
         entry.place.slot().map_or(Ok(()), |slot| self.slot(slot))
     }
 
-    /// What the anchors say.
+    /// Checks the content of the anchors.
     pub fn era(&self, era: &Era) -> Checked {
         self.version(Version(era.checkpoint))?;
         let mut pages = 0;

@@ -1,4 +1,4 @@
-//! Recovery: the changes in the log since a checkpoint, and whether all durable ones are there.
+//! Recovery: finds the changes in the log since a checkpoint, and whether any durable one is missing.
 use tantalum_base::{PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{ScannedAppend, SlotKind, Spare, ZoneMedia};
 
@@ -30,7 +30,7 @@ pub(super) enum Change {
         clean: bool,
         checksum: u32,
     },
-    /// Cleaning let the page go: its content is at home.
+    /// Cleaning evicted the page: its content is at home.
     Gone {
         page: PageNo,
     },
@@ -58,7 +58,7 @@ pub(super) struct ScannedLog {
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// Finds what was appended since the checkpoint.
+    /// Finds the appends since the checkpoint.
     pub(super) async fn scan_log(&self, survey: &mut Survey) -> Result<ScannedLog> {
         let footer = survey.newest.footer;
         let mut log = ScannedLog { durable: footer.durable, ..ScannedLog::default() };
@@ -120,7 +120,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 }
                 SlotKind::Record if version > covered => {
                     let Some(changes) = self.read_records(OwnPage { slot, checksum }).await? else {
-                        // What it changed is not known.
+                        // It is unknown which pages it changed.
                         log.damaged.push((zone, *spare));
                         continue;
                     };
@@ -133,7 +133,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(())
     }
 
-    /// The changes in a record page of the log; `None` where they make no sense, and loss is accepted.
+    /// The changes in a record page of the log; `None` if they make no sense and loss is accepted.
     async fn read_records(&self, own: OwnPage) -> Result<Option<Vec<Record>>> {
         let changes = records::decode(&own.read(self.media).await?)
             .map_err(|error| error.wrap(format!("slot {}: a record of the log", own.slot)))?;
@@ -142,7 +142,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(is_sound.then_some(changes))
     }
 
-    /// A metadata page in `slot`, in errors.
+    /// Names the metadata page in `slot`, for errors.
     pub(super) fn name_record(&self, slot: SlotNo) -> String {
         let (zone, offset) = (self.geometry.zone_of(slot), self.geometry.offset_of(slot));
         format!("zone {zone}, the record in slot {offset}")
@@ -167,7 +167,7 @@ impl ScannedLog {
         accepted
     }
 
-    /// Fails where a durable change is missing whose page is unknown: older content would be served
+    /// Fails if a durable change is missing whose page is unknown: older content would be served
     /// instead. With `accept_loss` returns how many are missing.
     pub(super) fn account(&self, covered: Version, accept_loss: bool) -> Result<u64> {
         if Fault::DamageTakenForEnd.is_planted() {
@@ -187,9 +187,8 @@ impl ScannedLog {
         Err(corrupt(context))
     }
 
-    /// Zones without live content that the next recovery needs to account for every change later
-    /// than `covered`, if this one does not finish. Of a change that is in several places one
-    /// suffices.
+    /// Zones without live content that the next recovery needs to account for every change later than
+    /// `covered`, if this one does not finish. If a change is in several places, one of them suffices.
     pub(super) fn needed_next(&self, space: &Space, covered: Version) -> Vec<bool> {
         let geometry = space.geometry();
         let mut needed_next = vec![false; geometry.zones as usize];
@@ -213,7 +212,7 @@ impl ScannedLog {
                 needed_next[zone.index()] = true;
             }
         }
-        // Only this header or spare tells which page is damaged.
+        // Only this header or spare names the damaged page.
         for (zone, spare) in &self.damaged {
             if spare.version > covered && !dead(spare.version) {
                 needed_next[zone.index()] = true;

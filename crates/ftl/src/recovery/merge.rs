@@ -54,9 +54,9 @@ impl Since {
 
     /// The entry in force of `page`, and whether it is `entry`, that of the checkpoint.
     fn latest(&self, page: u64, entry: MapEntry, trims: &[Trim]) -> (MapEntry, bool) {
-        // The checkpoint's page may be encoded later than changes from before the checkpoint's end.
-        // Then later changes of the page are here too: with an equal version after a relocation,
-        // with an older one after an undone share.
+        // The checkpoint's page may have been encoded later than changes from before the
+        // checkpoint's end. Then later changes of the page are here too: with an equal version after
+        // a relocation, with an older one after an undone share.
         let changed = self.pages.get(&page);
         let mut latest = changed.map_or((entry, true), |changed| (*changed, false));
         for trim in trims {
@@ -71,8 +71,8 @@ impl Since {
 }
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Keeps what a recovery from `dump` needs until its mapping is durable, for the next attempt
-    /// if this one is cut.
+    /// Keeps the slots that a recovery from `dump` needs until its mapping is durable, for the next
+    /// attempt if this one is interrupted.
     fn keep_needed(&mut self, survey: &Survey, dump: &DumpHeader) {
         let Survey { meta, newest, .. } = survey;
         let named = meta.checkpoint(dump.checkpoint);

@@ -2,14 +2,14 @@
 //!
 //! 1. Read the first append of every zone, or of those that anchors list: its epoch and stream.
 //! 2. Load the newest intact checkpoint from the meta zones; with a dump it must be the newest.
-//! 3. Scan what was appended since: zones opened later whole, others after what is covered.
-//! 4. Take the highest durable watermark found, then go on while no version is missing, and stop
-//!    at the last whole batch. Everything after it is dropped.
+//! 3. Scan the appends since: zones opened later entirely, others after the slots that the checkpoint covers.
+//! 4. Take the highest durable watermark found, then go on while no version is missing, and stop at the last whole
+//!   batch. Everything after it is dropped.
 //! 5. Apply the accepted changes in the order of versions; a copy is as good as its original.
-//! 6. Make the conclusion durable (a checkpoint that skips the dropped versions) before serving.
+//! 6. Make the result durable (a checkpoint that skips the dropped versions) before serving.
 //!
-//! Until 5 it only reads: a medium that is refused stays as it was. Opened read-only, it omits 6,
-//! and every change is refused.
+//! Until step 5 it only reads: a medium that is refused stays as it was. Opened read-only, it omits step 6, and every
+//! change is refused.
 mod find_checkpoint;
 mod find_dump;
 mod home;
@@ -71,8 +71,8 @@ impl Opening {
         Opening { epoch: header.epoch, stream: header.stream }
     }
 
-    /// The opening of a zone with these appends, which are in order. Hosts may write behind cleaning's, the first of which
-    /// may be damaged.
+    /// The opening of a zone with these appends, which are in order. Hosts may have written behind cleaning's appends,
+    /// the first of which may be damaged.
     fn of_all(appends: &[ScannedAppend]) -> Option<Self> {
         let headers = || appends.iter().map(|append| append.header);
         let copies = headers().find(|header| header.stream == Stream::Cleaning as u8);
@@ -84,7 +84,7 @@ fn corrupt(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, context)
 }
 
-/// Reads a medium without changing it. What it returns makes sense: see [`limits`].
+/// Reads a medium without changing it. All that it returns is checked: see [`limits`].
 struct Reader<'a, M> {
     media: &'a M,
     geometry: ZoneGeometry,
@@ -93,7 +93,7 @@ struct Reader<'a, M> {
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// As [`ZoneMedia::scan`]. Where loss is accepted an append that makes no sense is left out, as a damaged one is.
+    /// As [`ZoneMedia::scan`]. If loss is accepted, an append that makes no sense is left out, like a damaged one.
     async fn scan(
         &self,
         zone: ZoneNo,
@@ -120,10 +120,11 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(self.is_sound(self.limits.header(&found), place)?.then_some(found))
     }
 
-    /// Whether what stands at `place` is to be taken: false where it makes no sense and loss is accepted.
+    /// Whether to accept the content at `place`, of which `checked` is the check: false if it makes no sense and loss
+    /// is accepted.
     ///
     /// # Errors
-    /// `Corrupt` where it makes no sense, and loss is not accepted.
+    /// `Corrupt` if it makes no sense and loss is not accepted.
     fn is_sound(&self, checked: Checked, place: impl FnOnce() -> String) -> Result<bool> {
         match checked {
             Ok(()) => Ok(true),
@@ -140,12 +141,12 @@ struct Recovery<'a, M: ZoneMedia> {
     report: RecoveryReport,
     /// Frames of the dump in force, in the order of the host's writes.
     frames: Vec<(PageNo, M::Page)>,
-    /// What the home of a cache has.
+    /// The changes that the home of a cache has.
     home: Option<HomeState>,
     is_behind_home: bool,
 }
 
-/// An FTL as a recovery rebuilt it in memory; the medium is as it was.
+/// An FTL that a recovery has rebuilt in memory; the medium is unchanged.
 pub struct Rebuilt<M: ZoneMedia> {
     ftl: Rc<Ftl<M>>,
     skip_to: Option<Version>,
@@ -154,16 +155,16 @@ pub struct Rebuilt<M: ZoneMedia> {
 }
 
 impl<M: ZoneMedia> Rebuilt<M> {
-    /// Whether the home of a cache has later changes: everything is taken from there then. What it has yet to get of
-    /// them it must have before the recovery is concluded, as nothing tells it afterwards.
+    /// Whether the home of a cache has later changes than the log: then everything is taken from there. Changes that
+    /// home still lacks must be written to it before the recovery is concluded, as nothing records them afterwards.
     pub fn is_behind_home(&self) -> bool {
         self.is_behind_home
     }
 
-    /// Makes what was rebuilt durable, unless it is read-only.
+    /// Makes the rebuilt state durable, unless the FTL is read-only.
     ///
     /// # Errors
-    /// As [`Ftl::recover`].
+    /// As for [`Ftl::recover`].
     pub async fn conclude(self) -> Result<(Rc<Ftl<M>>, RecoveryReport)> {
         let Rebuilt { ftl, skip_to, mut report, .. } = self;
         if ftl.options.read_only {
@@ -183,19 +184,19 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Opens the FTL on `media`.
     ///
     /// # Errors
-    /// `Corrupt` where durable content is damaged so that a wrong version might be served, or where
-    /// there is no intact checkpoint; `InvalidInput` where `options` differ from those it was made
-    /// with. Nothing on the medium is changed then.
+    /// `Corrupt` if durable content is damaged so that a wrong version might be served, or if there is no intact
+    /// checkpoint; `InvalidInput` if `options` differ from those it was made with. In these cases nothing on the medium
+    /// is changed.
     pub async fn recover(media: M, options: FtlOptions) -> Result<(Rc<Self>, RecoveryReport)> {
         Self::rebuild(media, options, None).await?.conclude().await
     }
 
-    /// The first half of [`recover`](Self::recover), which changes nothing on the medium, of a cache whose `home` has so
-    /// much, if that is known. Where home has later changes than the log, whose end is damaged then, all pages are
-    /// taken from there.
+    /// The first half of [`recover`](Self::recover), which changes nothing on the medium. For a cache, `home` describes
+    /// the changes that its home has, if that is known. If home has later changes than the log, whose end is damaged
+    /// then, all pages are taken from there.
     ///
     /// # Errors
-    /// `Corrupt` also where nothing says what such a home lacks.
+    /// `Corrupt` also if it is unknown what such a home lacks.
     pub async fn rebuild(
         media: M,
         options: FtlOptions,
@@ -265,8 +266,8 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         Ok(Recovery { reader, parts, report, frames, home, is_behind_home: false })
     }
 
-    /// Rebuilds the state from the medium. Returns the version up to which none may be used again,
-    /// if the result must be made durable.
+    /// Rebuilds the state from the medium. Returns the version up to which no version may be used again, if the result
+    /// must be made durable.
     async fn rebuild(&mut self) -> Result<Option<Version>> {
         let mut survey = match self.find_era().await? {
             Some(era) => self.survey_from(&era).await?,
@@ -315,9 +316,9 @@ impl<'a, M: ZoneMedia> Recovery<'a, M> {
         Ok(era)
     }
 
-    /// Surveys what the anchors of `era` list; all zones where they or their checkpoint are
-    /// damaged. Then an older checkpoint, or one that was not in force yet, may suffice: accounting
-    /// for all versions shows whether it does.
+    /// Surveys the zones that the anchors of `era` list; all zones if the anchors or their checkpoint are damaged. Then
+    /// an older checkpoint, or one that was not in force yet, may suffice: accounting for all versions shows whether it
+    /// does.
     async fn survey_from(&self, era: &Era) -> Result<Survey> {
         match self.reader.survey_era(era).await {
             Err(error) if is_damage(error.kind()) => {

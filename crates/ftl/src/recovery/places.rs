@@ -1,4 +1,4 @@
-//! Recovery: which of several places of a page's content is in force.
+//! Recovery: decides which of several places of a page's content is in force.
 //!
 //! A page's version identifies its content; cleaning's copies keep it, and so do references to a
 //! shared copy. So one version may be found in several places, all with the same content.
@@ -16,8 +16,9 @@ use crate::recovery::log_scan::{Change, Found, ScannedLog};
 use crate::recovery::{Opening, Reader};
 use crate::space::Stream;
 
-/// Ranks places by how long they stay valid. Of several places of one version that is the latest
-/// copy: its zone was opened after those of older copies were full, which may be about to be reset.
+/// Ranks places by how long they stay valid. Among several places of one version the latest copy
+/// ranks highest: its zone was opened when the zones of older copies were full, and those may be
+/// about to be reset.
 pub(super) struct Rank<'a> {
     pub geometry: ZoneGeometry,
     pub openings: &'a [Option<Opening>],
@@ -44,7 +45,7 @@ pub(super) struct Original {
     pub page: PageNo,
     /// Its slot.
     pub slot: SlotNo,
-    /// The page's entry, if the content is there.
+    /// The entry that the page has if its content is in that slot.
     pub entry: MapEntry,
 }
 
@@ -59,7 +60,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
     ) -> Result<()> {
         let page = match own.read(self.media).await {
             Ok(page) => page,
-            // Versions are missing then, or pages whose original is gone too are lost.
+            // Then versions are missing, or pages are lost whose original is gone too.
             Err(error) if is_damage(error.kind()) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -83,7 +84,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
                 batch_last: version,
                 slot: own.slot,
                 change: Change::Gone { page },
-                // It is listed as dead too, where no checkpoint covers it.
+                // It is listed as dead too, if no checkpoint covers it.
                 counts: false,
             }));
             return Ok(());
@@ -132,14 +133,14 @@ impl Parts {
             return;
         }
         match (known.place, entry.place) {
-            // Cleaning let it go.
+            // Cleaning evicted it.
             (Place::Home, _) => {}
             (_, Place::Home) => self.replace(page, entry),
             (Place::At(here), Place::At(found)) if here != found => {
                 let newer = rank.of(found) > rank.of(here) && !Fault::NoCopyRank.is_planted();
                 let (slot, older) = if newer { (here, known) } else { (found, entry) };
                 originals.push(Original { page, slot, entry: older });
-                // What is at home once under this version stays there.
+                // A page that was clean under this version stays clean.
                 let clean = known.clean || entry.clean;
                 if newer {
                     self.replace(page, MapEntry { clean, ..entry });
@@ -152,10 +153,10 @@ impl Parts {
         }
     }
 
-    /// Applies the share of `version`. Its left page is where the right page is, if that still has
-    /// the shared version: the recorded slot may be a copy that was not durable. Otherwise it is in
-    /// the recorded slot, if its zone was not opened again; else in cleaning's copy, which is found
-    /// too, or the page is lost.
+    /// Applies the share of `version`. Its left page is in the right page's place, if that still
+    /// has the shared version: the recorded slot may be a copy that was not durable. Otherwise it
+    /// is in the recorded slot, if that slot's zone was not opened again. Otherwise it is in
+    /// cleaning's copy, which is found too, or the page is lost.
     pub(super) fn adopt_share(
         &mut self,
         share: &Share,

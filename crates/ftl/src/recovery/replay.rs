@@ -18,8 +18,8 @@ use crate::recovery::{Opening, Recovery, SKIPPED_EPOCHS, SKIPPED_VERSIONS};
 use crate::space::{Stream, ZoneState};
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Recovers the mapping from the newest checkpoint and the log since. Returns the version up to
-    /// which none may be used again, if anything was found.
+    /// Recovers the mapping from the newest checkpoint and the log since. Returns the version up to which no version
+    /// may be used again, if anything was found.
     pub(super) async fn replay_log(&mut self, survey: &mut Survey) -> Result<Option<Version>> {
         let mut log = match survey.log.take() {
             Some(log) => log,
@@ -38,9 +38,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         self.undo_cleaning(openings, &log).await?;
         self.close_zones(openings, &log, footer.covered, accepted);
         self.parts.log.go_on(accepted, footer.next_version.max(accepted.next()));
-        // Where a reset leaves headers in place, the first append of a zone may have been lost
-        // under an old header while a later one was written, so that a whole opening is unseen, and
-        // its versions and epochs would be reused. A checkpoint in a new zone prevents that.
+        // If a reset leaves headers in place, the first append of a zone may have been lost under an old header while a
+        // later one was written. Then a whole opening is unseen, and its versions and epochs would be reused. A
+        // checkpoint in a new zone prevents that.
         let unseen = self.reader.geometry.append_overhead_slots > 0;
         let seen = seen.or(unseen.then_some(footer.next_version));
         Ok(seen.map(|seen| {
@@ -53,9 +53,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         }))
     }
 
-    /// Puts the checkpoint's map in force. Pages in a zone that was opened again later are marked
-    /// lost until their copy is found. Versions in it that were not durable when it was begun are
-    /// `known`. Returns how many pages are given up.
+    /// Puts the checkpoint's map in force. Pages in a zone that was opened again later are marked lost until their copy
+    /// is found. Adds the versions in the map that were not durable when the checkpoint was begun to `known`. Returns
+    /// how many pages are given up.
     pub(super) fn load(
         &mut self,
         checkpoint: &Checkpoint,
@@ -72,7 +72,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
                     let zone = self.reader.geometry.zone_of(slot);
                     let intact = match openings[zone.index()] {
                         Some(opening) => opening.epoch <= header.epoch,
-                        // The spare of its slot cannot be read, or a copy of it is found.
+                        // In a retired zone the slot's spare cannot be read; of a reset zone a copy is found.
                         None => parts.space.get(zone).state != ZoneState::Retired,
                     };
                     if !intact || !parts.map.fits(page, &entry, slot) {
@@ -128,8 +128,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         Ok(seen)
     }
 
-    /// Whether `found` is a copy of a page that went home later: a cache's checkpoint says nothing of such
-    /// a page, and what it says of others has the version of their newest content.
+    /// Whether `found` is a copy of a page that went home later: a cache's checkpoint has no entry for such a page, and
+    /// its entries for other pages have the versions of their newest content.
     fn is_forgotten(&self, found: &Found, covered: Version) -> bool {
         let page = match found.change {
             Change::Data { page, .. } | Change::Gone { page } => page,
@@ -141,7 +141,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             && !Fault::ForgottenPagesTaken.is_planted()
     }
 
-    /// Marks the pages lost whose newest content, up to `accepted`, is damaged.
+    /// Marks pages as lost whose newest content, up to `accepted`, is damaged.
     fn mark_damaged(&mut self, log: &mut ScannedLog, accepted: Version) {
         if Fault::DamageTakenForEnd.is_planted() {
             return;
@@ -190,7 +190,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             space.found(number, state, Stream::from_byte(stream), epoch);
         }
         let newest = openings.iter().flatten().map(|opening| opening.epoch).max().unwrap_or(0);
-        // An opening may be unseen of which only later appends were written.
+        // If only later appends of an opening were written, it may be unseen.
         space.continue_epochs(newest + SKIPPED_EPOCHS);
         space.rebuild_free();
         space.keep_for_last(|zone| needed_next[zone.index()]);
@@ -198,7 +198,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
 }
 
 impl Parts {
-    /// Takes the checkpoint's content besides its map, and keeps its pages.
+    /// Takes over the checkpoint's content besides its map, and keeps its pages live.
     pub(super) fn take_checkpoint(&mut self, checkpoint: &Checkpoint) {
         for (zone, entry) in checkpoint.zones.iter().enumerate() {
             self.space.was_reset(ZoneNo(zone as u32), entry.resets);
@@ -210,7 +210,8 @@ impl Parts {
         self.checkpoints.put_in_force(checkpoint.id, &checkpoint.footer, places);
     }
 
-    /// Whether the records in `found` agree with the mapping on slots: no page has its content in the slot of a record.
+    /// Checks that the records in `found` agree with the mapping on slots: no page has its content in the slot of a
+    /// record.
     fn check_slots(&self, found: &Found, rank: &Rank<'_>) -> Checked {
         let Change::Records { changes, .. } = &found.change else { return Ok(()) };
         if let Some(page) = self.map.pages_of(found.slot).next() {
@@ -231,7 +232,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Puts a change of the log in force, unless a newer one is.
+    /// Puts a change of the log in force, unless a newer one is in force.
     fn replay(&mut self, found: &Found, rank: &Rank<'_>, originals: &mut Vec<Original>) {
         let (version, slot) = (found.version, found.slot);
         match &found.change {

@@ -1,6 +1,6 @@
 //! The report of a recovery.
 
-/// What a recovery found and did.
+/// The findings and results of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// The checkpoint from which it started.
@@ -16,14 +16,15 @@ pub struct RecoveryReport {
     /// Durable changes that were given up, as [`accept_loss`](crate::FtlOptions::accept_loss)
     /// allows: pages may hold older content.
     pub changes_given_up: u64,
-    /// Pages given up likewise, as their part of the map is damaged: reading them is an error, even
-    /// if they were never written.
+    /// Pages given up likewise, because their part of the map is damaged: reading them is an error, even if they were
+    /// never written.
     pub pages_given_up: u64,
-    /// Pages that could not be read as they were written, given up likewise: reading them is an error until they are written again.
+    /// Pages given up likewise, because they could not be read as they were written: reading them is an error until
+    /// they are written again.
     pub pages_unreadable: u64,
-    /// Pages of a cache that were given up, as home has later changes than the log, whose end is damaged.
+    /// Pages of a cache that were given up here, because home has later changes than the log, whose end is damaged.
     pub pages_taken_from_home: u64,
-    /// Number of the dump in force; 0 where there was none.
+    /// Number of the dump in force; 0 if there was none.
     pub dump: u64,
     /// The mapping was taken from the dump, without a scan of the log.
     pub merged: bool,

@@ -1,5 +1,5 @@
-//! Recovery: its starting point. Which checkpoint is in force, what each zone holds, and which
-//! parts of it must be scanned.
+//! Recovery: finds its starting point: the checkpoint in force, the content of each zone, and the parts of it that must
+//! be scanned.
 use std::collections::BTreeMap;
 use tantalum_base::{Result, ZoneNo};
 use tantalum_media::{ScannedAppend, ZoneMedia};
@@ -15,7 +15,7 @@ use crate::recovery::{Opening, Reader};
 /// The starting point of recovery.
 pub(super) struct Survey {
     pub newest: Checkpoint,
-    /// The opening of every zone, `None` where it is empty.
+    /// The opening of every zone, `None` if it is empty.
     pub openings: Vec<Option<Opening>>,
     /// Number of leading slots of each zone that need not be scanned.
     pub covered_slots: Vec<u32>,
@@ -57,16 +57,15 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(Survey { newest, openings, covered_slots, scans, clean, highest_checkpoint, meta, log })
     }
 
-    /// The opening of every zone, `None` where it is empty.
+    /// The opening of every zone, `None` if it is empty.
     async fn look_at_zones(&self) -> Result<Vec<Option<Opening>>> {
-        // Where a reset leaves old content, the first header may be an old one, if the newer one
-        // was lost.
+        // If a reset leaves old content, the first header may be an old one because the newer one was lost.
         let resets_erase = self.geometry.append_overhead_slots == 0;
         let mut openings = Vec::with_capacity(self.geometry.zones as usize);
         for zone in (0..self.geometry.zones).map(ZoneNo) {
             let header = match self.peek(zone).await? {
                 Some(header) if resets_erase => Some(header),
-                // The first append may be torn or decayed and later ones intact.
+                // The first append may be torn or decayed while later ones are intact.
                 _ => {
                     openings.push(Opening::of_all(&self.scan(zone, 0, None).await?));
                     continue;
@@ -82,7 +81,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         self.limits.era(era).map_err(|why| senseless("the anchors", &why))?;
         let newest = self.checkpoint_in(era.checkpoint, &era.extents).await?;
         let highest_checkpoint = newest.id;
-        // Earlier versions of this program closed a device also while changes were in flight that the checkpoint lacks.
+        // Earlier versions of this program also closed a device while changes were in flight that the checkpoint lacks.
         let is_covered = newest.footer.covered == newest.footer.durable
             || Fault::UncoveredTakenForClean.is_planted();
         let clean = era.clean && is_covered;

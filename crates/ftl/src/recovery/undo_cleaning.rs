@@ -1,4 +1,4 @@
-//! Recovery: undoes an interrupted cleaning where zones are short.
+//! Recovery: undoes an interrupted cleaning if zones are short.
 use tantalum_base::{Payload, Result, SlotNo, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -9,9 +9,9 @@ use crate::recovery::{Opening, Recovery};
 use crate::space::Stream;
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// Where zones are short, undoes the copies of an interrupted cleaning: its open zone can only
-    /// be closed now, and each power cut would cost another zone. Copies from zones that it had
-    /// emptied stay, but those zones are free.
+    /// If zones are short, undoes the copies of an interrupted cleaning: its open zone can only be
+    /// closed now, and each power cut would cost another zone. Copies from zones that it had
+    /// already emptied stay, but those zones are free.
     pub(super) async fn undo_cleaning(
         &mut self,
         openings: &[Option<Opening>],
@@ -32,8 +32,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         Ok(())
     }
 
-    /// The original places of all pages in the zone of the interrupted cleaning; `None` where zones
-    /// are not short, or a page has none.
+    /// The original places of all pages in the zone of the interrupted cleaning; `None` if zones
+    /// are not short, or if a page has no original.
     fn moves_to_undo(
         &self,
         openings: &[Option<Opening>],

@@ -80,7 +80,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Where cleaning stops. With one log it cleans a zone when the next one is needed, so that hosts write behind its copies.
+    /// The free zones at which cleaning stops. With one log it cleans a zone when the next one is needed, so that hosts
+    /// write behind its copies.
     fn cleaning_high_zones(&self) -> u32 {
         match self.options.copies_with_writes {
             true => self.options.cleaning_low_zones,
@@ -88,16 +89,16 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Whether fewer than `wanted` zones are free beyond the reserve. One in which hosts may write behind copies counts
-    /// as free, as long as they need no more.
+    /// Whether fewer than `wanted` zones are free beyond the reserve. A zone in which hosts may write behind copies
+    /// counts as free, as long as no task waits for a zone.
     pub(crate) fn is_short(&self, parts: &Parts, wanted: u32) -> bool {
         let enough =
             parts.space.has_room_behind_copies() && self.cleaner.pace.zones_wanted.get() == 0;
         parts.space.is_short_but_for(u32::from(enough), wanted)
     }
 
-    /// Where zones are short, writes a checkpoint that covers records, to free their slots; false
-    /// where it would cover none, or there is no space for it.
+    /// If zones are short, writes a checkpoint that covers records, to free their slots; returns false if it would
+    /// cover none, or if there is no space for it.
     async fn give_up_records(&self) -> Result<bool> {
         let before = {
             let parts = self.parts.borrow();
@@ -113,8 +114,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(self.parts.borrow().log.records.len() < before)
     }
 
-    /// Copies the live slots of `victim`, makes the copies durable, and resets the zone. Returns whether it did: where a
-    /// page cannot be read, the zone is left, as it gives no space before that page can be.
+    /// Copies the live slots of `victim`, makes the copies durable, and resets the zone. Returns whether it did: if a
+    /// page cannot be read, the zone is left, as it yields no space until that page can be read.
     pub(crate) async fn clean(&self, victim: ZoneNo) -> Result<bool> {
         {
             let space = &mut self.parts.borrow_mut().space;
@@ -127,7 +128,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let mut next = 0;
         while next < live.len() && unreadable.is_empty() {
             let short = self.next_copy_pages_max(live.len()).await;
-            // The open zone is filled before the next is taken.
+            // The open zone is filled before the next is opened.
             let room = self.parts.borrow().space.append_pages_fit(Stream::Cleaning);
             let most = if room > 0 { room } else { self.geometry.append_pages_max };
             let from = next;
@@ -166,15 +167,16 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(true)
     }
 
-    /// Waits until every change up to `version` is durable. Meanwhile a failed append may take the
-    /// last zone to be repeated: otherwise the two would wait for each other.
+    /// Waits until every change up to `version` is durable. Meanwhile a failed append may be repeated in the last zone:
+    /// otherwise the two would wait for each other.
     pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
         let _waiting = Waiting::new(&self.cleaner.waiting_for_hosts, 1);
         self.zones_freed.wake_all();
         self.make_durable(version).await
     }
 
-    /// Lets the pages of `zone` go that may go; the slots that stay live, and the pages that went, as they were.
+    /// Evicts the pages of `zone` that may be evicted. Returns the slots that stay live, and the evicted pages with
+    /// their former entries.
     fn let_go_and_keep(&self, zone: ZoneNo) -> (Vec<SlotNo>, Vec<(PageNo, MapEntry)>) {
         let parts = &mut *self.parts.borrow_mut();
         let slots = (0..parts.space.get(zone).used_slots).map(|at| self.geometry.slot(zone, at));

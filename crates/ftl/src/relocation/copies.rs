@@ -1,9 +1,8 @@
 //! Copies of a zone's live slots, in groups of one append each.
 //!
-//! A copy keeps page and version of its original. Where several pages share a slot, the copy is one
-//! page's, and a page of references in the same append names the others, each with its version. So
-//! the newest place of every page is on the medium as long as the copy is, and recovery treats all
-//! of them alike, whichever of them changed since.
+//! A copy keeps page and version of its original. If several pages share a slot, the copy is that of one page, and a
+//! page of references in the same append names the others, each with its version. So the newest place of every page is
+//! on the medium as long as the copy is, and recovery treats all of them alike, whichever of them changed since.
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{Body, SlotKind, Spare, ZoneGeometry, ZoneMedia};
 
@@ -40,7 +39,7 @@ pub(crate) struct Group {
     records: Vec<SlotNo>,
 }
 
-/// Slots of a group that are found unreadable, at the most: then the rest of it is left for later.
+/// Most unreadable slots that are found in a group: then the rest of it is left for later.
 const UNREADABLE_MAX: usize = 16;
 
 /// The result of copying a group.
@@ -50,9 +49,11 @@ pub(crate) struct Relocated {
     pub moved: bool,
     /// Versions in the append that no checkpoint covers.
     pub kept: Vec<Version>,
-    /// Only a checkpoint can tell the next recovery what became of a page, or takes the place of a record.
+    /// A checkpoint must follow: nothing else tells the next recovery that a page is lost or at home, or replaces a
+    /// record.
     pub needs_checkpoint: bool,
-    /// Slots that cannot be read. Then nothing of the group is copied: the zone stays, and copies would only take space.
+    /// Slots that cannot be read. If there are any, nothing of the group is copied: the zone stays, and copies would
+    /// only take space.
     pub unreadable: Vec<(SlotNo, Error)>,
 }
 
@@ -163,7 +164,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(Relocated { moved, kept, needs_checkpoint, ..Relocated::default() })
     }
 
-    /// Reads the live slots in `group` and checks them. What cannot be read is left out.
+    /// Reads the live slots in `group` and checks them. Slots that cannot be read are left out.
     async fn read_group(&self, group: Group) -> Result<Copies<M::Page>> {
         let slots: Vec<SlotNo> = group.pages.iter().map(|(slot, ..)| *slot).collect();
         let mut copies = Copies {
@@ -217,8 +218,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(copies)
     }
 
-    /// Reads the records in `slots` and adds them to the `copies`. A record that cannot be read must not be dropped, as what
-    /// it undid would come back; but none is needed once a checkpoint covers it.
+    /// Reads the records in `slots` and adds them to the `copies`. A record that cannot be read must not be dropped, as
+    /// the content that it removed would come back; but none is needed once a checkpoint covers it.
     async fn read_records(&self, slots: &[SlotNo], copies: &mut Copies<M::Page>) -> Result<()> {
         for slot in slots {
             let Some((version, record)) = self.parts.borrow().log.records.at(*slot) else {
@@ -262,7 +263,7 @@ impl<P> Copies<P> {
         self.sources.push(slot);
     }
 
-    /// Names the `others` that are in the slot of the last copy.
+    /// Adds references for the `others`, which are in the slot of the last copy.
     fn refer(&mut self, log: &Log, others: impl Iterator<Item = (SlotNo, PageNo, MapEntry)>) {
         let index = self.sources.len() as u32 - 1;
         self.references.extend(others.map(|(_, page, entry)| {
@@ -289,13 +290,13 @@ impl Group {
 }
 
 impl Parts {
-    /// Most pages appended to empty `zone`, whose number is `number`: a cache lets some of them go.
+    /// Most pages appended to empty `zone`, whose number is `number`: a cache evicts some of its pages.
     pub(crate) fn pages_to_keep(&self, number: ZoneNo, zone: &Zone) -> u32 {
         let may_go = self.clean.as_ref().map_or(0, |clean| clean.may_go(number));
         pages_to_relocate(self.space.geometry(), zone) - may_go
     }
 
-    /// Maps what is still live in `source` to its copy in `slot`.
+    /// Maps the live content of `source` to its copy in `slot`.
     fn redirect(&mut self, source: SlotNo, slot: SlotNo, spare: &Spare) {
         if spare.kind == SlotKind::Record {
             if let Some((version, record)) = self.log.records.at(source) {
@@ -356,7 +357,7 @@ impl Parts {
         if known {
             let entry = match Fault::LostPagesForgotten.is_planted() {
                 true => MapEntry { place: Place::Unmapped, clean: false, ..now },
-                // Home has what the medium lost.
+                // Home has the content that the medium lost.
                 false if now.clean => MapEntry::at_home(now.version),
                 false => MapEntry { place: Place::Lost, ..now },
             };

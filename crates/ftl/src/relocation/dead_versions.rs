@@ -1,6 +1,6 @@
-//! What recovery must know of a zone that cleaning resets: versions that are dead, so that it can account
-//! for every durable change (see `log::uncovered`), and pages that a cache let go, so that older content of
-//! them elsewhere is not taken for the newest.
+//! The facts that recovery needs about a zone that cleaning resets: its dead versions, so that it can
+//! account for every durable change (see `log::uncovered`), and the pages that a cache evicted, so that it
+//! does not accept older content of them elsewhere as the newest.
 use tantalum_base::{PageBuf, PageNo, Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -13,10 +13,9 @@ use crate::space::Stream;
 use crate::space::durable::Stated;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Makes sure that recovery can do without `victim`, which is about to be reset: lists its
-    /// versions that are not `kept` elsewhere and the pages that are `gone` home, and states a durable
-    /// watermark that covers them. Where `victim` itself holds such a list, or there is no space for one, it
-    /// writes a checkpoint instead.
+    /// Makes recovery independent of `victim`, which is about to be reset: lists its versions that are not
+    /// `kept` elsewhere and the pages that are `gone` home, and states a durable watermark that covers them.
+    /// If `victim` itself holds such a list, or there is no space for one, it writes a checkpoint instead.
     pub(crate) async fn account_for(
         &self,
         victim: ZoneNo,
@@ -42,8 +41,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(())
     }
 
-    /// Writes lists of `dead` versions and of pages that are `gone` home, durably; false where there is no
-    /// space for them.
+    /// Durably writes lists of `dead` versions and of pages that are `gone` home; returns false if there is
+    /// no space for them.
     async fn list(&self, dead: &[VersionRange], gone: &[(PageNo, Version)]) -> Result<bool> {
         // Even a page without dead versions states the watermark.
         let none = dead.is_empty() && gone.is_empty();
@@ -68,7 +67,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let slot = self.append_own(Stream::Cleaning, &buffer, true).await?;
             self.buffers.give(buffer);
             let parts = &mut *self.parts.borrow_mut();
-            // A checkpoint that is being written may have begun before.
+            // A checkpoint that is being written may have begun earlier: it does not replace the list.
             let until = parts.checkpoints.begun;
             parts.space.lists_dead(self.geometry.zone_of(slot), until);
         }

@@ -55,7 +55,7 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
-    /// With the policy of `options`.
+    /// A cleaner with the policy of `options`.
     pub fn new(options: &FtlOptions) -> Self {
         Cleaner {
             wanted: WaitQueue::new("something to clean"),

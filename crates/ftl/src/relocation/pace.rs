@@ -1,9 +1,9 @@
-//! Paces cleaning: small copies, in step with what hosts append.
+//! Paces cleaning: short copies, in step with the hosts' appends.
 //!
-//! Left to itself cleaning takes all that a medium can do until the high watermark is reached, and on a medium that does one
-//! thing after the other each write of a host waits behind a copy as long as an append can be. Paced, it makes twice the space
-//! that hosts take meanwhile, so that it comes to its end, and each copy is short. Where hosts would soon have to wait for space
-//! it hurries as it does without.
+//! Unpaced cleaning uses all the bandwidth of a medium until the high watermark is reached. On a medium that does one
+//! operation at a time, each write of a host then waits behind a copy, which may be as long as the longest append.
+//! Paced cleaning makes twice the space that hosts take meanwhile, so that it finishes, and each copy is short. If
+//! hosts would soon have to wait for space, it runs unpaced.
 use std::cell::Cell;
 use tantalum_media::ZoneMedia;
 
@@ -14,13 +14,13 @@ use crate::options::packed_slots;
 /// Pages of a copy that hosts need not wait for long.
 const SHORT_COPY_PAGES: u32 = 64;
 
-/// How far cleaning may go, in slots that hosts appended.
+/// How far cleaning may go, measured in slots that hosts appended.
 #[derive(Default)]
 pub(crate) struct Pace {
     host_slots: Cell<u64>,
-    /// When hosts have appended so many the next copy is due.
+    /// The next copy is due when hosts have appended this many slots.
     next_at: Cell<u64>,
-    /// Number of those who wait for a free zone, or for a zone that is being emptied.
+    /// The number of tasks that wait for a free zone, or for a zone that is being emptied.
     pub zones_wanted: Cell<u32>,
 }
 
@@ -29,12 +29,12 @@ impl Pace {
         self.host_slots.set(self.host_slots.get() + slots);
     }
 
-    /// Cleaning begins: the time in which it rested counts for nothing.
+    /// Cleaning begins: slots appended while it rested do not count.
     pub(crate) fn begin(&self) {
         self.next_at.set(self.host_slots.get());
     }
 
-    /// Notes that `pages` were copied out of a zone of `slots` of which `live` are to be copied.
+    /// Notes that `pages` pages were copied out of a zone of `slots` slots, of which `live` must be copied.
     pub(crate) fn copied(&self, pages: u64, live: u64, slots: u64) {
         let gained = pages * slots.saturating_sub(live) / live.max(1);
         self.next_at.set(self.next_at.get() + gained / 2);
@@ -46,7 +46,8 @@ impl Pace {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Waits until the next copy is due out of a zone of which `live` slots are to be copied; how many pages it may have.
+    /// Waits until the next copy is due, out of a zone with `live` slots to copy; returns the most pages that it may
+    /// have.
     pub(crate) async fn next_copy_pages_max(&self, live: usize) -> u32 {
         let turn = || match self.hurries(live as u32) {
             true => Some(u32::MAX),
@@ -55,7 +56,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.cleaner.wanted.until(turn).await
     }
 
-    /// Whether space is more urgent than what hosts wait for their writes, or the cleaner is to come to an end.
+    /// Whether space is more urgent than the latency of hosts' writes, or the cleaner is asked to rest.
     fn hurries(&self, live: u32) -> bool {
         let is_paced = self.options.paces_cleaning && !Fault::CleaningUnpaced.is_planted();
         if !is_paced || self.cleaner.rest.is_due() {
@@ -70,10 +71,11 @@ impl<M: ZoneMedia> Ftl<M> {
         parts.log.latched().is_some()
             || parts.relocation.evacuation_wanted
             || self.cleaner.pace.zones_wanted.get() > 0
-            // A zone that has died meanwhile gives room without any copy: it is not to wait for hosts' writes.
+            // A zone that has died meanwhile gives room without any copy: it must not wait for hosts' writes.
             || space.lags_behind(parts.checkpoints.slots.len())
             || host_pages < u64::from(slots / 2)
-            // Short copies take more slots, for their headers: not where a zone gives little, or the last one is filled.
+            // Short copies take more slots, for their headers: not if a zone yields little, or the last free one is
+            // filled.
             || space.free_count() < kept + 2
             || live > slots / 8 * 7
     }

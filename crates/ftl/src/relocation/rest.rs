@@ -52,7 +52,7 @@ impl CleanerRest {
         self.rests.until(|| (!self.at_work.get()).then_some(())).await;
     }
 
-    /// Ends the rest, as there may be something to clean; returns whether there was one.
+    /// Ends the rest, as there may be something to clean; returns whether the cleaner was to rest.
     pub(crate) fn end(&self) -> bool {
         self.wanted.replace(false)
     }

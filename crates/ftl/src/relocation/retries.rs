@@ -1,7 +1,8 @@
-//! Reads again, after pauses that grow, what could not be read.
+//! Retries failed reads, after pauses that grow.
 //!
-//! The runtime on which the device was started brings the clock ([`Ftl::start_tasks`]). Without one nothing is tried again, and
-//! nobody waits for it. A zone that holds such pages has a task of its own, and while there is none no timer runs.
+//! The clock is that of the runtime on which the device was started ([`Ftl::start_tasks`]). Without one nothing is
+//! retried, and nobody waits for it. A zone that holds unreadable pages has a task of its own; without such zones no
+//! timer runs.
 use std::rc::{Rc, Weak};
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -13,29 +14,29 @@ use crate::parts::Parts;
 use crate::read::{is_damage, wrong_content};
 use crate::timer::{Started, Timer};
 
-/// The pause before what cannot be read is read again for the first time; each later one is half as long again, so that it is
-/// read again soon after it can be, however long that took.
+/// The pause before the first retry of a read; each later one is half as long again, so that a page is read soon after
+/// it becomes readable, however long that took.
 const RETRY_PAUSE_MIN_NS: u64 = 100_000_000;
 
 /// The longest of these pauses.
 const RETRY_PAUSE_MAX_NS: u64 = 30_000_000_000;
 
-/// How long writers wait where there would be room if all could be read: about as long as a path takes to fail over or a
-/// controller to reset. Programs should hear of what takes longer.
+/// How long writers wait if there would be room once all pages can be read: about as long as a path takes to fail over
+/// or a controller to reset. A longer failure should be reported to programs.
 const ROOM_WAIT_MAX_NS: u64 = 4_000_000_000;
 
-/// What cleaning did in a zone before it found that not all of it can be read.
+/// The progress of cleaning in a zone until it found that not all of it can be read.
 pub(crate) struct Interrupted {
     pub unreadable: Vec<(SlotNo, Error)>,
-    /// Versions of what was copied, durably.
+    /// Versions of the pages that were copied, durably.
     pub copied: Vec<Version>,
-    /// Pages that were let go, as they were before.
+    /// Pages that were evicted, with their former entries.
     pub gone: Vec<(PageNo, MapEntry)>,
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Starts cleaner, checkpointer and, where there is a dump, the backup of the mapping on `runtime`, whose clock
-    /// says when to read again what could not be read. Once.
+    /// Starts the cleaner, the checkpointer and, if there is a dump, the backup of the mapping on `runtime`, whose
+    /// clock times the retries of reads. Call it once.
     pub fn start_tasks(self: &Rc<Self>, runtime: &impl Runtime) {
         let timer: Rc<dyn Timer> = Rc::new(runtime.clone());
         let _ = self.started.set(Started { device: Rc::downgrade(self), timer });
@@ -49,7 +50,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Leaves `zone`, which was being emptied, until what could not be read of it can be.
+    /// Leaves `zone`, which was being emptied, until its unreadable slots can be read.
     pub(crate) fn hold(&self, zone: ZoneNo, interrupted: Interrupted) {
         let now_ns = self.started.get().map_or(0, |started| started.timer.now_ns());
         let Interrupted { unreadable, mut copied, gone } = interrupted;
@@ -72,8 +73,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.zones_freed.wake_all();
     }
 
-    /// Has `page`, of which a read failed with `error`, read again as what cleaning could not read, where that says that its
-    /// content is wrong: so it is lost where it always is.
+    /// Schedules retries of `page`, of which a read failed with `error`, as if cleaning could not read it; only if the
+    /// error means that the content is wrong. So one place decides which pages are lost.
     pub fn read_page_again(&self, page: PageNo, error: &Error) {
         let now_ns = self.started.get().map_or(0, |started| started.timer.now_ns());
         let slot = match self.parts.borrow().map.get(page).place {
@@ -90,7 +91,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.try_later(zone);
     }
 
-    /// Has `zone` read again after a pause, and again until it can be read.
+    /// Schedules retries of `zone` after a pause, and again until it can be read.
     fn try_later(&self, zone: ZoneNo) {
         let Some(Started { device, timer }) = self.started.get() else { return };
         if !self.parts.borrow_mut().unreadable.begin_tries(zone) {
@@ -111,10 +112,10 @@ impl<M: ZoneMedia> Ftl<M> {
         timer.detach("reads of unreadable pages", Box::pin(task));
     }
 
-    /// Reads what of `zone` could not be read; true where it must be tried once more.
+    /// Reads the unreadable slots of `zone` again; returns true if another retry is needed.
     async fn try_again(&self, zone: ZoneNo, now_ns: u64) -> bool {
         let slots: Vec<SlotNo> = self.parts.borrow().unreadable.slots_in(zone).collect();
-        // What becomes lost keeps its zone from being reset until a checkpoint says so.
+        // A slot that becomes lost keeps its zone from being reset until a checkpoint says so.
         let _pinned = self.pins.pin(&slots);
         let mut lost = false;
         for slot in slots.iter().copied() {
@@ -151,7 +152,7 @@ impl<M: ZoneMedia> Ftl<M> {
         goes_on
     }
 
-    /// Reads `slot` and compares it with what the mapping expects; whatever nothing refers to is as it should be.
+    /// Reads `slot` and compares it with the mapping; a slot that nothing refers to is all right.
     async fn read_again(&self, slot: SlotNo) -> Result<()> {
         let expected = {
             let map = &self.parts.borrow().map;
@@ -167,7 +168,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Cleaning finds nothing but zones that cannot be read: writers wait for these, for a while.
+    /// Called if cleaning finds nothing but zones that cannot be read: writers wait for these, for a while.
     pub(crate) fn wait_for_readable(&self) {
         let Some(Started { device, timer }) = self.started.get() else { return };
         if !self.parts.borrow_mut().unreadable.patience.begin(timer.now_ns()) {
@@ -192,13 +193,13 @@ impl<M: ZoneMedia> Ftl<M> {
         timer.detach("writers' wait for unreadable pages", Box::pin(task));
     }
 
-    /// Has hosts' changes wait for room that unreadable pages take, however long, from here on: the caller has acknowledged
-    /// them, or others that come before them.
+    /// From now on hosts' changes wait for the room that unreadable pages occupy, however long: the caller has
+    /// acknowledged them, or others that come before them.
     pub fn wait_for_room(&self) {
         self.waits_for_room.set(true);
     }
 
-    /// Why there is no room for changes of hosts, where pages that cannot be read take it, and who waits should hear of it.
+    /// Why there is no room for changes of hosts, if unreadable pages occupy it and the time to wait for them is over.
     pub fn stall(&self) -> Option<Error> {
         let parts = self.parts.borrow();
         let refuses = parts.refuses() && !parts.unreadable.is_empty();
@@ -207,8 +208,8 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Notes that `slot` could not be read again, by `error`. Returns whether its pages are lost for that, or known to be
-    /// at home: only a checkpoint can tell the next recovery.
+    /// Notes that `slot` could not be read again, because of `error`. Returns whether its pages are lost now, or known
+    /// to be at home: only a checkpoint can tell the next recovery.
     fn failed_again(&mut self, slot: SlotNo, error: Error, now_ns: u64) -> bool {
         let pages: Vec<PageNo> = self.map.pages_of(slot).collect();
         let Some(page) = pages.first() else { return false };
@@ -228,21 +229,21 @@ impl Parts {
         lost
     }
 
-    /// Lets cleaning have `zone` again: everything in it can be read, or is needed no more.
+    /// Lets cleaning have `zone` again: everything in it can be read, or is no longer needed.
     fn release_zone(&mut self, zone: ZoneNo) {
         self.relocation.stuck = false;
         self.unreadable.patience.end();
         self.relocation.evacuation_wanted |= self.space.get(zone).failing;
     }
 
-    /// Pages that cannot be read now, and zones that are left alone for them.
+    /// The number of pages that cannot be read now, and of zones that are left alone because of them.
     pub(crate) fn unreadable_pages_and_zones(&self) -> (u64, u32) {
         let pages = self.unreadable.slots().map(|slot| self.map.pages_of(slot).count() as u64);
         (pages.sum(), self.unreadable.zones())
     }
 
-    /// Zones that cleaning leaves while pages cannot be read: one that fails gives nothing for what its copies took, and a
-    /// checkpoint must always find room.
+    /// Zones that cleaning leaves free while pages cannot be read: a cleaning that fails frees nothing in return for
+    /// its copies, and a checkpoint must always find room.
     pub(crate) fn kept_while_unreadable(&self) -> u32 {
         match self.unreadable.is_empty() {
             true => 0,
@@ -250,7 +251,7 @@ impl Parts {
         }
     }
 
-    /// Whether cleaning finds no space, and what cannot be read has been waited for.
+    /// Whether cleaning finds no space, and the time to wait for unreadable pages is over.
     pub(crate) fn refuses(&self) -> bool {
         self.relocation.stuck && !self.unreadable.patience.lasts()
     }

@@ -1,4 +1,4 @@
-//! Shrinking: holds little room beyond what is live, where the medium can give it back (`space::room`).
+//! Shrinking: keeps little room beyond the live data, if the medium can take room back (`space::room`).
 use tantalum_base::Result;
 use tantalum_media::ZoneMedia;
 
@@ -7,13 +7,13 @@ use crate::relocation::victim::Choice;
 use crate::space::room::Spared;
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Empties zones that hold more room than what is live is worth, and gives back what is not needed soon. Called by
-    /// the cleaner; does nothing where nothing changed, or room cannot be given back.
+    /// Empties zones that hold more room than their live data is worth, and gives back room that is not needed soon.
+    /// Called by the cleaner; does nothing if nothing changed, or if room cannot be given back.
     pub(crate) async fn shrink(&self) -> Result<()> {
         loop {
             let low_zones = self.options.cleaning_low_zones;
             let short = self.is_short(&self.parts.borrow(), low_zones);
-            // Other cleaning comes first; it looks again afterwards.
+            // Other cleaning comes first; this is called again afterwards.
             if short || self.cleaner.rest.is_due() || !self.parts.borrow_mut().space.begin_look() {
                 return Ok(());
             }
@@ -22,7 +22,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Empties zones while any is worth it for its room.
+    /// Empties zones as long as one is worth it for its room.
     async fn clean_for_room(&self) -> Result<()> {
         loop {
             self.check_latch()?;
@@ -39,7 +39,7 @@ impl<M: ZoneMedia> Ftl<M> {
             match choice {
                 Choice::Zone(victim) => _ = self.clean(victim).await?,
                 Choice::AfterDurable(version) => self.wait_for_hosts(version).await?,
-                // There is news when they return, or when the next zone is opened.
+                // The cleaner looks again when they return, or when the next zone is opened.
                 Choice::AfterAppends | Choice::Nothing => return Ok(()),
             }
         }

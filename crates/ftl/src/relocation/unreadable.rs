@@ -1,21 +1,22 @@
-//! Pages that the medium did not give back when cleaning was to move them. Each keeps its place, and the zone that holds one
-//! is left alone: it is no zone to clean until all of its pages can be read, or are needed no more.
+//! Pages that the medium did not return when cleaning was to move them. Each keeps its place, and the zone that holds
+//! one is left alone: it is no candidate for cleaning until all of its pages can be read, or are no longer needed.
 //!
-//! An I/O error says nothing of a content: a path may be down for a while. That a content is wrong, or cannot be corrected, is said
-//! by the medium itself; but it too is believed only when it was said at each of several reads, over a while.
+//! An I/O error implies nothing about the content: a path may be down for a while. Only the medium itself reports that
+//! content is wrong, or cannot be corrected; and even that is believed only if each of several reads, over a while,
+//! reports it.
 use std::collections::{BTreeMap, BTreeSet};
 use tantalum_base::{Error, SlotNo, ZoneNo};
 use tantalum_media::ZoneGeometry;
 
 use crate::read::is_damage;
 
-/// Wrong contents that are read, at the least, before a page is lost.
+/// Least number of reads with wrong content before a page is lost.
 pub(crate) const LOST_AFTER_READS: u32 = 5;
 
-/// Time from the first of these reads to the last, at the least.
+/// Least time from the first of these reads to the last.
 pub(crate) const LOST_AFTER_NS: u64 = 10_000_000_000;
 
-/// Slots that could not be read, and how long others wait for them.
+/// Slots that could not be read, and how long writers wait for them.
 pub(crate) struct Unreadable {
     geometry: ZoneGeometry,
     slots: BTreeMap<SlotNo, FailedReads>,
@@ -27,17 +28,17 @@ pub(crate) struct Unreadable {
 /// The reads of one slot that failed.
 struct FailedReads {
     last: Error,
-    /// Reads that gave a content which is not the slot's, or said that it cannot be corrected.
+    /// Reads that returned content which is not the slot's, or reported that it cannot be corrected.
     wrong: u32,
     wrong_since_ns: u64,
 }
 
-/// How long writers wait for room that there would be if all could be read.
+/// How long writers wait for room that there would be if all pages could be read.
 #[derive(Default)]
 pub(crate) struct Patience {
-    /// Since when cleaning finds nothing else.
+    /// When cleaning began to find nothing else.
     since_ns: Option<u64>,
-    /// They waited for as long as they should.
+    /// Writers have waited as long as they should.
     is_over: bool,
     /// A task watches the time.
     is_watched: bool,
@@ -49,7 +50,7 @@ impl Unreadable {
         Unreadable { geometry, slots, tried, patience: Patience::default() }
     }
 
-    /// Whether there is none.
+    /// Whether no slot is unreadable.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -66,24 +67,25 @@ impl Unreadable {
         self.slots.range(range).map(|(slot, _)| *slot)
     }
 
-    /// All of them, in order.
+    /// All unreadable slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = SlotNo> + '_ {
         self.slots.keys().copied()
     }
 
-    /// Number of zones that hold one.
+    /// The number of zones that hold unreadable slots.
     pub fn zones(&self) -> u32 {
         let mut zones: Vec<ZoneNo> = self.slots().map(|slot| self.geometry.zone_of(slot)).collect();
         zones.dedup();
         zones.len() as u32
     }
 
-    /// The first of them, and how its last read failed.
+    /// The first unreadable slot, and the error of its last read.
     pub fn first(&self) -> Option<(SlotNo, &Error)> {
         self.slots.first_key_value().map(|(slot, reads)| (*slot, &reads.last))
     }
 
-    /// Notes that a read of `slot` failed with `error`. An I/O error between two wrong contents says nothing of either.
+    /// Notes that a read of `slot` failed with `error`. An I/O error between two reads of wrong content changes
+    /// nothing.
     pub fn failed(&mut self, slot: SlotNo, error: Error, now_ns: u64) {
         let is_wrong = is_damage(error.kind());
         let new = FailedReads { last: error.clone(), wrong: 0, wrong_since_ns: now_ns };
@@ -111,7 +113,7 @@ impl Unreadable {
         }
     }
 
-    /// Notes that a task reads `zone` again; false where one does already.
+    /// Notes that a task reads `zone` again; returns false if one does already.
     pub fn begin_tries(&mut self, zone: ZoneNo) -> bool {
         self.tried.insert(zone)
     }
@@ -121,7 +123,7 @@ impl Unreadable {
         self.tried.remove(&zone);
     }
 
-    /// Panics if it is inconsistent, or where `is_live` says that a slot is not needed. For tests.
+    /// Panics if it is inconsistent, or if `is_live` returns false for one of its slots. For tests.
     pub fn validate(&self, is_live: impl Fn(SlotNo) -> bool) {
         for (slot, reads) in &self.slots {
             assert!(is_live(*slot), "slot {slot} cannot be read, and nothing in it is needed");
@@ -134,24 +136,24 @@ impl Unreadable {
 }
 
 impl Patience {
-    /// Begins, unless it had begun; true where nobody watches the time yet.
+    /// Begins the wait, unless it has begun; returns true if no task watches the time yet.
     pub fn begin(&mut self, now_ns: u64) -> bool {
         self.since_ns.get_or_insert(now_ns);
         !std::mem::replace(&mut self.is_watched, true)
     }
 
-    /// Ends, as there is room, or may be.
+    /// Ends the wait, as there is room, or may be.
     pub fn end(&mut self) {
         (self.since_ns, self.is_over) = (None, false);
     }
 
-    /// Whether writers may go on waiting.
+    /// Whether writers may continue to wait.
     pub fn lasts(&self) -> bool {
         self.since_ns.is_some() && !self.is_over
     }
 
-    /// Notes the time; how long to wait until it must be noted again, if it lasts at most `most_ns`. `None`: nobody
-    /// waits, or it is over.
+    /// Notes the time. Returns how long to wait until it must be noted again, if the wait lasts at most `most_ns`.
+    /// `None`: nobody waits, or the wait is over.
     pub fn watch(&mut self, now_ns: u64, most_ns: u64) -> Option<u64> {
         let left_ns = self.since_ns.map(|since_ns| (since_ns + most_ns).saturating_sub(now_ns));
         self.is_over = left_ns == Some(0);

@@ -14,7 +14,7 @@ pub(crate) struct Victims {
     pub candidates: Vec<Candidate>,
 }
 
-/// The decision of what to clean.
+/// The next step of cleaning.
 pub(crate) enum Choice {
     /// Empty this zone.
     Zone(ZoneNo),
@@ -22,16 +22,17 @@ pub(crate) enum Choice {
     AfterDurable(Version),
     /// Appends are in flight, to candidates or replacing their content.
     AfterAppends,
-    /// No zone would give space.
+    /// No zone would yield space.
     Nothing,
 }
 
 impl Victims {
-    /// The policy's choice among the zones that can be emptied now and give space; a failing zone
+    /// The policy's choice among the zones that can be emptied now and yield space; a failing zone
     /// first. `kept` free zones are not for cleaning.
     pub fn choose(&mut self, parts: &Parts, options: &FtlOptions, kept: u32) -> Choice {
         let slots_per_zone = parts.space.geometry().slots_per_zone;
-        // Above the low watermark only zones are worth it that give a quarter of their space.
+        // Above the low watermark, only zones that yield a quarter of their space are worth
+        // cleaning.
         let live_max = if parts.space.is_short(options.cleaning_low_zones) {
             slots_per_zone
         } else {
@@ -40,11 +41,11 @@ impl Victims {
         self.choose_up_to(live_max, parts, kept)
     }
 
-    /// The same among those with at most `live_max` pages to keep.
+    /// The same, among zones with at most `live_max` pages to keep.
     pub fn choose_up_to(&mut self, live_max: u32, parts: &Parts, kept: u32) -> Choice {
         let geometry = *parts.space.geometry();
         let watermark = parts.log.durable();
-        // A cleaning must be able to finish: nobody else makes space meanwhile.
+        // A cleaning must be able to finish: nothing else makes space meanwhile.
         let free = u64::from(parts.space.free_count().saturating_sub(kept));
         let copies_max =
             parts.space.pages_left(Stream::Cleaning) + free * u64::from(packed_slots(&geometry));

@@ -1,10 +1,9 @@
 //! Static wear levelling: frees zones of cold content for content that changes.
 //!
-//! Free zones are opened least worn first (`space`), which levels wear among zones that are reset
-//! at all. A zone of cold content is not: cleaning finds no garbage in it. So when the most worn
-//! zone has more resets than a full one by more than a threshold, and the full one was not opened
-//! while as many zones as the device has were, it is emptied as by cleaning, and its content moves
-//! to the most worn free zone.
+//! Free zones are opened least worn first (`space`), which levels wear among zones that are reset at
+//! all. A zone of cold content is not: cleaning finds no garbage in it. So a full zone is emptied,
+//! as by cleaning, if the most worn zone has more resets by more than a threshold, and if more zones
+//! were opened since the full one than the device has. Its content moves to the most worn free zone.
 //!
 //! Source: Chang, "On efficient wear leveling for large-scale flash-memory storage systems", SAC
 //! 2007 (dual-pool: cold data to the most worn blocks when the spread of erases exceeds a
@@ -26,8 +25,8 @@ enum Cold {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Empties zones whose wear lags behind, while no space is short. Called by the cleaner when it
-    /// has made space.
+    /// Empties zones whose wear lags behind, as long as space is not short. Called by the cleaner
+    /// when it has made space.
     pub(crate) async fn level_wear(&self) -> Result<()> {
         loop {
             let cold = {
@@ -94,8 +93,8 @@ impl Parts {
             };
             most - zone.resets > spread_max
                 && movable
-                // Content that changes would have been cleaned meanwhile: then the zone is in use
-                // again and catches up by itself.
+                // Changing content would have been cleaned meanwhile: then the zone is in use again
+                // and catches up by itself.
                 && zone.epoch + u64::from(geometry.zones) < self.space.epoch()
                 && zone.is_in_use()
                 && !zone.being_emptied

@@ -28,7 +28,7 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// Waits until the stream's open zone has space for one append of `pages`; leaves at least
-    /// `keep_free` zones free, as evaluated at the time.
+    /// `keep_free` zones free, which it evaluates at each attempt.
     pub(crate) async fn admit(
         &self,
         stream: Stream,
@@ -53,8 +53,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Waits until more than `keep_free` zones are free and takes one: the least worn, or with
-    /// `worn` the most worn. `None` where there is space without one for a batch of `pages` of hosts.
+    /// Waits until more than `keep_free` zones are free and takes one: the least worn, or with `worn`
+    /// the most worn. `None` if a batch of `pages` of hosts fits without one.
     async fn wait_for_zone(
         &self,
         keep_free: impl Fn() -> u32,
@@ -80,7 +80,7 @@ impl<M: ZoneMedia> Ftl<M> {
             // Space is more urgent than the cleaner's rest.
             self.cleaner.rest.end();
             self.cleaner.wanted.wake_all();
-            // What cannot be read now may give space when it can.
+            // Content that cannot be read now may yield space when it can be.
             let waits =
                 pages.is_some() && self.waits_for_room.get() && !parts.unreadable.is_empty();
             (parts.refuses() && !waits).then(|| Err(parts.out_of_space()))
@@ -93,8 +93,8 @@ impl<M: ZoneMedia> Ftl<M> {
         zone
     }
 
-    /// Resets a zone that was taken from the pool, if needed; false where it had to be retired
-    /// instead. After any other failure it is back in the pool.
+    /// Resets a zone that was taken from the pool, if needed; returns false if it had to be retired
+    /// instead. After any other failure the zone is back in the pool.
     async fn reset_taken(&self, zone: ZoneNo) -> Result<bool> {
         let reset = self.reset_if_needed(zone).await;
         if reset.is_err() {
@@ -104,7 +104,8 @@ impl<M: ZoneMedia> Ftl<M> {
         reset
     }
 
-    /// Resets a zone that is not in the pool, if needed; false where it had to be retired instead.
+    /// Resets a zone that is not in the pool, if needed; returns false if it had to be retired
+    /// instead.
     pub(crate) async fn reset_if_needed(&self, zone: ZoneNo) -> Result<bool> {
         if !self.parts.borrow().space.get(zone).needs_reset {
             return Ok(true);

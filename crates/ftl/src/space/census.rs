@@ -1,9 +1,9 @@
-//! How full and how worn the zones are, all of them counted.
+//! Counts all zones by fill and by wear.
 use super::{Space, ZoneState};
 
 /// Classes of zones by the share of their slots that are live: none; up to a tenth; up to two tenths; ...
 pub const FILL_CLASSES: usize = 11;
-/// Classes of zones by their resets: as wide as each other, from the least worn to the most.
+/// Classes of zones by their resets: of equal width, from the least worn to the most.
 pub const WEAR_CLASSES: usize = 10;
 
 /// Zones by fill and by wear.
@@ -11,7 +11,7 @@ pub const WEAR_CLASSES: usize = 10;
 pub struct Census {
     /// Slots with content that is needed.
     pub slots_live: u64,
-    /// Slots written with what is not needed any more, headers and padding.
+    /// Slots written whose content is no longer needed, headers and padding included.
     pub slots_dead: u64,
     /// Zones that hosts may not fill.
     pub zones_reserve: u32,
@@ -20,7 +20,7 @@ pub struct Census {
     pub by_fill: [u32; FILL_CLASSES],
     /// Zones by their resets: `[n]` those with `n * width` to `n * width + width - 1` more than the least.
     pub by_resets: [u32; WEAR_CLASSES],
-    /// Resets in one of these classes; at least 1.
+    /// Resets in one of these classes: their width; at least 1.
     pub resets_width: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What of each zone survives a power cut, and which durable watermark it states.
+//! Tracks which part of each zone survives a power cut, and which durable watermark it states.
 use tantalum_base::{Version, ZoneNo};
 
 use crate::space::{Space, Stream, ZoneState};
@@ -18,11 +18,11 @@ impl Stated {
     }
 }
 
-/// What a sync that begins now makes durable in one zone.
+/// The part of one zone that a sync which begins now makes durable.
 pub struct ZoneSync {
     zone: ZoneNo,
     epoch: u64,
-    // Slots and highest version, where no append is in flight.
+    // Slots and highest version, if no append is in flight.
     written: Option<(u32, Version)>,
     stated: Version,
 }
@@ -43,7 +43,7 @@ impl Space {
             zone.durable_version_max = zone.version_max;
         }
         if zone.appends_in_flight == 0 && zone.live_slots == 0 {
-            // All of it may have been replaced before it returned.
+            // All of its content may have been replaced before it returned.
             self.zone_died();
         }
     }
@@ -63,7 +63,7 @@ impl Space {
         zone.version_max = zone.version_max.max(version);
     }
 
-    /// What a sync that begins now makes durable.
+    /// The parts of zones that a sync which begins now makes durable.
     pub fn before_sync(&self) -> Vec<ZoneSync> {
         let zones = self.iter().filter_map(|(number, zone)| {
             let written = (zone.needs_sync && zone.appends_in_flight == 0)
@@ -92,7 +92,7 @@ impl Space {
         }
     }
 
-    /// Notes for each zone, when a checkpoint begins that covers all changes up to `covered`, which
+    /// When a checkpoint begins that covers all changes up to `covered`, notes for each zone which
     /// leading slots it covers, so that recovery need not scan them.
     pub fn checkpoint_started(&mut self, covered: Version) {
         for zone in &mut self.zones {

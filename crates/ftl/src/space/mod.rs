@@ -20,7 +20,7 @@ use one_log::OneLog;
 use room::Room;
 use zone::STREAMS;
 
-/// A zone may be closed with one in so many slots unused.
+/// A zone may be closed if at most one in this many of its slots is unused.
 const UNUSED_SLOTS_DIVISOR: u32 = 32;
 
 /// The state of all zones.
@@ -29,7 +29,8 @@ pub struct Space {
     // Zones that hosts may not fill.
     reserve_zones: u32,
     zones: Vec<Zone>,
-    // Those that have room first, least worn first, then lowest number: dynamic wear levelling.
+    // Zones that have room first, then the least worn, then the lowest number: dynamic wear
+    // levelling.
     free: BinaryHeap<Reverse<(bool, u32, ZoneNo)>>,
     // Free zones that are taken only when there are no others.
     last: Vec<ZoneNo>,
@@ -41,7 +42,7 @@ pub struct Space {
     // Slots whose content is live, in all zones.
     live_slots: u64,
     one_log: OneLog,
-    // `None` where every zone has its room for good.
+    // `None` if every zone keeps its room for good.
     room: Option<Room>,
 }
 
@@ -76,7 +77,7 @@ impl Space {
         self.reserve_zones
     }
 
-    /// Rebuilds the pool of free zones after states were set by others.
+    /// Rebuilds the pool of free zones after the states of zones were set directly.
     pub fn rebuild_free(&mut self) {
         self.last.clear();
         let free = self.iter().filter(|(_, zone)| zone.state == ZoneState::Free);
@@ -92,7 +93,7 @@ impl Space {
         self.free.push(Reverse((without, resets, zone)));
     }
 
-    /// Takes free zones for which `last` is true only when there are no others, until
+    /// Takes free zones for which `last` returns true only when there are no others, until
     /// [`rebuild_free`](Self::rebuild_free).
     pub fn keep_for_last(&mut self, last: impl Fn(ZoneNo) -> bool) {
         let free = std::mem::take(&mut self.free).into_vec();
@@ -135,12 +136,12 @@ impl Space {
         self.zones.iter().filter(unused).count() as u32
     }
 
-    /// Whether fewer than `wanted` zones (and fewer than one) are free beyond the reserve.
+    /// Whether fewer than `wanted` zones are free beyond the reserve, or none.
     pub fn is_short(&self, wanted: u32) -> bool {
         self.is_short_but_for(0, wanted)
     }
 
-    /// The same if `more` zones were free.
+    /// The same, if `more` further zones were free.
     pub fn is_short_but_for(&self, more: u32, wanted: u32) -> bool {
         self.free_count() + more < self.reserve_zones + wanted.max(1)
     }
@@ -178,7 +179,7 @@ impl Space {
     /// Opens the first prepared zone for the host stream.
     ///
     /// # Panics
-    /// Where none is prepared.
+    /// If none is prepared.
     pub fn open_prepared(&mut self) {
         let zone = self.prepared.pop_front().expect("a batch is placed when there is space for it");
         self.open(zone, Stream::Host);
@@ -214,8 +215,8 @@ impl Space {
         }
     }
 
-    /// Whether a batch of `pages` of hosts that would be split over two zones goes to the next one
-    /// as one append instead: only if few slots are left, as these stay unused. That does not
+    /// Whether a batch of `pages` of hosts that would be split over two zones should go to the next
+    /// one as one append instead: only if few slots are left, as these stay unused. That does not
     /// hinder cleaning: a zone with unused slots has less to relocate.
     pub fn better_in_fresh_zone(&self, pages: u32) -> bool {
         let Some(zone) = self.open_zone(Stream::Host) else { return false };
@@ -236,7 +237,7 @@ impl Space {
         })
     }
 
-    /// Takes a free zone for the dump area; false where none is free.
+    /// Takes a free zone for the dump area; returns false if none is free.
     pub fn set_aside(&mut self) -> bool {
         let zone = self.take_free();
         if let Some(zone) = zone {
@@ -322,12 +323,12 @@ impl Space {
         (zone, offset)
     }
 
-    /// Notes that the caller will reset `zone`; nobody else may.
+    /// Notes that the caller will reset `zone`; no other task may.
     pub fn begin_emptying(&mut self, zone: ZoneNo) {
         self.get_mut(zone).being_emptied = true;
     }
 
-    /// Notes that `zone`, of which not all can be moved, is not reset after all.
+    /// Notes that `zone` is not reset after all, because not all of its content can be moved.
     pub fn stop_emptying(&mut self, zone: ZoneNo) {
         self.get_mut(zone).being_emptied = false;
         self.end_copies_with_originals();
@@ -370,8 +371,8 @@ impl Space {
         self.get_mut(zone).resets = resets;
     }
 
-    /// The zones of checkpoints and delta pages without live slots: the caller resets them, and
-    /// nobody else may.
+    /// The zones of checkpoints and delta pages without live slots: the caller resets them, and no
+    /// other task may.
     pub fn empty_meta_zones(&mut self) -> Vec<ZoneNo> {
         let emptied = self.iter().filter(|(_, zone)| {
             zone.stream == Stream::Meta
@@ -424,7 +425,8 @@ impl Space {
         }
     }
 
-    /// Notes that the content of `slot` had been replaced by the change `version` before it returned.
+    /// Notes that the change `version` had replaced the content of `slot` before the append of that
+    /// content returned.
     pub fn replaced(&mut self, slot: SlotNo, version: Version) {
         let zone = self.geometry.zone_of(slot);
         let replaced_by = &mut self.zones[zone.index()].replaced_by;

@@ -1,18 +1,20 @@
-//! One log for writes and copies: hosts go on to write behind what cleaning copied, in the zone that it opened for that.
+//! One log for writes and copies: hosts continue to write behind cleaning's copies, in the zone that it opened for
+//! them.
 //!
-//! So does firmware that knows one open block, such as the OpenSSD board's (Jasmine 1.1.0, `ftl_greedy`, the board of the SHARE
-//! paper): the victim's live pages go into the free block, hosts continue behind them, and the victim becomes the free block. It takes
-//! no zone more than that, but pages that live long come to lie among those that do not.
+//! Firmware with a single open block works like this, such as that of the OpenSSD board (Jasmine 1.1.0, `ftl_greedy`,
+//! the board of the SHARE paper): the victim's live pages go into the free block, hosts continue behind them, and the
+//! victim becomes the free block. That needs no further zone, but long-lived pages come to lie among short-lived ones.
 //!
-//! The zone stays cleaning's by its number and its stream, as it was opened; each append says whose it is. Hosts get it only when
-//! nothing is being emptied: then all copies in it are durable and their originals are gone, so that a cleaning that a power cut
-//! interrupts has copies alone in its zone, which recovery can take back. Copies out of it go to a zone that is opened later.
+//! The zone remains cleaning's by its number and its stream, as it was opened; each append names its own stream. Hosts
+//! get it only when nothing is being emptied: then all copies in it are durable and their originals are gone. So if a
+//! power cut interrupts a cleaning, its zone holds nothing but copies, which recovery can take back. Copies out of it
+//! go to a zone that is opened later.
 use tantalum_base::ZoneNo;
 
 use super::{Space, Stream};
 use crate::fault_points::Fault;
 
-/// Whether hosts write behind copies, and whether they may now.
+/// Whether hosts write behind copies, and whether a zone is being emptied, so that they may not now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OneLog {
     on: bool,
@@ -26,19 +28,19 @@ impl Space {
         self
     }
 
-    /// Notes that cleaning empties a zone from now on, or does so no longer.
+    /// Notes that cleaning empties a zone from now on, or no longer does.
     pub fn cleaning_empties(&mut self, emptying: bool) {
         self.one_log.emptying = emptying;
     }
 
-    /// Ends the zone with copies of which originals are still there: hosts must not write behind them.
+    /// Seals the zone of copies if originals of them are still there: hosts must not write behind them.
     pub(super) fn end_copies_with_originals(&mut self) {
         if self.one_log.on {
             self.seal(Stream::Cleaning);
         }
     }
 
-    /// The zone with copies in which hosts may go on to write.
+    /// The zone of copies in which hosts may continue to write.
     fn zone_behind_copies(&self) -> Option<ZoneNo> {
         let OneLog { on, emptying } = self.one_log;
         let finished = !emptying || Fault::WritesBehindUnfinishedCopies.is_planted();
@@ -58,7 +60,7 @@ impl Space {
         }
     }
 
-    /// Makes it the open zone of hosts, which must have none; false where there is none.
+    /// Makes it the open zone of hosts, which must have none; returns false if there is no such zone.
     pub fn write_behind_copies(&mut self) -> bool {
         let zone = self.zone_behind_copies();
         if zone.is_some() {

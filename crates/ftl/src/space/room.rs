@@ -1,9 +1,10 @@
-//! Room: which zones have any, where the medium gets it as it is written and can give it back (a sparse file).
+//! Room: the zones for which space is allocated, on a medium that allocates it as it is written and can take it back (a
+//! sparse file).
 //!
-//! Free zones with room are filled before those without, so that a small area that is written again and again stays
-//! small. Cleaning frees zones in which nothing is live, and others while all in use are far more than what is live;
-//! free zones beyond a reserve give their room back. The reserve is for what must be written when the medium gets no
-//! more room: a zone for cleaning to copy into, one for hosts, and the next checkpoint.
+//! Free zones with room are filled before those without, so that a small area that is rewritten again and again stays
+//! small. Cleaning frees zones in which nothing is live, and others while the zones in use far exceed the live data;
+//! free zones beyond a reserve give their room back. The reserve is for data that must be written when the medium gets
+//! no more room: a zone for cleaning to copy into, one for hosts, and the next checkpoint.
 //!
 //! A zone gives its room back only when a checkpoint is in force that was begun after the zone became free. That
 //! checkpoint says the zone is empty, so recovery looks for nothing in it, and it does not matter how much of the old
@@ -15,41 +16,41 @@ use super::Space;
 use crate::fault_points::Fault;
 use crate::options::packed_slots;
 
-/// In use are at most so many times the zones that would hold what is live.
+/// The zones in use are limited to this many times the zones that the live data would fill.
 const TIMES_LIVE: u64 = 2;
 
-/// With more than so many times cleaning does not wait for hosts' writes.
+/// Beyond this multiple, cleaning does not wait for hosts' writes.
 const TIMES_LAGGING: u64 = 3;
 
-/// And so many more: the open zone of each stream, and one in which cleaning finds something to do.
+/// And this many more: the open zone of each stream, and one in which cleaning finds something to do.
 const ZONES_BEYOND: u64 = 4;
 
-/// Kept with room though they are free, besides those for a checkpoint.
+/// Free zones that keep their room, besides those for a checkpoint.
 const KEPT_ZONES: u32 = 2;
 
 /// The room of all zones.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     zones: Vec<ZoneRoom>,
-    /// Something changed since cleaning looked whether a zone could give room back.
+    /// Something changed since cleaning last checked whether a zone could give room back.
     changed: bool,
     /// A zone died since: it gives room without any copy.
     died: bool,
-    /// The medium cannot give it back.
+    /// The medium cannot take room back.
     refused: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ZoneRoom {
     has_room: bool,
-    /// Number of the checkpoint that was begun last when the zone became free: it may name the zone.
+    /// Number of the last checkpoint begun when the zone became free: it may name the zone.
     named_until: u64,
 }
 
-/// What is to be done with the room of free zones.
+/// The next step for the room of free zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spared {
-    /// This one, taken from the pool, gives it back.
+    /// This zone, taken from the pool, gives its room back.
     Zone(ZoneNo),
     /// Zones could give it back after a checkpoint, and are worth one.
     AfterCheckpoint,
@@ -58,7 +59,7 @@ pub enum Spared {
 }
 
 impl Space {
-    /// The same space, of a medium on which only zones `with_room` have room; all have it for good where that is `None`.
+    /// The same space, of a medium on which only zones `with_room` have room; `None` if all zones keep it for good.
     pub fn with_room(mut self, with_room: Option<Vec<bool>>) -> Self {
         let zone = |has_room| ZoneRoom { has_room, named_until: 0 };
         self.room = with_room.map(|with_room| Room {
@@ -71,7 +72,7 @@ impl Space {
         self
     }
 
-    /// Whether `zone` gets its room only when it is written.
+    /// Whether `zone` gets room only when it is written.
     pub(super) fn is_without_room(&self, zone: ZoneNo) -> bool {
         self.room.as_ref().is_some_and(|room| !room.zones[zone.index()].has_room)
     }
@@ -91,19 +92,19 @@ impl Space {
         }
     }
 
-    /// Notes that nothing may be live any more in a zone.
+    /// Notes that a zone may have no live content any more.
     pub(super) fn zone_died(&mut self) {
         if let Some(room) = &mut self.room {
             (room.changed, room.died) = (true, true);
         }
     }
 
-    /// Whether there may be such a zone at which cleaning did not look yet.
+    /// Whether there may be such a zone that cleaning has not looked at yet.
     fn has_dead_zone(&self) -> bool {
         self.room.as_ref().is_some_and(|room| room.died && !room.refused)
     }
 
-    /// Notes that `zone` became free when checkpoint `begun` was the one begun last.
+    /// Notes that `zone` became free when `begun` was the last checkpoint begun.
     pub fn named_until(&mut self, zone: ZoneNo, begun: u64) {
         if let Some(room) = &mut self.room {
             room.zones[zone.index()].named_until = begun;
@@ -116,7 +117,7 @@ impl Space {
         self.room.as_ref().is_some_and(|room| room.changed && !room.refused)
     }
 
-    /// Begins such a look; false where there is nothing new.
+    /// Begins such a look; returns false if there is nothing new.
     pub fn begin_look(&mut self) -> bool {
         let due = self.may_give_room_back();
         if let Some(room) = &mut self.room {
@@ -125,7 +126,7 @@ impl Space {
         due
     }
 
-    /// Live pages that a zone may have to be worth cleaning for its room, where a checkpoint has `checkpoint_slots`.
+    /// The most live pages with which a zone is worth cleaning for its room; a checkpoint has `checkpoint_slots`.
     pub fn live_max_for_room(&self, checkpoint_slots: usize) -> u32 {
         match self.is_over(TIMES_LIVE, checkpoint_slots) {
             true => self.geometry.slots_per_zone / 4 * 3,
@@ -133,7 +134,7 @@ impl Space {
         }
     }
 
-    /// Whether cleaning for room lags behind what hosts write.
+    /// Whether cleaning for room lags behind the hosts' writes.
     pub fn lags_behind(&self, checkpoint_slots: usize) -> bool {
         self.has_dead_zone()
             || self.gives_room_back() && self.is_over(TIMES_LAGGING, checkpoint_slots)
@@ -143,7 +144,7 @@ impl Space {
         self.room.as_ref().is_some_and(|room| !room.refused)
     }
 
-    /// Whether more than `times` the zones are in use that would hold what is live, and some beyond.
+    /// Whether the zones in use exceed `times` those that the live data would fill, and some more.
     fn is_over(&self, times: u64, checkpoint_slots: usize) -> bool {
         let slots = u64::from(self.geometry.slots_per_zone);
         let most = times * self.live_slots.div_ceil(slots)
@@ -157,8 +158,8 @@ impl Space {
         (checkpoint_slots as u64).div_ceil(u64::from(packed_slots(&self.geometry))) as u32
     }
 
-    /// Chooses a free zone beyond the reserve that gives its room back, and takes it from the pool. Checkpoint `in_force` has
-    /// `checkpoint_slots`.
+    /// Chooses a free zone beyond the reserve that gives its room back, and takes it from the pool. Checkpoint
+    /// `in_force` has `checkpoint_slots`.
     pub fn take_spared(&mut self, in_force: u64, checkpoint_slots: usize) -> Spared {
         let checkpoint_zones = self.zones_of(checkpoint_slots);
         let Some(room) = self.room.as_ref().filter(|room| !room.refused) else {
@@ -167,7 +168,7 @@ impl Space {
         let with_room = self.free.iter().filter(|Reverse((without, ..))| !without);
         let spared =
             (with_room.clone().count() as u32).saturating_sub(KEPT_ZONES + checkpoint_zones);
-        // Nobody waits for a zone that is taken for a moment.
+        // No task may have to wait for a zone that is taken only for a moment.
         if spared == 0 || self.is_short(2) {
             return Spared::Nothing;
         }
@@ -175,20 +176,20 @@ impl Space {
             room.zones[zone.index()].named_until < in_force
                 || Fault::RoomGivenBackEarly.is_planted()
         };
-        // The last ones of the file, which are not the next to be written.
+        // The last zones of the file: they are not the next to be written.
         let zones = with_room.map(|Reverse((_, _, zone))| *zone);
         match zones.filter(unnamed).max() {
             Some(zone) => {
                 self.free.retain(|Reverse((_, _, free))| *free != zone);
                 Spared::Zone(zone)
             }
-            // A checkpoint is written, and frees the zones of the one before: that must not be a reason for the next.
+            // A checkpoint, once written, frees the zones of the one before: that must not be a reason for the next.
             None if spared > 2 * checkpoint_zones => Spared::AfterCheckpoint,
             None => Spared::Nothing,
         }
     }
 
-    /// Returns `zone` to the pool. It was asked for its room, and `gave` it or cannot.
+    /// Returns `zone` to the pool after an attempt to give its room back: the medium took it (`gave`), or cannot.
     pub fn gave_room_back(&mut self, zone: ZoneNo, gave: bool) {
         if let Some(room) = &mut self.room {
             room.zones[zone.index()].has_room = !gave;

@@ -50,7 +50,7 @@ pub enum ZoneState {
 pub struct Zone {
     /// Its state.
     pub state: ZoneState,
-    /// Which stream filled it.
+    /// The stream that filled it.
     pub stream: Stream,
     /// Slots whose content is live.
     pub live_slots: u32,
