@@ -81,7 +81,7 @@ tantalum_base::fault_points! {
     FramesOverNewer,
     /// A cache whose log lost changes that home has continues with its old content.
     HomeAheadUnnoticed,
-    /// Cleaning uses all the bandwidth of the medium, whoever waits behind it.
+    /// Cleaning uses all the bandwidth of the medium, even if hosts wait behind it.
     CleaningUnpaced,
     /// With one log, hosts write behind copies whose originals are not reset yet.
     WritesBehindUnfinishedCopies,

@@ -145,7 +145,7 @@ pub(crate) fn lost(page: PageNo) -> Error {
     Error::new(ErrorKind::Uncorrectable, format!("page {page} was lost by the medium"))
 }
 
-/// The error for a page whose content does not match what the mapping expects.
+/// The error for a page whose content does not match the mapping.
 pub(crate) fn wrong_content<P: Payload>(
     page: PageNo,
     slot: SlotNo,

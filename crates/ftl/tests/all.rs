@@ -1,4 +1,5 @@
-//! The tests of the translation layer, in one program: each of them compiles it for its media and payloads, and they share that.
+//! The tests of the translation layer, in one program: it is compiled for their media and payloads once, not once per
+//! test file.
 
 mod cache;
 mod check;

@@ -1,5 +1,5 @@
-//! The FTL as a cache of a home: whatever it lets go, and wherever the power goes, a page reads as it
-//! was written last, here or at home.
+//! The FTL as a cache of a home: whichever pages it evicts, and whenever the power is cut, a page
+//! reads as it was last written, here or at home.
 use crate::support::home;
 use crate::support::home::{Limits, cycles};
 use tantalum_base::Stamp;

@@ -1,5 +1,5 @@
-//! A device that is closed while changes are under way: what was acknowledged is there when it is opened again, whether it was
-//! before, while or after the last checkpoint was written.
+//! Devices that are closed while changes are under way: acknowledged changes are there after the next opening, whether
+//! they were acknowledged before, while or after the last checkpoint was written.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::fault_points::{Planted, assert_noticed, plant};
@@ -26,7 +26,7 @@ fn batch(first: u64, pages: u64, count: u8) -> Vec<(PageNo, PageBuf)> {
     (first..first + pages).map(|page| (PageNo(page), content(page, count))).collect()
 }
 
-/// Runs `life` with power, which goes at its end.
+/// Runs `life` with power, and cuts the power at its end.
 fn powered<T: 'static>(
     rig: &mut FileRig,
     seed: u64,
@@ -50,7 +50,7 @@ async fn change<M: ZoneMedia<Page = PageBuf>>(ftl: &Ftl<M>, kind: u64) -> Result
     }
 }
 
-/// What the pages hold that are changed, by the kind of change.
+/// The contents of the changed pages, by the kind of change.
 fn expected(kind: u64) -> Vec<PageBuf> {
     let held = |page| match (kind, page) {
         (0, _) => content(page, 2),
@@ -69,7 +69,8 @@ async fn read<M: ZoneMedia<Page = PageBuf>>(ftl: &Ftl<M>) -> Result<Vec<PageBuf>
     Ok(found)
 }
 
-/// Closes a device while a change is on its way, opens it, changes other pages, loses power and opens it again; what is wrong.
+/// Closes a device while a change is under way, opens it, changes other pages, loses power and opens it again; returns
+/// the problem.
 fn problem(seed: u64, closed: impl Fn() -> Option<Planted>) -> Option<String> {
     let mut rig = FileRig::new(seed);
     let mut rng = Rng::split(seed, "closing");
@@ -123,8 +124,8 @@ fn what_a_device_lacks_that_was_closed_too_early_is_found_in_the_log() {
     }
 }
 
-/// Closes a device with energy for a dump while a share is on its way, of which no log tells, and opens it as a device
-/// that dumped nothing; what is wrong.
+/// Closes a device with energy for a dump while a share that is in no log is under way, and opens it as a device that
+/// dumped nothing; returns the problem.
 fn shared_while_closed(seed: u64) -> Option<String> {
     const DUMP_ZONES: u32 = 9;
     let mut rig = FileRig::with_more_zones(seed, DUMP_ZONES);

@@ -157,7 +157,7 @@ impl ZoneLayer for Decaying {
     }
 }
 
-/// Writes two pages, and has a third and a fourth share the first of them. Returns the slot that says so.
+/// Writes two pages, and has a third and a fourth share the first of them. Returns the slot of the record of that.
 async fn share(disk: MemoryStore) -> Result<SlotNo> {
     const VERSION: u64 = 3;
     let ftl = Ftl::format(media(&disk), options()).await?;
@@ -169,7 +169,8 @@ async fn share(disk: MemoryStore) -> Result<SlotNo> {
     Ok(SlotNo(slot))
 }
 
-/// Power fails, and a bit of what the log says of shares flips as it is read. The first wrong page that is served then.
+/// Cuts power, and flips a bit of the record of a share as it is read. Returns the first wrong page that is served
+/// then.
 fn decayed_record() -> Option<String> {
     const CONTENTS: [(u64, u8); 5] = [(1, 10), (2, 20), (3, 10), (4, 10), (5, 0)];
     const BYTES: usize = 80;

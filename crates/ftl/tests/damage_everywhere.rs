@@ -17,7 +17,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 pub const PAGES: u64 = 150;
-/// So many zones that replaced content stays for long, and so few that zones are soon reused.
+/// With many zones replaced content stays for long; with few, zones are soon reused.
 pub const MANY_ZONES: u32 = 48;
 pub const FEW_ZONES: u32 = 24;
 pub const SLOTS_PER_ZONE: u32 = 16;
@@ -64,7 +64,7 @@ pub enum End {
     Closed,
 }
 
-/// A device after so many changes, and what it holds.
+/// A device after that many changes, and the contents of its pages.
 pub struct Used {
     pub disk: MemoryStore,
     held: Held,
@@ -186,7 +186,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
             }
         }
         if accept_loss {
-            // What was given up is settled: from now on the device opens normally.
+            // The loss is settled: from now on the device opens normally.
             ftl.close().await.unwrap();
             let again = Ftl::recover(media(&disk, false), self::options()).await;
             assert!(again.is_ok(), "{:?}", again.err());
@@ -256,7 +256,7 @@ fn a_closed_device_never_reads_old_content() {
     no_page_is_wrong(End::Closed, 0..2);
 }
 
-/// What is given up is counted; other pages read as usual.
+/// Losses that are given up are counted; other pages read as usual.
 #[test]
 fn what_is_given_up_is_told() {
     let used = used(1, End::Killed);

@@ -1,6 +1,6 @@
-//! Pages of a medium that were written with a right checksum and say what cannot be, as a faulty program writes them, or somebody by
-//! hand: opening is refused and says why and where, and nothing is changed. The pages are found and changed by the bytes that
-//! docs/format.md tells.
+//! Pages of a medium that were written with a right checksum and invalid content, as by a faulty program or by hand:
+//! opening is refused with the reason and the place, and nothing is changed. The pages are found and changed by the
+//! bytes that docs/format.md describes.
 use crate::damage_everywhere::{
     End, FEW_ZONES, MANY_ZONES, PAGES, SLOTS_PER_ZONE, ZONES_BYTE, media, options, used_for,
 };
@@ -26,13 +26,13 @@ const TRIMS: u64 = 0x5461_5243;
 const SHARES: u64 = 0x5461_5348;
 const REFERENCES: u64 = 0x5461_5352;
 const DEAD: u64 = 0x5461_4456;
-/// Of pieces of a checkpoint, with their kind.
+/// Kinds of pieces of a checkpoint.
 const ZONES: u64 = 1;
 const MAP: u64 = 2;
 const FOOTER: u64 = 3;
 const SEAL_AT: usize = 36;
 
-/// The first byte of a number, its width in bytes, and the number that is put there.
+/// The first byte of a number, its width in bytes, and its new value.
 type Field = (usize, usize, u64);
 
 /// The image of a medium, to be changed.
@@ -57,7 +57,8 @@ impl Image {
         pages.filter(is_header).collect()
     }
 
-    /// First bytes of the pages of `kind` in appends of `stream`, each with that of its header and that of its spare.
+    /// First bytes of the pages of `kind` in appends of `stream`, each with the first byte of its header and of its
+    /// spare.
     fn listed(&self, stream: u8, kind: u8) -> Vec<(usize, usize, usize)> {
         let mut pages = Vec::new();
         for header in self.headers(stream) {
@@ -92,7 +93,7 @@ impl Image {
         }
     }
 
-    /// Changes a field of each page that `is_it`, of those of `kind` in `stream`; how many there are.
+    /// Changes a field of each page of `kind` in `stream` for which `is_it` returns true; returns their number.
     fn forge(
         &mut self,
         stream: u8,
@@ -140,7 +141,8 @@ fn open(image: &Image, accept_loss: bool) -> Result<()> {
     result
 }
 
-/// Opening is refused as `Corrupt`, and the error says what `says`. With loss accepted it ends, one way or the other.
+/// Checks that opening is refused as `Corrupt`, with `says` in the error. With loss accepted, opening may succeed or
+/// fail.
 fn is_refused(image: &Image, says: &str) {
     let error = open(image, false).expect_err(says);
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
@@ -150,7 +152,7 @@ fn is_refused(image: &Image, says: &str) {
     }
 }
 
-/// A device that was used at random, then killed: with many zones, few of which are cleaned, or with few.
+/// A device that was used at random, then killed: with many zones, few of which are cleaned, or with few zones.
 fn used_image(zones: u32, seed: u64) -> Image {
     Image(used_for(seed, 400, End::Killed, zones).disk.image())
 }
@@ -171,7 +173,7 @@ fn a_header_of_hosts_that_makes_no_sense_is_refused() {
         (64, 4, u64::from(u32::MAX), "a batch of 4294967295 changes"),
         (12, 1, 4, "it is of stream 4"),
         (12, 1, 255, "it is of stream 255"),
-        // Of such openings nothing was written down before.
+        // No record of such openings was written before.
         (40, 8, ALL, ""),
         (40, 8, 0, ""),
     ];
@@ -206,7 +208,7 @@ fn copies_of_pages_that_there_are_none_of_are_refused() {
     let mut image = used_image(FEW_ZONES, 1);
     image.forge_headers(CLEANING, SPARES_AT, 8, 1 << 40);
     is_refused(&image, "it names page 1099511627776");
-    // The batch of a copy means nothing.
+    // The batch of a copy has no meaning.
     let mut image = used_image(FEW_ZONES, 1);
     image.forge_headers(CLEANING, 56, 8, ALL);
     image.forge_headers(META, 56, 8, ALL);
@@ -239,7 +241,7 @@ fn records_of_what_there_is_not_are_refused() {
     for (magic, stream, field, says) in fields {
         let zones = if stream == HOST { MANY_ZONES } else { FEW_ZONES };
         let is_it = |page: &[u8]| page[..4] == magic.to_le_bytes()[..4] && page[4] > 0;
-        // Such records may be there that no opening reads any more.
+        // There may be such records that no opening reads any more.
         let are_read = (1..40).any(|seed| {
             let mut image = used_image(zones, seed);
             let is_read =
@@ -303,12 +305,12 @@ fn a_checkpoint_that_makes_no_sense_is_refused() {
     }
 }
 
-/// Anchors are never needed: where they make no sense every zone is looked at.
+/// Anchors are never necessary: if they make no sense, recovery scans every zone.
 #[test]
 fn anchors_that_make_no_sense_do_not_count() {
     let whole = used_image(FEW_ZONES, 1);
     let anchors = || (0..ZONES_BYTE as usize).step_by(PAGE_BYTES);
-    // Their number, and of what they say: era, checkpoint, how many begin it, which it is, a place, zones.
+    // Their number, and fields of their content: era, checkpoint, anchors that begin it, index, a place, zones.
     for (at, bytes) in [
         (24, 8),
         (40, 8),
@@ -334,7 +336,7 @@ fn anchors_that_make_no_sense_do_not_count() {
                 image.repair_header(anchor);
             }
             match open(&image, false) {
-                // Smaller ones may be: who believes them may miss what they speak of.
+                // Smaller values may be valid: if recovery trusts them, it may miss the content that they refer to.
                 Err(error) if value != ALL => {
                     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}")
                 }

@@ -1,4 +1,5 @@
-//! A cache whose home has later changes than the flash: what is given up, and where opening is refused.
+//! A cache whose home has later changes than the flash: which pages are given up, and when opening is
+//! refused.
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, Result, Version};
 use tantalum_ftl::{
@@ -49,7 +50,7 @@ fn written(runtime: &Virtual) -> MemoryStore {
     disk
 }
 
-/// Recovers it over a home that has changes up to this version, but for what it lacks.
+/// Recovers it over a home that has the changes up to a version, except for those that it lacks.
 fn recover(
     runtime: &Virtual,
     disk: &MemoryStore,
@@ -126,7 +127,7 @@ fn a_home_that_is_ahead_by_nobody_knows_what_is_refused() {
             assert_eq!((is_behind_home, report.pages_taken_from_home), (true, WRITTEN));
             continue;
         }
-        // Pages went home one by one: most of what is here is nowhere else.
+        // Pages were written home one by one: most of the content here is nowhere else.
         assert_eq!((is_behind_home, ftl.dirty_pages()), (false, WRITTEN));
         for number in 0..WRITTEN {
             assert_eq!(read(&runtime, &ftl, number).unwrap(), page(number as u8 + 1));

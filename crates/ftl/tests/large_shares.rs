@@ -1,4 +1,5 @@
-//! Shares of more pairs, and trims of more ranges, than a record page has room for: wherever the power goes, all of one is there or nothing of it.
+//! Shares of more pairs, and trims of more ranges, than fit in a record page: whenever the power is cut, either all of
+//! a batch is there or none of it.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -10,26 +11,27 @@ use tantalum_models::rig::{FileRig, LARGE_PAGES, NandRig, Rig, Size};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
-/// Pages that are remapped: those of three record pages, and of a part of a fourth.
+/// Pages that are remapped: as many as fill three record pages and a part of a fourth.
 const LEFT: u64 = 560;
-/// Where the pages begin that they are remapped to.
+/// The first of the pages to whose contents they are remapped.
 const RIGHT_AT: u64 = LEFT;
 /// Pages behind them that are written meanwhile, so that there is something to clean.
 const OTHERS_AT: u64 = RIGHT_AT + LEFT;
 const BATCH: u64 = 40;
-/// Pages that share slots at once: the others of a share are written again.
+/// The most pages that share slots at once: the other pages of a share are written again.
 const SHARED_MAX: u32 = 400;
 
-/// What outlives a cut: the round whose contents the left pages have, and the one whose contents they may have.
+/// The state that survives a cut: the round whose contents the left pages have, and the one whose contents they may
+/// have.
 #[derive(Default)]
 struct World {
     known: Cell<u64>,
     next: Cell<u64>,
-    /// The round that was written last.
+    /// The last round that was written.
     written: Cell<u64>,
     shared: Cell<u64>,
     copied: Cell<u64>,
-    /// Whether a share was under way when the power went, and was there afterwards.
+    /// Shares under way when the power was cut: `[0]` those that were not there afterwards, `[1]` those that were.
     cuts: RefCell<[u64; 2]>,
 }
 
@@ -43,7 +45,7 @@ fn content<P: Payload>(page: u64, round: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// Every other page behind the right ones: in more ranges than a record page has room for.
+/// Every other page behind the right ones: in more ranges than fit in a record page.
 fn trims() -> Vec<PageRange> {
     (OTHERS_AT..LARGE_PAGES).step_by(2).map(|page| PageRange::new(PageNo(page), 1)).collect()
 }
@@ -55,7 +57,7 @@ impl World {
         ftl.read(&pages, &mut out).await?;
         let is_shared =
             (0..LEFT).zip(out).all(|(page, seen)| seen == content(RIGHT_AT + page, round));
-        // What it trims is as it was written last, before it.
+        // The pages that it trims read as they were last written before it.
         let trimmed: Vec<PageNo> = trims().iter().map(|range| range.first).collect();
         let mut out = vec![M::Page::zero(); trimmed.len()];
         ftl.read(&trimmed, &mut out).await?;
@@ -122,7 +124,7 @@ impl World {
     }
 }
 
-/// Opens, checks, and remaps until the power is cut, at one of the first operations of a share after the other.
+/// Opens, checks, and remaps until the power is cut; each time at another of the first operations of a share.
 fn cut_again_and_again<R: Rig>(seed: u64, cuts: u64, offsets: u64) -> Rc<World> {
     let mut rng = Rng::split(seed, "large shares");
     let mut rig = R::of_size(seed, Size::Large, 0);
@@ -155,7 +157,7 @@ fn cut_again_and_again<R: Rig>(seed: u64, cuts: u64, offsets: u64) -> Rc<World> 
         let fate = Fate::ALL[rng.below(3) as usize];
         rig.plan(CutPlan { after_operations: cut % offsets, fate });
         let sharing = Rc::clone(&world);
-        // The power may go before that ends, or after.
+        // The power may be cut before that ends, or after.
         _ = runtime.run(async move { sharing.share(&ftl).await });
         runtime.drop_tasks();
         rig.power_off(&runtime).unwrap();

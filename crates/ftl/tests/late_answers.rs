@@ -253,8 +253,8 @@ fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
     assert_eq!(found, Stamp::new(PageNo(1), 1), "nobody was told of the share");
 }
 
-/// Power is cut when the record of a batch that remaps page 0 and trims page 9 has been answered, and a write before it
-/// has not; what is wrong.
+/// Cuts power after the record of a batch that remaps page 0 and trims page 9 was answered, and before an earlier write
+/// was; returns the problem.
 fn dumped_by_halves() -> Option<String> {
     let found = [0, 9].map(|page| {
         read_after_a_dump(page, async move |rt, media| {
@@ -286,8 +286,8 @@ fn a_share_that_trims_is_dumped_as_a_whole() {
     assert_noticed(Fault::TrimsOutliveShares, dumped_by_halves);
 }
 
-/// A share that is in no log takes the content of a page that a share remaps whose record has not been answered. What is
-/// wrong when power is cut then.
+/// A share that is in no log takes the content of a page from an earlier share, whose record has not been answered.
+/// Returns the problem if power is cut then.
 fn shared_from_what_is_not_durable() -> Option<String> {
     let acknowledged = Rc::new(Cell::new(false));
     let is_acknowledged = Rc::clone(&acknowledged);
@@ -346,8 +346,8 @@ fn a_durable_batch_of_nothing_makes_what_came_before_it_durable() {
     }
 }
 
-/// Readers see a share before it has returned. Who finds that nothing is left to do, and makes that durable, must not be
-/// answered before the share would survive. Says where it was.
+/// Readers see a share before it has returned. A caller that finds nothing left to change, and makes that durable, must
+/// not be answered before the share would survive a power cut. Returns the case in which it was.
 fn answered_before_the_share(by_share: bool) -> Option<String> {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = Late::new(zones(&runtime, ZONES));

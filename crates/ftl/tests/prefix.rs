@@ -23,8 +23,8 @@ fn random_shares_leave_a_prefix() {
     println!("{seeds} loads, {cuts} cuts");
 }
 
-/// One share of each, durable or flushed, has no pairs. Of the one the changes before it were not durable yet; before the other
-/// the power had gone under them.
+/// In each of these loads a share, durable or flushed, has no pairs. In one the changes before it are not durable yet;
+/// in the other the power is cut during them.
 #[test]
 fn a_share_of_no_pages_is_as_durable_as_any() {
     for (seed, cut) in [(143, 140), (431, 140)] {

@@ -1,5 +1,5 @@
-//! Devices opened read-only: all that was written is there, nothing is written to the medium, and
-//! every change is refused.
+//! Devices opened read-only: all that was written can be read, nothing is written to the medium,
+//! and every change is refused.
 use crate::support::{Zones, batch, start, zones};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result, Rng, Stamp};
@@ -26,7 +26,8 @@ fn options(end: End) -> FtlOptions {
     FtlOptions { dump, checkpoint_interval_slots: 500, ..FtlOptions::new(PAGES) }
 }
 
-/// Writes, shares and trims at random until much was cleaned; returns what the pages hold then.
+/// Writes, shares and trims at random until much was cleaned; returns the contents of the pages
+/// then.
 async fn load(ftl: &Rc<Ftl<Zones>>, seed: u64) -> Result<Vec<Stamp>> {
     let mut rng = Rng::split(seed, "load");
     let mut held = vec![Stamp::zero(); PAGES as usize];
@@ -55,7 +56,7 @@ async fn load(ftl: &Rc<Ftl<Zones>>, seed: u64) -> Result<Vec<Stamp>> {
     Ok(held)
 }
 
-/// A device that was shut down by `end`, and what its pages hold.
+/// A device that was shut down by `end`, and the contents of its pages.
 fn device(end: End, seed: u64) -> (Zones, Vec<Stamp>) {
     let runtime = Virtual::new(Schedule::Fifo);
     let inner = zones(&runtime, ZONES);
@@ -120,7 +121,7 @@ fn all_is_there_nothing_is_written_and_changes_are_refused() {
                     let (ftl, report) = Ftl::recover(ReadOnly::new(medium), options).await?;
                     assert_eq!(report.pages_lost, 0);
                     assert_eq!(report.replayed > 0, end != End::Closed, "{report:?}");
-                    // Background tasks that are started all the same end.
+                    // Background tasks that are started anyway must end.
                     start(&rt, &ftl);
                     assert_eq!(ftl.check(|_, _| {}).await?, []);
                     assert!(contents(&ftl).await? == expected);

@@ -20,7 +20,7 @@ fn a_zone_whose_reset_fails_is_not_lost() {
     let rt = runtime.clone();
     let run = async move {
         let inner = zones(&rt, ZONES);
-        // As many as fit, so that without some of its zones the device would soon be full.
+        // As many pages as fit, so that without some of its zones the device would soon be full.
         let pages = pages_max(&inner.geometry(), 0) / BATCH * BATCH;
         let media = Faults::new(Rc::new(inner), FaultsOptions::default());
         let options = FtlOptions { checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(pages) };

@@ -1,4 +1,4 @@
-//! A device on a medium that can give room back: what it gives, when, and that recovery needs none of it.
+//! A device on a medium that can take room back: which room it gives back, when, and that recovery needs none of it.
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -45,14 +45,15 @@ fn zones(disk: &MemoryStore) -> Zones {
     FileZones::new(Sparse(disk.clone()), options).unwrap().with_anchors(0, ANCHORS)
 }
 
-/// What a kill at some moment would leave, and what the pages held then: of those on their way either.
+/// The image that a kill at some moment would leave, and the contents of the pages then; pages with a change under way
+/// may hold either content.
 struct Moment {
     image: Vec<u8>,
     held: Vec<u64>,
     on_their_way: Vec<(u64, u64)>,
 }
 
-/// What is known from outside.
+/// The state that is known from outside.
 #[derive(Default)]
 struct Known {
     held: RefCell<Vec<u64>>,
@@ -60,12 +61,13 @@ struct Known {
     moments: RefCell<Vec<Moment>>,
 }
 
-/// Sees to it that no zone gives its room back that a checkpoint in force may name, and notes the moments around it.
+/// Checks that no zone gives its room back that a checkpoint in force may name, and records the moments around it.
 struct Watched {
     inner: Zones,
     disk: MemoryStore,
     known: Rc<Known>,
-    // Numbers of checkpoints: the one begun last, the one in force, and for each zone the one begun last when it was reset.
+    // Numbers of checkpoints: the last one begun, the one in force, and for each zone the last one begun when it was
+    // reset.
     begun: Cell<u64>,
     in_force: Cell<u64>,
     reset_under: RefCell<BTreeMap<ZoneNo, u64>>,
@@ -132,7 +134,7 @@ fn options() -> FtlOptions {
     FtlOptions { gives_room_back: true, ..FtlOptions::new(PAGES) }
 }
 
-/// Makes a device, and writes and trims it at random; notes all moments around a zone that gives room back.
+/// Makes a device, and writes and trims it at random; records all moments around a zone that gives room back.
 async fn live(runtime: Virtual, disk: MemoryStore, known: Rc<Known>, seed: u64) {
     let inner = zones(&disk);
     let medium = Watched {
@@ -170,7 +172,7 @@ async fn live(runtime: Virtual, disk: MemoryStore, known: Rc<Known>, seed: u64) 
     }
 }
 
-/// Opens what a kill left; it is read-only, so that a moment costs little.
+/// Opens the image that a kill left; read-only, so that each moment costs little.
 async fn assert_is_there(moment: Moment, seed: u64) {
     let disk = MemoryStore::with_image(&moment.image);
     let options = FtlOptions { read_only: true, ..options() };

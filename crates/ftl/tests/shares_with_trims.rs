@@ -1,4 +1,4 @@
-//! A share that gives other pages up as well is seen as a whole, also while what comes before it in the log is on its way.
+//! A share that also trims other pages is seen as a whole, even while earlier changes in the log are under way.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange, Payload};
@@ -13,12 +13,13 @@ const RIGHT: PageNo = PageNo(2);
 const OTHERS: u64 = 8;
 const ROUNDS: u64 = 40;
 
-/// What `page` was written with in a round.
+/// The content with which `page` was written in a round.
 fn content(page: PageNo, round: u64) -> PageBuf {
     PageBuf::copy_from(&(page.0 << 32 | round).to_le_bytes().repeat(PAGE_BYTES / 8))
 }
 
-/// Shares and trims again and again behind another write, and reads meanwhile; how many reads came before it was in force.
+/// Shares and trims repeatedly behind another write, and reads meanwhile; returns how many reads came before the share
+/// was in force.
 async fn shares_seen(runtime: Virtual, seed: u64) -> u64 {
     let media = FileRig::new(seed).open(&runtime);
     let ftl = Ftl::format(media, FtlOptions::new(40)).await.unwrap();

@@ -88,7 +88,7 @@ fn overwrite<M: ZoneMedia<Page = Stamp>>(runtime: &Virtual, ftl: &Rc<Ftl<M>>, lo
             runtime.spawn("client", async move {
                 let first = client * share;
                 let mut rng = Rng::split(load.seed, &format!("client {client}"));
-                // For each page, whose content it holds, and the number of that write.
+                // For each page, the page whose content it holds, and the number of that write.
                 let mut known = vec![(0, 0); share as usize];
                 for count in 1..=share + load.writes {
                     let len = 1 + rng.below(load.batch_max.min(share));
@@ -350,7 +350,7 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
                 let read = device.read(&[PageNo(bad)], &mut out).await;
                 assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable, "seed {seed}");
             }
-            // A page that cleaning met is tried again for a while.
+            // A page that cleaning reached is read again for a while.
             rt.sleep(60_000_000_000).await;
             device.close().await.unwrap();
             bad

@@ -1,4 +1,4 @@
-//! A medium that does not give pages back: what it holds is not lost for that, and the device goes on.
+//! A medium that does not return pages: their content is not lost because of that, and the device keeps working.
 use crate::support::unanswered::{ALL, NONE, SECOND_NS, World, on_a_file, on_flash, options};
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -14,8 +14,8 @@ fn only(slot: SlotNo) -> std::ops::Range<SlotNo> {
     slot..SlotNo(slot.0 + 1)
 }
 
-/// Pages are overwritten while no read is answered for a second; then all is well again. What is wrong with a page
-/// afterwards, and when the device is opened again.
+/// Overwrites pages while no read is answered for a second; then the medium answers again. Returns the first wrong page
+/// afterwards, and after the device is opened again.
 fn silent_for_a_second<M: ZoneMedia>(
     world: impl Fn(&Virtual, u64) -> World<M>,
     options: FtlOptions,
@@ -79,7 +79,7 @@ fn a_page_that_is_taken_for_lost_at_once_is_noticed() {
     assert_noticed(Fault::UnreadableTakenForLost, || silent_for_a_second(on_a_file, options(), 1));
 }
 
-/// What happens to the page that cannot be read.
+/// The fate of the page that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     Readable,
@@ -88,8 +88,8 @@ enum Then {
     KilledAndReadable,
 }
 
-/// A page whose content is wrong for long; then the medium has its old content again, and the device is opened. What is wrong
-/// with the page.
+/// The content of a page is wrong for long; then the medium has its old content again, and the device is opened.
+/// Returns the problem with the page.
 fn wrong_for_long() -> Option<String> {
     const PAGE: u64 = 77;
     let runtime = Virtual::new(Schedule::Fifo);
@@ -127,7 +127,7 @@ fn one_slot<M: ZoneMedia>(world: World<M>, then: Then) {
         assert!(ftl.statistics().zones_cleaned > cleaned + 50, "cleaning goes on");
         let now = ftl.statistics();
         assert_eq!((now.pages_unreadable, now.zones_unreadable), (1, 1));
-        // However long it takes: an error says nothing of the content.
+        // However long it takes: an I/O error implies nothing about the content.
         rt.sleep(100_000 * SECOND_NS).await;
         assert_eq!(ftl.statistics().pages_unreadable, 1);
         assert_eq!(world.read(&ftl, PAGE, PAGE).await.unwrap_err().kind(), ErrorKind::Io);

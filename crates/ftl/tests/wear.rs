@@ -77,7 +77,7 @@ fn cold_zones_give_way_and_the_spread_stays_under_the_bound() {
     let bound = 16;
     let with = hot_and_cold(bound, 300, 1);
     let without = hot_and_cold(u32::MAX, 300, 1);
-    // While a zone is being moved the hot zones go on, so that it lags by a few more.
+    // While a zone is being moved, the hot zones are reset further, so it lags by a few more.
     assert!(spread(&with) <= bound + 4, "{with:?}");
     assert!(spread(&without) > 4 * bound, "{without:?}");
     assert!(with.zones_levelled > 0 && without.zones_levelled == 0);

@@ -54,7 +54,7 @@ fn lives(seed: u64) -> u64 {
                 let read = ftl.read(&[PageNo(page)], &mut out).await;
                 read.inspect_err(|error| eprintln!("seed {seed}, power-on {power_on}: {error}"))?;
                 let count = &mut known.borrow_mut()[page as usize];
-                // Writes in flight may be there.
+                // Writes in flight may have landed.
                 assert!(out[0].count >= *count, "seed {seed}, power-on {power_on}: page {page}");
                 *count = out[0].count;
             }

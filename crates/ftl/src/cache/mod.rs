@@ -31,9 +31,9 @@ pub struct CacheOptions {
 /// The changes that the home of a cache has when the cache is opened, or gets before anything else happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeState {
-    /// Home has every change up to this version, which was durable here...
+    /// Home has every change up to this version, which was durable here.
     pub version: Version,
-    /// ...except for these.
+    /// The changes among these that it lacks.
     pub lacks: Lacks,
 }
 

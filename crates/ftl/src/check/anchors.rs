@@ -30,8 +30,8 @@ impl<M: ZoneMedia> Ftl<M> {
 
 impl CheckedAnchors {
     /// Checks the anchors of the era in force and of those before it, and finds those that are not whole in both
-    /// copies. The last one is left out, as a power cut may leave only one copy of it; so is half of the places, as an
-    /// era that never came into force may have been written there.
+    /// copies. The last one is left out, as a power cut may leave only one copy of it. Of the older ones only as many
+    /// are checked as half of the places, as an era that never came into force may have been written over others.
     fn of(copies: &AnchorCopies) -> Self {
         let mut known: BTreeMap<u64, Read> = BTreeMap::new();
         for (number, content) in copies.iter().flatten().flatten().flatten() {

@@ -84,7 +84,7 @@ pub struct Reference {
     pub index: u32,
 }
 
-/// A page with a header for so many entries.
+/// A page that begins with a header for `entries` entries.
 fn begin(magic: u32, entries: usize) -> FieldWriter {
     let mut writer = FieldWriter::new();
     writer.u32(magic).u32(entries as u32);

@@ -1,5 +1,5 @@
-//! A check reads all that the zones in use hold: it tells of a flipped bit wherever that may have been whole once, and
-//! tells nothing of what power cuts and kills left.
+//! A check reads everything in the zones in use: it reports a flipped bit wherever the content may have been whole
+//! once, and does not report the remains of power cuts and kills.
 mod world;
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use world::{
     world,
 };
 
-/// Several runs that end in `end`, after such that end anyhow.
+/// Several runs, the last of which ends in `end`; the runs before it end in any way.
 fn ends(seed: u64, end: End) -> Vec<End> {
     let mut rng = Rng::split(seed, "ends");
     let any = [End::Closed, End::Killed, End::Cut, End::Cut];
@@ -41,22 +41,23 @@ fn nothing_is_told_of_what_power_cuts_and_kills_left() {
     }
 }
 
-/// Where a flipped bit is, as the writes say.
+/// The kind of place of a flipped bit, according to the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Met {
-    /// Nothing is written there, or what an earlier opening of the zone left, or the zone holds nothing in force.
+    /// Nothing was written there, or by an earlier opening of the zone only, or the zone holds nothing in force.
     Free,
-    /// The newest place of a content that a page holds.
+    /// The newest place of content that a page holds.
     Page,
-    /// Something else that the zone's present opening wrote in a run that ended so.
+    /// Other content that the zone's present opening wrote in a run that ended like this.
     Used(End),
-    /// What cleaning copied last, and the originals: where it was stopped, these may count and the copies not.
+    /// The copies that cleaning made last, and their originals: if it was interrupted, the originals may count instead
+    /// of the copies.
     LastCopies,
-    /// The number of the opening, in the last header of its zone: no header of this opening is there any more.
+    /// The number of the opening, in the last header of its zone: with that flipped, no header of this opening is left.
     LastEpoch,
     /// An anchor.
     Anchor(End),
-    /// The last anchor, or one that is old.
+    /// The last anchor, or an old one.
     OtherAnchor,
 }
 
@@ -65,7 +66,7 @@ struct Map<'a> {
     world: &'a World,
     // The last write of each block.
     of_block: BTreeMap<u64, usize>,
-    // Blocks with what a page holds, and of these the last one of each content.
+    // Blocks with content that a page holds, and for each content the last of these blocks.
     held: BTreeMap<u64, Content>,
     newest: BTreeMap<Content, u64>,
 }
@@ -101,7 +102,7 @@ impl<'a> Map<'a> {
         Map { world, of_block, held, newest }
     }
 
-    /// The writes to zones, or to anchors, that left their first page.
+    /// The writes to zones, or to anchors, whose first page is still there.
     fn writes(&self, zones: bool) -> impl DoubleEndedIterator<Item = &Write> + '_ {
         let headed = move |(number, write): &(usize, &Write)| {
             zone_of(write.first_block).is_some() == zones
@@ -153,8 +154,8 @@ impl<'a> Map<'a> {
     }
 }
 
-/// Flips one bit after the other at `count` places, and counts of each kind of place how many were met and how many told.
-/// What is told names the place.
+/// Flips one bit after the other at `count` places, and counts for each kind of place how many bits were flipped and
+/// how many of these were reported. A report must name the place.
 fn flips(world: &World, seed: u64, count: u64) -> BTreeMap<Met, (u64, u64)> {
     let map = Map::new(world);
     let blocks: Vec<u64> = map.of_block.keys().copied().collect();
@@ -163,7 +164,7 @@ fn flips(world: &World, seed: u64, count: u64) -> BTreeMap<Met, (u64, u64)> {
     let mut counts: BTreeMap<Met, (u64, u64)> = BTreeMap::new();
     for _ in 0..count {
         let block = blocks[rng.below(blocks.len() as u64) as usize];
-        // Half of the flips are in the first bytes, where headers say most.
+        // Half of the flips are in the first bytes, where headers have most of their fields.
         let within = if rng.chance(0.5) { rng.below(256) } else { rng.below(PAGE_BYTES as u64) };
         let (byte, bit) = (block * PAGE_BYTES as u64 + within, rng.below(8) as u8);
         let met = map.met(byte);
@@ -177,14 +178,14 @@ fn flips(world: &World, seed: u64, count: u64) -> BTreeMap<Met, (u64, u64)> {
             }
             Ok(found) => {
                 for found in &found {
-                    // Of a log that ends with a cut the headers are in force, too.
+                    // In a log that ends with a cut, the headers are in force, too.
                     let may_be = matches!(met, Met::Page | Met::LastCopies) || !all_closed;
                     assert!(!found.in_force || may_be, "{found:?}: {}", what());
-                    // And of a page the original may stand in for its copy.
+                    // And the original of a page may be used instead of its copy.
                     let may_not = met != Met::Page || !all_closed;
                     assert!(found.in_force || may_not, "{found:?}: {}", what());
-                    // Where the last copies lack their header, an append that a cut left without one may be told
-                    // in their place: which of the two the cut left, nothing says.
+                    // If the last copies lack their header, an append that a cut left without one may be reported
+                    // instead: nothing shows which of the two the cut left.
                     let is_named = !found.in_force && met != Met::LastCopies;
                     if let Some(zone) = zone_of(block).filter(|_| is_named) {
                         let slot = block
@@ -206,13 +207,13 @@ fn flips(world: &World, seed: u64, count: u64) -> BTreeMap<Met, (u64, u64)> {
         counted.1 += u64::from(told);
         let must = matches!(met, Met::Page | Met::Used(End::Closed) | Met::Anchor(End::Closed));
         assert!(told || !must || !all_closed, "untold: {}", what());
-        // Behind a cut, a zone may hold changes that the log needs, and no page.
+        // After a cut, a zone may hold changes that the log needs, and no page.
         assert!(!told || met != Met::Free || !all_closed, "{}", what());
     }
     counts
 }
 
-/// How many of the flips that met each kind of place were told, in worlds of these seeds.
+/// For each kind of place, how many bits were flipped and how many of these were reported, in worlds of these seeds.
 fn told(seeds: std::ops::Range<u64>, closed: bool, flips_each: u64) -> BTreeMap<Met, (u64, u64)> {
     let mut all: BTreeMap<Met, (u64, u64)> = BTreeMap::new();
     for seed in seeds {
@@ -236,8 +237,8 @@ fn a_flipped_bit_is_told_where_every_run_was_closed() {
     }
 }
 
-/// What was written last, before the power went, cannot be told from what it left; the runs are short, so that this is
-/// much.
+/// The last writes before the power was cut cannot be told apart from the remains of the cut; the runs are short, so
+/// these are many.
 #[test]
 fn most_flipped_bits_are_told_after_power_cuts() {
     let all = told(seeds(10), false, 120);
@@ -246,7 +247,7 @@ fn most_flipped_bits_are_told_after_power_cuts() {
     assert!(count > 500 && told * 100 >= count * 80, "{told} of {count}");
 }
 
-/// A block that cannot be read is told, whatever it held.
+/// A block that cannot be read is reported, whatever it held.
 #[test]
 fn a_block_that_cannot_be_read_is_told() {
     let world = world(1, &[End::Closed; 3], |_, _| ());

@@ -1,5 +1,5 @@
-//! Devices that were opened and ended several times, what was written where, and what their pages hold. What was written
-//! is noted below the FTL, as it goes to the store: it is the oracle of what a flipped bit meets.
+//! Devices that were opened and ended several times, with all writes and the content of their pages. Writes are
+//! recorded below the FTL, as they go to the store: they are the oracle for the place of a flipped bit.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng};
@@ -21,9 +21,9 @@ const CLIENTS: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     Closed,
-    /// What was written stays.
+    /// All writes stay.
     Killed,
-    /// What was not durable lands, vanishes or tears.
+    /// Writes that were not durable land, vanish or tear.
     Cut,
 }
 
@@ -35,7 +35,7 @@ pub struct Write {
 }
 
 impl Write {
-    /// Its blocks that hold in `image` what was written, with that.
+    /// Its blocks that hold in `image` the content written, with that content.
     pub fn landed<'a>(&'a self, image: &'a [u8]) -> impl Iterator<Item = (u64, &'a [u8])> {
         let held = image.chunks_exact(PAGE_BYTES).skip(self.first_block as usize);
         let written = (self.first_block..).zip(self.bytes.chunks_exact(PAGE_BYTES));
@@ -46,7 +46,7 @@ impl Write {
 /// A page, and the number of the change that gave it its content.
 pub type Content = (u64, u64);
 
-/// Notes every write.
+/// Records every write.
 struct Noted {
     inner: CrashStore<MemoryStore, Virtual>,
     run: usize,
@@ -70,13 +70,13 @@ impl StoreLayer for Noted {
     }
 }
 
-/// A device that was used, and is off.
+/// A device that was used, and is now off.
 pub struct World {
     pub image: Vec<u8>,
     pub ends: Vec<End>,
     /// In the order in which they were issued.
     pub writes: Vec<Write>,
-    /// What each page holds.
+    /// The content of each page.
     pub held: Vec<Option<Content>>,
 }
 
@@ -87,7 +87,7 @@ fn content((page, change): Content) -> PageBuf {
     PageBuf::copy_from(&bytes)
 }
 
-/// The page and the change that a content says.
+/// The page and the change that a content names.
 pub fn said(bytes: &[u8]) -> Content {
     let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     (long(0).wrapping_sub(1), long(8))
@@ -107,7 +107,7 @@ fn options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 250, wear_spread_max: 3, ..FtlOptions::new(PAGES) }
 }
 
-/// A world whose runs end like that; after each of them `check` is called with the store.
+/// A world whose runs end in `ends`; after each of them `check` is called with the store.
 pub fn world(seed: u64, ends: &[End], check: impl Fn(&[u8], usize)) -> World {
     let disk = MemoryStore::new(ZONES_BYTE + u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let writes: Rc<RefCell<Vec<Write>>> = Rc::default();
@@ -205,7 +205,7 @@ async fn changes(ftl: Rc<Ftl<FileZones<Noted>>>, first: u64, seed: u64) -> Resul
     Ok(())
 }
 
-/// What the pages of an undamaged device hold.
+/// The contents of the pages of an undamaged device.
 fn held(image: &[u8]) -> Vec<Option<Content>> {
     let disk = MemoryStore::with_image(image);
     let runtime = Virtual::new(Schedule::Fifo);
@@ -222,12 +222,12 @@ fn held(image: &[u8]) -> Vec<Option<Content>> {
     found.iter().map(|page| (*page != PageBuf::zero()).then(|| said(&page[..]))).collect()
 }
 
-/// What a check finds; an error where the device is not opened.
+/// The findings of a check; an error if the device cannot be opened.
 pub fn checked(image: &[u8]) -> Result<Vec<Finding>> {
     checked_in(MemoryStore::with_image(image))
 }
 
-/// As [`checked`], of a store.
+/// As [`checked`], for a store.
 pub fn checked_in(disk: MemoryStore) -> Result<Vec<Finding>> {
     let runtime = Virtual::new(Schedule::Fifo);
     let check = async move {

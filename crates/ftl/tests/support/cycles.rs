@@ -1,5 +1,5 @@
-//! A device that loses power again and again: it must neither run out of zones nor lose durable
-//! content, even if every recovery is cut.
+//! A device that loses power repeatedly: it must neither run out of zones nor lose durable content,
+//! even if every recovery is cut.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Rng};
@@ -18,14 +18,14 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// Whose content a page holds, and of which batch; 0 for none.
+/// The page whose content a page holds, and the number of the batch that wrote it; 0 for none.
 type Held = (u64, u64);
 
 fn is<P: Payload>(seen: &P, (page, count): Held) -> bool {
     if count == 0 { *seen == P::zero() } else { *seen == content(page, count) }
 }
 
-/// A batch that writes pages or shares pairs, and what each page holds after it.
+/// A batch that writes pages or shares pairs, and the content of each page after it.
 fn batch(
     load: &mut Rng,
     known: &[Held],
@@ -54,13 +54,13 @@ fn batch(
     batch
 }
 
-/// What a device goes through.
+/// The parameters of a device's life.
 #[derive(Clone, Copy, Debug)]
 pub struct Cycles {
     pub seed: u64,
     /// Power losses.
     pub cycles: u32,
-    /// Most operations until one.
+    /// Most operations between two of them.
     pub after_max: u64,
     pub batch_max: u64,
     /// Chance that a batch is a share.
@@ -95,7 +95,7 @@ fn options<M: ZoneMedia>(media: &M, load: &Cycles) -> FtlOptions {
     }
 }
 
-/// Opens, checks every page, writes durably until power is cut; again and again.
+/// Repeatedly opens, checks every page, and writes durably until power is cut.
 pub fn cycles<R: Rig>(load: Cycles) {
     let Cycles { seed, cycles, after_max, batch_max, shares, dumps, .. } = load;
     let mut rng = Rng::split(seed, "cycles");
@@ -118,7 +118,7 @@ pub fn cycles<R: Rig>(load: Cycles) {
         rig.plan(CutPlan { after_operations: after, fate: Fate::ALL[rng.below(3) as usize] });
         let (known, pending, count) = (Rc::clone(&known), Rc::clone(&pending), Rc::clone(&count));
         let (rt, mut load) = (runtime.clone(), Rng::new(rng.next_u64()));
-        // Only a device that serves dumps.
+        // Set only for a device that serves dumps.
         let serving = Rc::new(RefCell::new(None));
         let serves = Rc::clone(&serving);
         let session = async move {

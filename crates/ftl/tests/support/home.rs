@@ -9,29 +9,29 @@ use tantalum_models::rig::Rig;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
-/// Pages of the home: a good deal more than the flash holds.
+/// Pages of the home: far more than the flash holds.
 const PAGES: u64 = 4000;
 
-/// What a run is made of.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Operations between two cuts at the most.
+    /// The most operations between two cuts.
     after_max: u64,
-    /// Pages of a batch at the most.
+    /// The most pages of a batch.
     batch_max: u64,
     /// Pages of the home that are used.
     pages: u64,
 }
 
 impl Limits {
-    /// Those of `seed`.
+    /// The limits for `seed`.
     pub fn of(seed: u64) -> Limits {
         let pages = [PAGES, PAGES / 8, 60][(seed % 3) as usize];
         Limits { after_max: 20 + 40 * (seed % 5), batch_max: 1 + 3 * (seed % 6), pages }
     }
 }
 
-/// What happened.
+/// The events of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub let_go: u64,
@@ -61,11 +61,11 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// The state that outlives a cut, and what must be read.
+/// The state that survives a cut, and the contents that must be read.
 struct World<P> {
-    /// What home has, as it was written there.
+    /// The pages at home, as they were written there.
     home: RefCell<BTreeMap<u64, P>>,
-    /// The write that each page has from last; 0 for none.
+    /// For each page the number of its last write; 0 for none.
     known: RefCell<Vec<u64>>,
     /// The change in flight.
     pending: RefCell<Vec<(u64, u64)>>,
@@ -84,7 +84,7 @@ impl<P: Payload> World<P> {
         self.done.set(counts);
     }
 
-    /// What a reader sees of `page`.
+    /// The content of `page` that a reader sees.
     async fn read<M: ZoneMedia<Page = P>>(&self, ftl: &Ftl<M>, page: u64) -> Result<P> {
         if ftl.at_home(PageNo(page)).is_some() {
             self.count(|counts| counts.read_home += 1);

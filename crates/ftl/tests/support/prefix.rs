@@ -1,5 +1,5 @@
-//! The FTL alone on a file store that loses power: whatever was not synced may be lost, but what is
-//! found is a prefix of the batches that includes all durable ones.
+//! The FTL alone on a file store that loses power: writes that were not synced may be lost, but the
+//! changes found are a prefix of the batches that includes all durable ones.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
@@ -106,11 +106,11 @@ enum Batch {
     Share(Vec<(u64, u64)>),
 }
 
-/// For each page, whose content it holds, and the number of the batch that wrote it; 0 for none.
+/// For each page, the page whose content it holds, and the number of the batch that wrote it; 0 for none.
 type Held = Vec<(u64, u64)>;
 
 impl Batch {
-    /// Applies the batch, with `number` from 1, to what the pages hold.
+    /// Applies the batch, with `number` from 1, to the contents of the pages.
     fn apply(&self, held: &mut Held, number: u64) {
         match self {
             Batch::Write(pages) => {
@@ -182,8 +182,8 @@ fn batches(load: &Load) -> Vec<Batch> {
 struct Progress {
     issued: Cell<usize>,
     durable: Cell<usize>,
-    /// A share takes what a read would see: earlier batches have returned when it is issued. Later
-    /// ones wait until it has its versions, later shares until it has returned.
+    /// A share uses the contents that a read would see: earlier batches have returned when it is issued.
+    /// Later batches wait until it has its versions, later shares until it has returned.
     turns: Semaphore,
     share_turn: Semaphore,
 }
@@ -347,7 +347,7 @@ fn cut_recovery(
     Ok(())
 }
 
-/// What the pages hold if the device is opened read-only, which must write nothing, and find no
+/// The contents of the pages if the device is opened read-only, which must write nothing, and find no
 /// problem.
 fn read_only(load: &Load, disk: &MemoryStore, options: FtlOptions) -> Result<Vec<PageBuf>, String> {
     let runtime = Virtual::new(Schedule::Fifo);
@@ -376,7 +376,7 @@ async fn contents<M: ZoneMedia<Page = PageBuf>>(
     Ok(found)
 }
 
-/// Opens the device; returns what its pages hold, which must be a prefix of the batches.
+/// Opens the device; returns the contents of its pages, which must be a prefix of the batches.
 fn verify(
     load: &Load,
     disk: &MemoryStore,

@@ -1,4 +1,4 @@
-//! A device whose medium does not answer reads for a while, and what its pages hold.
+//! A device whose medium does not answer reads for a while, and the contents of its pages.
 use crate::support::{Zones, zones};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// All slots of the medium.
 pub const ALL: Range<SlotNo> = SlotNo(0)..SlotNo(ZONES * SLOTS_PER_ZONE);
-/// None of them: the medium is well.
+/// No slots: the medium answers all reads.
 pub const NONE: Range<SlotNo> = SlotNo(0)..SlotNo(0);
 
 /// The translation layer of a world.
@@ -82,7 +82,7 @@ impl<M: ZoneMedia> World<M> {
         ftl
     }
 
-    /// The device as an opening finds it, not started.
+    /// The device after an opening, not started.
     pub async fn opened(&self, options: FtlOptions) -> Result<Rc<Device<M>>> {
         Ok(Ftl::recover(self.window(), options).await?.0)
     }
@@ -95,7 +95,7 @@ impl<M: ZoneMedia> World<M> {
         Ok(())
     }
 
-    /// Writes `count` pages at random, but none of those `but`.
+    /// Writes `count` random pages, none of them in `but`.
     pub async fn overwrite(&self, ftl: &Device<M>, count: u64, but: &[u64]) -> Result<()> {
         for _ in 0..count {
             let page = loop {
@@ -115,14 +115,15 @@ impl<M: ZoneMedia> World<M> {
         self.known.borrow_mut()[page as usize] = count;
     }
 
-    /// Whether `page` reads as it was written last, or why not. Pages that were shared have another page's content.
+    /// Whether `page` reads as it was last written, or the error. Pages that were shared have the content of
+    /// another page.
     pub async fn read(&self, ftl: &Device<M>, page: u64, written_to: u64) -> Result<bool> {
         let mut out = [M::Page::zero()];
         ftl.read(&[PageNo(page)], &mut out).await?;
         Ok(out[0] == content(written_to, self.known.borrow()[page as usize]))
     }
 
-    /// The first page but those `but` that does not read as it was written last, and why.
+    /// The first page, other than those in `but`, that does not read as it was last written, and why.
     pub async fn first_wrong(&self, ftl: &Device<M>, but: &[u64]) -> Option<String> {
         for page in (0..PAGES).filter(|page| !but.contains(page)) {
             match self.read(ftl, page, page).await {
@@ -134,7 +135,7 @@ impl<M: ZoneMedia> World<M> {
         None
     }
 
-    /// The slot of `page`: the one without which it cannot be read. The medium is well then.
+    /// The slot of `page`: the one without which it cannot be read. Afterwards the medium answers all reads.
     pub async fn slot_of(&self, ftl: &Device<M>, page: u64) -> SlotNo {
         for slot in (ALL.start.0..ALL.end.0).map(SlotNo) {
             self.media.leave_unanswered(slot..SlotNo(slot.0 + 1));
