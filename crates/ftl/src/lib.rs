@@ -1,4 +1,4 @@
-//! Logical to physical: a page-mapping flash translation layer over append-only zones.
+//! A page-mapping flash translation layer (FTL) over append-only zones: maps logical pages to physical slots.
 //!
 //! ```text
 //! write, read, share      the commands, over the parts below; check: checks every structure and page
@@ -27,9 +27,9 @@
 //! command_tasks           commands run to their end even if their caller drops the future
 //! ```
 //!
-//! **The log rule.** Every change takes the next [`Version`](tantalum_base::Version) of one
-//! sequence, and a batch's versions are contiguous. Recovery takes everything up to the highest
-//! durable watermark that it finds written down, then goes on while no version is missing, and
+//! **The log rule.** Every change gets the next [`Version`](tantalum_base::Version) of one
+//! sequence, and a batch's versions are contiguous. Recovery accepts everything up to the highest
+//! durable watermark that it finds written down, then continues while no version is missing, and
 //! stops at the last whole batch. So batches are atomic, a prefix survives, and an append needs
 //! neither a commit record nor an order among appends in flight.
 mod cache;

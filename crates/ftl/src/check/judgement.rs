@@ -1,6 +1,6 @@
 //! Decides which damaged parts of a zone must have been whole once.
 //!
-//! A power cut leaves appends that are not whole, and nothing beside them says so: only content that was known to be
+//! A power cut leaves appends that are not whole, and nothing on the medium marks them: only content that was known to be
 //! durable while the device ran is judged. A *run* of the device lasts from an opening to a close, a kill or a power
 //! cut. Runs are told apart by the numbers of their zones' openings: recovery leaves a gap between those of two runs.
 //! In a run

@@ -26,7 +26,7 @@ pub(crate) struct Checkpoints {
     pub begun: u64,
     /// Number of zone openings when it was begun.
     pub begun_at_epoch: u64,
-    /// It was begun, and its footer is not durable (yet, or ever).
+    /// The checkpoint begun last has no durable footer (yet, or ever).
     unfinished: bool,
     /// The checkpoint in force.
     pub in_force: u64,

@@ -11,8 +11,8 @@ use crate::options::relocation_slots_max;
 use crate::parts::Parts;
 use crate::space::Stream;
 
-/// Permission to change that many entries of the map, returned when dropped. Without a dump it permits
-/// any number.
+/// Permission to change `entries` entries of the map, returned when dropped. Without a dump it
+/// permits any number.
 pub(crate) struct Reservation<'a, M: ZoneMedia> {
     ftl: &'a Ftl<M>,
     entries: u32,

@@ -82,7 +82,7 @@ pub(super) struct MetaSlots {
 }
 
 impl MetaSlots {
-    /// The id of the checkpoint whose pages `append` holds, if it does.
+    /// The id of the checkpoint whose pages `append` holds; `None` if it holds none.
     pub(super) fn checkpoint_of(append: &ScannedAppend) -> Option<u64> {
         let spares = append.spares.iter().flatten();
         let spares = spares.chain(append.damaged.iter().map(|(_, spare)| spare));

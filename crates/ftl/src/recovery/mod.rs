@@ -3,8 +3,8 @@
 //! 1. Read the first append of every zone, or of those that anchors list: its epoch and stream.
 //! 2. Load the newest intact checkpoint from the meta zones; with a dump it must be the newest.
 //! 3. Scan the appends since: zones opened later entirely, others after the slots that the checkpoint covers.
-//! 4. Take the highest durable watermark found, then go on while no version is missing, and stop at the last whole
-//!   batch. Everything after it is dropped.
+//! 4. Accept all up to the highest durable watermark found, then continue while no version is missing, and stop at the
+//!    last whole batch. Everything after it is dropped.
 //! 5. Apply the accepted changes in the order of versions; a copy is as good as its original.
 //! 6. Make the result durable (a checkpoint that skips the dropped versions) before serving.
 //!

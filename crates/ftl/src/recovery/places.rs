@@ -17,7 +17,7 @@ use crate::recovery::{Opening, Reader};
 use crate::space::Stream;
 
 /// Ranks places by how long they stay valid. Among several places of one version the latest copy
-/// ranks highest: its zone was opened when the zones of older copies were full, and those may be
+/// ranks highest: its zone was opened after the zones of older copies were full, and those may be
 /// about to be reset.
 pub(super) struct Rank<'a> {
     pub geometry: ZoneGeometry,

@@ -22,7 +22,8 @@ const TIMES_LIVE: u64 = 2;
 /// Beyond this multiple, cleaning does not wait for hosts' writes.
 const TIMES_LAGGING: u64 = 3;
 
-/// And this many more: the open zone of each stream, and one in which cleaning finds something to do.
+/// In both cases this many more may be in use: the open zone of each stream, and one in which cleaning finds something
+/// to do.
 const ZONES_BEYOND: u64 = 4;
 
 /// Free zones that keep their room, besides those for a checkpoint.
@@ -112,7 +113,7 @@ impl Space {
         }
     }
 
-    /// Whether cleaning should look whether a zone can give room back.
+    /// Whether cleaning should check if a zone can give room back.
     pub fn may_give_room_back(&self) -> bool {
         self.room.as_ref().is_some_and(|room| room.changed && !room.refused)
     }
@@ -126,7 +127,8 @@ impl Space {
         due
     }
 
-    /// The most live pages with which a zone is worth cleaning for its room; a checkpoint has `checkpoint_slots`.
+    /// The most live pages with which a zone is worth cleaning for its room; a checkpoint has
+    /// `checkpoint_slots` slots.
     pub fn live_max_for_room(&self, checkpoint_slots: usize) -> u32 {
         match self.is_over(TIMES_LIVE, checkpoint_slots) {
             true => self.geometry.slots_per_zone / 4 * 3,
