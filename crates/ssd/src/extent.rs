@@ -1,12 +1,12 @@
-//! Which pages have content, as readers see it: in the write cache, or in the log.
+//! Which pages have content as readers see them, in the write cache or in the log.
 use tantalum_base::{Extent, PageNo, PageRange, Payload};
 use tantalum_media::ZoneMedia;
 
 use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
-    /// How the first pages of `range` are stored. A page that waits in the write cache has content, though the log may know
-    /// nothing of it yet.
+    /// How the first pages of `range` are stored. A page in the write cache has content, even if
+    /// the log does not know it yet.
     pub(crate) fn extent_as_read(&self, range: PageRange) -> Extent {
         let cache = self.cache.borrow();
         let zeros = M::Page::zero();
@@ -22,7 +22,7 @@ impl<M: ZoneMedia> Drive<M> {
         let skips = first.is_hole && cache.is_empty();
         let mut at = PageNo(range.first.0 + 1);
         loop {
-            // Of a volume that was hardly written most of the map need not be looked at.
+            // On a nearly empty volume this skips most of the map.
             if skips {
                 at = self.ftl.next_known(at, end);
             }

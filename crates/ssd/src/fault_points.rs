@@ -1,16 +1,17 @@
 //! Protections of the device that a test can switch off.
 
 tantalum_base::fault_points! {
-    /// The write cache's content is not written back at closing.
+    /// Closing does not write back the content of the write cache.
     CacheDroppedAtClose,
     /// A transaction that outgrew its memory is committed in two parts.
     CommittedInParts,
     /// A clone is made in two parts.
     ClonedInParts,
-    /// The pages where one was staged are taken for free before its commit.
+    /// Staging pages count as free again before their transaction commits.
     StagedPagesFree,
-    /// Who changes a page outside of transactions is not refused where a transaction holds it.
+    /// A change outside of transactions is accepted even if a transaction holds the page.
     HeldPagesOpen,
-    /// A device counts as settled once all that can become durable is, though a change that failed can still be read.
+    /// `settle` succeeds once everything that can become durable is durable, although a failed
+    /// change can still be read.
     FailedTakenForSettled,
 }

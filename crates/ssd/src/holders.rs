@@ -1,6 +1,7 @@
-//! Which transaction holds a page: the first that wrote it, until it has ended, so that until then readers see the old content and
-//! nobody writes that back over the commit. Whoever else changes the page is refused with `Conflict`, be it in a transaction or
-//! outside; who was accepted before is not looked for.
+//! Records which transaction holds a page. The first transaction that writes a page holds it until
+//! it ends. Until then readers see the old content, and nobody can write that content back over the
+//! commit. Any other change of the page, in a transaction or outside, fails with `Conflict`.
+//! Changes that were accepted before the page was held are not searched for.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::sync::WaitQueue;
@@ -14,7 +15,7 @@ pub(crate) struct Holders {
 }
 
 impl Holders {
-    /// Nobody holds anything.
+    /// No page is held.
     pub(crate) fn new() -> Self {
         let released = Rc::new(WaitQueue::new("a page that a transaction holds"));
         Holders { by_page: FastMap::default(), released }
@@ -25,12 +26,12 @@ impl Holders {
         Rc::clone(&self.released)
     }
 
-    /// `tx` holds `pages`, which are free or its own.
+    /// Records that `tx` holds `pages`, which are free or already its own.
     pub(crate) fn take(&mut self, tx: TxId, pages: impl Iterator<Item = PageNo>) {
         self.by_page.extend(pages.map(|page| (page, tx)));
     }
 
-    /// Nobody holds `pages` any more.
+    /// Releases `pages`.
     pub(crate) fn release(&mut self, pages: &[PageNo]) {
         for page in pages {
             self.by_page.remove(page);
@@ -38,7 +39,7 @@ impl Holders {
         self.released.wake_all();
     }
 
-    /// Fails with `Conflict` where a transaction other than `own` holds one of `pages`.
+    /// Fails with `Conflict` if a transaction other than `own` holds one of `pages`.
     pub(crate) fn check(
         &self,
         mut pages: impl Iterator<Item = PageNo>,
@@ -54,12 +55,13 @@ impl Holders {
         foreign.map_or(Ok(()), |(page, holder)| Err(held(page, holder)))
     }
 
-    /// Fails with `Conflict` where a transaction holds one of `pages`, which are to change outside of transactions.
+    /// Checks a change outside of transactions: fails with `Conflict` if any transaction holds one
+    /// of `pages`.
     pub(crate) fn check_outside(&self, pages: impl Iterator<Item = PageNo>) -> Result<()> {
         if Fault::HeldPagesOpen.is_planted() { Ok(()) } else { self.check(pages, None) }
     }
 
-    /// As [`check_outside`](Self::check_outside), of a range, however long.
+    /// Like [`check_outside`](Self::check_outside), for a range of any length.
     pub(crate) fn check_range(&self, range: PageRange) -> Result<()> {
         if range.pages <= self.by_page.len() as u64 {
             return self.check_outside(range.iter());

@@ -40,7 +40,7 @@ impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for SsdKind {
         Ok((ssd, RebootReport { recovery, ..RebootReport::default() }))
     }
 
-    /// Dumps cache and mapping, as far as they are in memory alone.
+    /// Dumps the parts of cache and mapping that are only in memory.
     async fn on_stored_energy(&self, device: Rc<Ssd<M>>, on: Opening<R, M, ()>) -> Result<()> {
         if self.ftl.dump.is_some() {
             device.power_loss(on.media).await?;

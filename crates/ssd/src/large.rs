@@ -1,6 +1,7 @@
-//! Transactions that outgrow their memory: what they wrote is staged in pages that nobody else knows. Their commit remaps
-//! all their pages to these, as one share. Zeros are not staged, and take no room: their pages are trimmed with it. So
-//! what gives pages up, and writes over them as databases may, goes through on a full device.
+//! Transactions that outgrow their memory. Their pages are staged in pages that nobody else can
+//! see. The commit remaps all written pages to the staged ones, as one share. Zero pages are not
+//! staged and need no space: the commit trims them. So a transaction that frees pages by
+//! overwriting them with zeros, as databases may do, succeeds on a full device.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::join_all;
@@ -11,7 +12,7 @@ use crate::transactional::{Commit, Transactional};
 use crate::transactions::{Content, Moving};
 
 impl<D: PageDevice> Transactional<D> {
-    /// Makes room in memory for so many more pages of `tx`, where it may be staged.
+    /// Makes room in memory for `pages` more pages of `tx`, if it may be staged.
     pub(crate) async fn make_room(&self, tx: TxId, pages: usize) -> Result<()> {
         let Some(staging) = &self.staging else { return Ok(()) };
         let in_memory = self.transactions.borrow().in_memory(tx);
@@ -21,9 +22,9 @@ impl<D: PageDevice> Transactional<D> {
         }
     }
 
-    /// Stages all of `tx` that is in memory.
+    /// Stages all pages of `tx` that are in memory.
     async fn stage(&self, tx: TxId, staging: &Rc<Staging>) -> Result<()> {
-        // Who ended left pages that are needed now.
+        // Pages that ended transactions left are needed now.
         staging.clear(&*self.device).await?;
         let mut moving = self.transactions.borrow_mut().begin_staging(tx, staging)?;
         moving.sort_unstable_by_key(|it| it.place);
@@ -35,13 +36,13 @@ impl<D: PageDevice> Transactional<D> {
             let contents: Vec<D::Page> = run.iter().map(|it| it.content.clone()).collect();
             self.device.write(run[0].place, &contents, None).await
         };
-        // At the same time, so that they share appends.
+        // The writes run concurrently, so that they share appends.
         join_all(runs.map(write).collect()).await?;
         self.transactions.borrow_mut().end_staging(tx, &moving);
         Ok(())
     }
 
-    /// Commits a transaction of which some is staged, or is to be.
+    /// Commits a transaction that is staged in part, or is still to be staged.
     pub(crate) async fn commit_staged(
         &self,
         commit: Commit<D::Page>,
@@ -60,9 +61,9 @@ impl<D: PageDevice> Transactional<D> {
                 self.take_over(pairs, zeros, both_ended).await
             }
         };
-        // Ends it after a failure, too.
+        // This also ends the transaction after a failure.
         self.transactions.borrow_mut().end(tx);
-        // What fails here is tried again before the pages are needed.
+        // A failure here is retried before the pages are needed.
         _ = staging.clear(&*self.device).await;
         taken_over
     }
@@ -80,7 +81,7 @@ impl<D: PageDevice> Transactional<D> {
         self.device.take_over(pairs, zeros, ended).await
     }
 
-    /// Reads what `tx` wrote itself into `out`.
+    /// Reads into `out` the pages that `tx` wrote itself.
     pub(crate) async fn read_own(
         &self,
         tx: TxId,
@@ -109,7 +110,7 @@ impl<D: PageDevice> Transactional<D> {
         for (at, pages) in join_all(runs.map(read).collect()).await? {
             out[at..at + pages.len()].clone_from_slice(&pages);
         }
-        // Others may have these pages once it has ended.
+        // Once the transaction has ended, others may reuse these pages.
         self.transactions.borrow().check_open(tx)
     }
 }

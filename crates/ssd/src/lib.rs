@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! Transactional  transactions over any device that writes scattered pages all or nothing
-//! ├ transactions open ones: what is in memory, and where the rest is
-//! ├ holders      who holds which page
-//! ├ large        those that outgrow their memory
-//! └ staging      pages for what they wrote, until the commit
-//! Ssd            Transactional over a Drive, which takes commands: read, write, flush, trim, share
+//! ├ transactions open transactions: their pages in memory, and the places of the staged ones
+//! ├ holders      which transaction holds which page
+//! ├ large        transactions that outgrow their memory
+//! └ staging      pages for their content until the commit
+//! Ssd            Transactional over a Drive, which accepts commands: read, write, flush, trim, share
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
-//! ├ room         room for what is new, beside what open transactions staged
+//! ├ room         space for pages without content, next to the staged pages of open transactions
 //! ├ share        remapping, ordered with the writes before and after it
 //! ├ trim         trims, ordered likewise
 //! ├ extent       which pages have content
-//! ├ refusals     after a failure, and where it is open read-only
-//! ├ over_home    what a cache of a slower home asks of it
+//! ├ refusals     refused changes: after a failure, or if opened read-only
+//! ├ over_home    the interface for a cache of a slower home
 //! ├ kind         how an SSD is made and opened
-//! ├ life         from its start to its close
+//! ├ life         from start to close
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```
 mod extent;

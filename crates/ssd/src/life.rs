@@ -1,4 +1,4 @@
-//! The device from its start to its close, and what it tells of itself.
+//! The device from start to close, and its counters and metrics.
 use std::rc::Rc;
 use tantalum_base::{Limits, PageDevice, Result};
 use tantalum_media::ZoneMedia;
@@ -10,10 +10,10 @@ use crate::ssd::Drive;
 
 impl<M: ZoneMedia> LifeCycle for Drive<M> {
     /// Starts flushers, cleaner and checkpointer, unless the device is open read-only. After a
-    /// [`reboot`](Ssd::reboot) they run already.
+    /// [`reboot`](Ssd::reboot) they already run.
     ///
     /// # Panics
-    /// Where a dump waits to be written back: only a reboot does that.
+    /// If a dump waits to be written back: only a reboot does that.
     fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         assert!(!self.ftl.has_dump(), "a dump is in force: the device must be rebooted");
         if !self.started.get() && !self.is_read_only() {
@@ -33,7 +33,7 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
                 ssd.drain_unless_stalled().await?;
             }
             ssd.ftl.close().await?;
-            // If the caller gave up, the device may have been used since.
+            // If the caller dropped the future, the device may have been used since.
             if ssd.progress.borrow().accepted == accepted {
                 ssd.serving.set(false);
             }
@@ -62,7 +62,7 @@ impl<M: ZoneMedia> LifeCycle for Drive<M> {
 
     fn metrics(&self, out: &mut Readings) {
         let counters = self.counters();
-        // Hosts do not see what is staged.
+        // Hosts do not see the staging pages.
         let limits = Limits { pages: self.staging().first.0, ..self.limits().clone() };
         counters.tell(&limits, out);
         counters.tell_write_cache(out);

@@ -1,7 +1,7 @@
 //! The settings of an SSD.
 use tantalum_base::{Durability, Error, ErrorKind, Result};
 
-/// What the write cache promises, and how.
+/// The promise of the write cache, and how it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheKind {
     /// The cache survives power cuts (DuraSSD, section 3): a write is acknowledged when it is in
@@ -19,7 +19,7 @@ pub enum CacheKind {
 }
 
 impl CacheKind {
-    /// What a host may rely on.
+    /// The durability that a host may rely on.
     pub fn durability(self) -> Durability {
         match self {
             CacheKind::Durable | CacheKind::WriteThrough => Durability::OnAck,
@@ -55,29 +55,30 @@ pub struct SsdOptions {
     pub cache_pages: u32,
     /// Write-back starts when more pages than this are dirty (write-through: at once).
     pub write_back_start_pages: u32,
-    /// Most pages in a batch, where the cache is not written back whole; an append of the medium
+    /// Maximum pages of a batch, unless the cache is written back whole; an append of the medium
     /// may allow fewer.
     pub write_back_pages_max: u32,
     /// Batches in flight at the same time.
     pub write_backs_in_flight: u32,
     /// Transactions that may be open at once.
     pub transactions_max: u32,
-    /// Pages that a transaction may write; where pages are staged, those that it keeps in memory.
+    /// Pages that a transaction may write. If there are staging pages: pages that a transaction
+    /// keeps in memory.
     pub transaction_pages_max: u32,
-    /// Pages that a transaction may write where they are staged.
+    /// Pages that a transaction may write if there are staging pages.
     pub staged_pages_max: u32,
-    /// The last pages of the FTL, which hosts do not see: what a transaction outgrows its memory by is staged there until
-    /// its commit. The FTL has a limit of mapped pages then.
+    /// The last pages of the FTL, which hosts do not see. A transaction that outgrows its memory is
+    /// staged there until its commit. The FTL needs a limit of mapped pages then.
     pub staging_pages: u64,
-    /// Pages that a single write may have.
+    /// Maximum pages of a single write.
     pub write_pages_max: u32,
     /// Frames that one command of the queue may take (DuraSSD paper, section 3.1.1): larger writes
     /// are refused. With a quota of `1 / depth` of the cache, a queue full of commands finds room
     /// in an empty cache at once. 0: no quota.
     pub command_quota_pages: u32,
-    /// What a flush of a durable cache means; others write back.
+    /// The meaning of a flush of a durable cache; other caches write back.
     pub flush: FlushMeaning,
-    /// Time to charge the capacitors before a durable cache does anything.
+    /// Time to charge the capacitors before a durable cache starts to work.
     pub recharge_ns: u64,
     /// A flush, and a write that is acknowledged when it is durable, also wait until changes of the
     /// mapping table are persisted ([`ZoneMedia::persist_mapping`]).
@@ -110,7 +111,7 @@ impl SsdOptions {
         }
     }
 
-    /// The most pages of one write: the limit, within the quota.
+    /// Maximum pages of one write: the limit, within the quota.
     pub fn atomic_write_pages_max(&self) -> u32 {
         match self.command_quota_pages {
             0 => self.write_pages_max,

@@ -1,4 +1,4 @@
-//! What a device asks that caches a home in this one.
+//! The interface for a device that uses this one as a cache of a home.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result};
 use tantalum_media::ZoneMedia;
@@ -8,23 +8,23 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Whether a read of `page` is served from here. Where not, its content is at home.
+    /// Whether a read of `page` is served from this device. If not, its content is on the home.
     pub fn holds(&self, page: PageNo) -> bool {
         self.cache.borrow().get(page).is_some() || self.ftl.at_home(page).is_none()
     }
 
-    /// Whether `page` is here and home has it too.
+    /// Whether `page` is on this device and unchanged on the home.
     pub fn is_clean(&self, page: PageNo) -> bool {
         self.cache.borrow().get(page).is_none() && self.ftl.is_clean(page)
     }
 
-    /// Whether `page` was trimmed, and home does not know of it.
+    /// Whether `page` was trimmed and the home does not know of it yet.
     pub fn is_trimmed(&self, page: PageNo) -> bool {
         self.cache.borrow().get(page).is_none() && self.ftl.is_trimmed(page)
     }
 
-    /// As a write of pages that all lie in `range`, of which `pages` gives as many as are `needed`. It is called in the step in
-    /// which they would be accepted. Where it gives none instead, nothing is written, and the result is
+    /// Writes pages that all lie in `range`. `pages` is called in the step that accepts the write,
+    /// and returns `needed` pages. If it returns `None`, nothing is written and the result is
     /// false.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl<M: ZoneMedia> Drive<M> {
         Ok(true)
     }
 
-    /// Trims `range`. `in_force` is called in the step in which that takes effect.
+    /// Trims `range`, and calls `in_force` in the step in which the trim takes effect.
     ///
     /// # Errors
     /// Those of a trim.
@@ -62,10 +62,10 @@ impl<M: ZoneMedia> Drive<M> {
         self.commands.run("trim", trim).await
     }
 
-    /// Reads the pages `wanted` into `out`, each to the index that comes with it, all as of the first poll.
+    /// Reads the pages `wanted` into `out`, each at its given index, all as of the first poll.
     ///
     /// # Errors
-    /// As of a read; `Unmapped` where a page is at home.
+    /// Those of a read; `Unmapped` if a page is on the home.
     pub async fn read_scattered(
         &self,
         wanted: impl Iterator<Item = (PageNo, usize)>,
@@ -84,11 +84,13 @@ impl<M: ZoneMedia> Drive<M> {
         if missed.is_empty() { Ok(()) } else { self.ftl.read_at_once(missed, out).await }
     }
 
-    /// Makes everything durable that was accepted before the call, whether its writer waits for that or not: so is all that a
-    /// read gives when this returns, until something else is accepted.
+    /// Makes everything durable that was accepted before the call, even if its writer does not wait
+    /// for durability. When this returns, everything that a read returns is durable too, until
+    /// something else is accepted.
     ///
     /// # Errors
-    /// Where the log failed, also where nothing is left to make durable: what failed may still be read.
+    /// After a failure of the log, even if nothing is left to make durable: failed changes may
+    /// still be readable.
     pub async fn settle(&self) -> Result<()> {
         self.make_durable().await?;
         match Fault::FailedTakenForSettled.is_planted() {

@@ -2,11 +2,11 @@
 //! 3.4).
 //!
 //! ```text
-//! power_loss  on stored energy: the buffer pool and changed mapping entries to the dump area
-//! reboot      recharge, mapping, buffer pool; write it back; only then serve
+//! power_loss  on stored energy: writes the buffer pool and changed mapping entries to the dump area
+//! reboot      recharges, recovers mapping and buffer pool, writes the pool back; only then serves
 //! ```
 //!
-//! A power loss ends all tasks of the device; what was in flight landed, vanished or tore. Only the
+//! A power loss ends all tasks of the device. Writes in flight landed, vanished or tore. Only the
 //! device's memory keeps power, from the capacitors, until `power_loss` is done.
 use std::rc::Rc;
 use tantalum_base::{PageNo, Result};
@@ -18,10 +18,10 @@ use tantalum_runtime::Runtime;
 use crate::options::{CacheKind, SsdOptions};
 use crate::ssd::{Drive, Ssd};
 
-/// What a device did at a reboot.
+/// The result of a reboot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebootReport {
-    /// How the mapping was recovered, and from what.
+    /// How the mapping was recovered, and its sources.
     pub recovery: RecoveryReport,
     /// Pages of the buffer pool that were written back.
     pub pages_replayed: u64,
@@ -30,9 +30,9 @@ pub struct RebootReport {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Bytes that a power loss now would dump; `None` where the device has no dump. Undoing shares
-    /// in flight is not counted: each share reserves its room in the list of changed entries, so
-    /// that both together stay within that list's limit.
+    /// Bytes that a power loss now would dump; `None` if the device has no dump. Undoing shares in
+    /// flight is not counted: each share reserves its room in the list of changed entries, so that
+    /// both together stay within that list's limit.
     pub(crate) fn dump_bytes(&self) -> Option<u64> {
         let dumps = self.options.cache == CacheKind::Durable && self.ftl.options().dump.is_some();
         dumps.then(|| {
@@ -41,7 +41,7 @@ impl<M: ZoneMedia> Drive<M> {
         })
     }
 
-    /// Panics unless the stored energy suffices to dump all that is only in memory.
+    /// Panics unless the stored energy suffices to dump everything that is only in memory.
     pub(crate) fn check_energy(&self) {
         let Some(bytes) = self.dump_bytes() else { return };
         let budget_bytes = self.ftl.options().dump.map_or(0, |dump| dump.budget_bytes);
@@ -52,16 +52,16 @@ impl<M: ZoneMedia> Drive<M> {
         self.count(|counts| counts.dump_bytes_max = counts.dump_bytes_max.max(bytes));
     }
 
-    /// Writes what is only in memory to the dump area, through `media`, a new handle on the medium,
-    /// after all tasks of the device were dropped. `self` is the memory that the capacitors still
-    /// power; it is lost afterwards.
+    /// Writes everything that is only in memory to the dump area. `media` is a new handle on the
+    /// medium, made after all tasks of the device were dropped. `self` is the memory that the
+    /// capacitors still power; it is lost afterwards.
     ///
-    /// A device that has accepted nothing since it was opened or closed dumps nothing: what it was
-    /// opened from, even a dump, is still on the medium.
+    /// A device that has accepted nothing since it was opened or closed dumps nothing: the state
+    /// that it was opened from, even a dump, is still on the medium.
     ///
     /// # Errors
-    /// `InvalidInput` where the device has no energy budget; `PowerCut` where the energy runs out,
-    /// which the budget prevents; the medium's.
+    /// `InvalidInput` if the device has no energy budget; `PowerCut` if the energy runs out, which
+    /// the budget prevents; those of the medium.
     pub async fn power_loss(&self, media: M) -> Result<DumpReport> {
         if !self.serving.get() && !self.ftl.has_unwritten() {
             return Ok(DumpReport::default());
@@ -73,11 +73,11 @@ impl<M: ZoneMedia> Drive<M> {
 
 impl<M: ZoneMedia> Ssd<M> {
     /// Charges the capacitors, recovers the mapping and the buffer pool from the medium alone,
-    /// writes the pool back, and invalidates the dump. The device serves when this returns. Power
-    /// may be cut at any point meanwhile, without another dump.
+    /// writes the pool back, and invalidates the dump. The device serves when this returns. The
+    /// power may fail at any point meanwhile; no new dump is needed then.
     ///
     /// # Errors
-    /// `Corrupt` where durable content is damaged, a dump included; others as [`Ftl::recover`].
+    /// `Corrupt` if durable content is damaged, a dump included; others as for [`Ftl::recover`].
     pub async fn reboot<R: Runtime>(
         media: M,
         ftl: FtlOptions,

@@ -1,4 +1,4 @@
-//! When the device refuses changes: after a failure, and where it is open read-only.
+//! When the device refuses changes: after a failure, or if it is open read-only.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneMedia;
 
@@ -6,17 +6,17 @@ use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
     /// Whether it was opened read-only ([`FtlOptions::read_only`]). Commands that change something,
-    /// `begin` among them, are then refused as [`ErrorKind::ReadOnly`]; a flush does nothing.
+    /// including `begin`, then fail with [`ErrorKind::ReadOnly`]; a flush does nothing.
     ///
     /// [`FtlOptions::read_only`]: tantalum_ftl::FtlOptions::read_only
     pub fn is_read_only(&self) -> bool {
         self.ftl.options().read_only
     }
 
-    /// Fails where the device may not be changed: it is read-only, or has failed.
+    /// Fails if the device must not be changed: it is read-only, or has failed.
     ///
     /// # Errors
-    /// `ReadOnly`, or `Latched` with what failed first.
+    /// `ReadOnly`, or `Latched` with the first failure as its source.
     pub fn check_failed(&self) -> Result<()> {
         match &*self.failed.borrow() {
             None => self.ftl.latched().map_or(Ok(()), |error| Err(latched(&error))),
@@ -24,13 +24,13 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Fails where nothing can be written back at present.
+    /// Fails if nothing can be written back at present.
     pub(crate) fn check_stalled(&self) -> Result<()> {
         self.stalled.borrow().clone().map_or(Ok(()), Err)
     }
 }
 
-/// The error of every change after `first` made the device refuse changes.
+/// The error of every change after `first`, the failure that latched the device.
 pub(crate) fn latched(first: &Error) -> Error {
     if first.kind() == ErrorKind::ReadOnly {
         return first.clone();

@@ -1,5 +1,5 @@
-//! Room for pages that hold nothing yet, where not all pages may have content at once: what open transactions staged
-//! takes the room of others.
+//! Space for pages without content, if not all pages may have content at once. The staged pages of
+//! open transactions use up this space too.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_ftl::{Ftl, FtlOptions};
@@ -8,10 +8,10 @@ use tantalum_media::ZoneMedia;
 use crate::options::SsdOptions;
 use crate::ssd::Drive;
 
-/// Checks that the FTL has pages to stage, and room for them.
+/// Checks that the FTL has staging pages, and space for them.
 ///
 /// # Errors
-/// `InvalidInput` where it has not.
+/// `InvalidInput` if it has not.
 pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
     let FtlOptions { pages, mapped_pages_max, cache, dump, .. } = ftl.options();
     let without_home = cache.map(|cache| cache.staging_pages);
@@ -33,7 +33,7 @@ pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) ->
     Err(Error::new(ErrorKind::InvalidInput, format!("pages cannot be staged: {problem}")))
 }
 
-/// Staged pages that the last opening left.
+/// Staging pages that have content since the last opening.
 pub(crate) fn left_staged<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> u64 {
     match options.staging_pages {
         0 => 0,
@@ -41,17 +41,19 @@ pub(crate) fn left_staged<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> u
     }
 }
 
-/// Pages that may have content at once, and those that have.
+/// The number of pages that may have content at once, and of those that have it.
 struct Room {
     pages: u64,
     mapped: u64,
-    /// No more pages than these wait in the write cache for a place in the log.
+    /// Upper bound of the pages in the write cache that have no place in the log yet.
     waiting_at_most: u64,
 }
 
 impl Room {
-    /// Whether it is enough for a write of `needed` pages. Of these `new` counts those without content, and `waiting` those that wait
-    /// in the write cache: it walks all of that, and is asked only where the device is full or nearly so and some page is new.
+    /// Whether there is enough room for a write of `needed` pages. `new` counts its pages without
+    /// content. `waiting` counts the pages without a place that are in the write cache; it walks
+    /// the whole cache. Both are called only if the device is full or nearly full, `waiting` only
+    /// if some page is new.
     fn is_enough(
         &self,
         needed: u32,
@@ -68,23 +70,24 @@ impl Room {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Pages in which transactions are staged.
+    /// The pages in which transactions are staged.
     pub fn staging(&self) -> PageRange {
         let pages = self.ftl.options().pages;
         let staged = self.options.staging_pages;
         PageRange::new(PageNo(pages - staged), staged)
     }
 
-    /// Whether there may be something of transactions that ended with the last opening.
+    /// Whether content of transactions that ended may still be in staging pages.
     pub fn has_left_staged(&self) -> bool {
         self.leaving.get() > 0
     }
 
-    /// Whether there is room for so many `pages`, of which some may have content already.
+    /// Whether there is room for `needed` more pages; some of `pages` may already have content.
     pub(crate) fn has_room(&self, needed: u32, pages: impl Iterator<Item = PageNo>) -> bool {
         let Some(most) = self.ftl.options().mapped_pages_max else { return true };
         let cache = self.cache.borrow();
-        // Pages of committed transactions are about to be given up, and share their slots meanwhile.
+        // Staging pages of committed transactions will be trimmed soon. Meanwhile they share slots
+        // with the committed pages.
         let mapped = self.ftl.mapped_pages().saturating_sub(self.leaving.get());
         let room = Room { pages: most, mapped, waiting_at_most: cache.new_frames().into() };
         let is_new = |page: &PageNo| !self.ftl.is_mapped(*page);
@@ -93,7 +96,7 @@ impl<M: ZoneMedia> Drive<M> {
         room.is_enough(needed, new, waiting)
     }
 
-    /// The error of a write for which there is no room.
+    /// The error of a write that has no room.
     pub(crate) fn no_room(&self) -> Error {
         let most = self.ftl.options().mapped_pages_max.unwrap_or(0);
         let context = format!(
@@ -102,8 +105,9 @@ impl<M: ZoneMedia> Drive<M> {
         Error::new(ErrorKind::OutOfSpace, context)
     }
 
-    /// Remaps the pages of a transaction to those that are staged, and trims those that it wrote zeros to; `ended` is called in the step in which readers see
-    /// it. Runs to the end even if the caller drops the future.
+    /// Remaps the pages of a transaction to their staging pages, and trims the pages that it wrote
+    /// zeros to. `ended` is called in the step in which readers see this. Runs to the end even if
+    /// the caller drops the future.
     pub(crate) async fn take_over_pairs(
         &self,
         pairs: Vec<(PageNo, PageNo)>,
@@ -122,7 +126,7 @@ impl<M: ZoneMedia> Drive<M> {
         self.commands.run("commit of a large transaction", take_over).await
     }
 
-    /// Notes that the trim of `range` is in force.
+    /// Records that the trim of `range` is in force.
     pub(crate) fn trimmed(&self, range: PageRange) {
         if range.first >= self.staging().first {
             self.leaving.set(self.leaving.get().saturating_sub(range.pages));

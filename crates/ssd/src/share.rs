@@ -1,13 +1,13 @@
 //! SHARE: remapping, ordered with the writes before and after it (SHARE, section 3.2).
 //!
-//! The mapping does not cover pages in the write cache. So the batch's pages are written back
-//! first, and an ordered cache, which promises a prefix of all acknowledged writes, as a whole.
-//! Writers wait until the share has its place in the log: what they write then is newer, in the
-//! cache as in the log. A share is durable when it returns, and so is all that the log holds before
-//! it.
+//! The mapping does not cover pages in the write cache. So the pages of the batch are written back
+//! first. An ordered cache, which promises a prefix of all acknowledged writes, is written back as
+//! a whole. Writers wait until the share has its place in the log: their content is then newer, in
+//! the cache as in the log. When a share returns, it is durable, together with everything before it
+//! in the log.
 //!
-//! A share is like a write outside of transactions: it uses committed content, and its left pages are none that an open
-//! transaction holds.
+//! A share is like a write outside of transactions: it uses committed content, and no open
+//! transaction may hold its left pages.
 //!
 //! A volatile cache has no share: it promises neither order nor atomicity.
 use std::rc::Rc;
@@ -20,14 +20,15 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Shares `pairs`, which were checked; runs to the end even if the caller drops the future.
+    /// Shares `pairs`, which the caller checked. Runs to the end even if the caller drops the
+    /// future.
     pub(crate) async fn share_pairs(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
         let share = |ssd: Rc<Self>| async move { ssd.share_in_turn(&pairs, &[], || ()).await };
         self.commands.run("share", share).await
     }
 
-    /// Makes the pages of `to` like those of `from`, which were checked; runs to the end even if the caller drops the
-    /// future.
+    /// Gives the pages of `to` the content of `from`. The caller checked both. Runs to the end even
+    /// if the caller drops the future.
     pub(crate) async fn clone_pages(&self, to: PageRange, from: PageRange) -> Result<()> {
         let clone = |ssd: Rc<Self>| async move {
             let newest = |ssd: &Self| {
@@ -35,9 +36,9 @@ impl<M: ZoneMedia> Drive<M> {
                 cache.command_of_range(to).max(cache.command_of_range(from))
             };
             let turn = ssd.turn_to_remap(newest).await?;
-            // Nobody changes a page from here on until the batch has its place in the log.
+            // From here on no page changes until the batch has its place in the log.
             let (mut pairs, zeros) = ssd.ftl.differences(to, from);
-            // Where there is nothing to change it still waits for what made the pages alike.
+            // Even if nothing differs, this waits for the changes that made the pages equal.
             if Fault::ClonedInParts.is_planted() {
                 let half = pairs.split_off(pairs.len() / 2);
                 ssd.ftl.share(&half, true, || ()).await?;
@@ -47,7 +48,8 @@ impl<M: ZoneMedia> Drive<M> {
         self.commands.run("clone", clone).await
     }
 
-    /// Trims `zeros` as well, and calls `placed` in the step in which readers see all of it.
+    /// Shares `pairs` and trims `zeros`, after all earlier writes. Calls `placed` in the step in
+    /// which readers see all of it.
     pub(crate) async fn share_in_turn(
         &self,
         pairs: &[(PageNo, PageNo)],
@@ -58,8 +60,8 @@ impl<M: ZoneMedia> Drive<M> {
         self.remap(turn, pairs, zeros, placed).await
     }
 
-    /// The writers' turn, when the log has all that came before, of the pages concerned at least: up to their `newest`
-    /// command in the cache.
+    /// Takes the writers' turn, and waits until the log has all earlier changes at least of these
+    /// pages: up to `newest`, their newest command in the cache.
     async fn turn_to_remap(&self, newest: impl FnOnce(&Self) -> Option<u64>) -> Result<Permit> {
         let turn = self.write_turn.acquire(1).await;
         let all = PageRange::new(PageNo(0), self.limits().pages);
@@ -72,7 +74,8 @@ impl<M: ZoneMedia> Drive<M> {
         Ok(turn)
     }
 
-    /// Remaps in the writers' `turn`, which others get when the batch has its place in the log.
+    /// Remaps during the writers' `turn`, which is released when the batch has its place in the
+    /// log.
     async fn remap(
         &self,
         turn: Permit,

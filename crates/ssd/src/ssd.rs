@@ -1,4 +1,4 @@
-//! The device: what each command does.
+//! The device and its commands.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
@@ -26,18 +26,19 @@ pub struct Drive<M: ZoneMedia> {
     pub(crate) ftl: Rc<Ftl<M>>,
     pub(crate) options: SsdOptions,
     limits: Limits,
-    /// Pages in one write-back of a cache that is not written back whole.
+    /// Pages of one write-back, unless the cache is written back whole.
     pub(crate) batch_pages: u32,
     /// Slots in a flash page.
     pub(crate) unit_pages: u32,
     pub(crate) cache: RefCell<WriteCache<M::Page>>,
     pub(crate) progress: RefCell<Progress>,
-    /// Why the device refuses writes, if it does.
+    /// The failure after which the device refuses writes, if any.
     pub(crate) failed: RefCell<Option<Error>>,
-    /// Why nothing can be written back at present: pages of the medium cannot be read, and their zones are needed.
+    /// The reason why nothing can be written back at present: pages of the medium cannot be read,
+    /// and their zones are needed.
     pub(crate) stalled: RefCell<Option<Error>>,
     pub(crate) started: Cell<bool>,
-    /// Tasks of commands that change the log themselves and must run to their end.
+    /// Tasks of commands that change the log themselves and must run to the end.
     pub(crate) commands: CommandTasks<Self>,
     /// Something was accepted since opening or closing, so a power loss must dump it.
     pub(crate) serving: Cell<bool>,
@@ -56,7 +57,7 @@ pub struct Drive<M: ZoneMedia> {
     pub(crate) ended: WaitQueue,
     /// All commands up to this one are in the persisted mapping table.
     mapped: Cell<u64>,
-    /// Staged pages of committed transactions that are not given up yet.
+    /// Staging pages of committed transactions that are not trimmed yet.
     pub(crate) leaving: Cell<u64>,
     pub(crate) counts: Cell<Counts>,
 }
@@ -89,7 +90,7 @@ impl<M: ZoneMedia> Ssd<M> {
     /// A device over `ftl`, with an empty cache.
     ///
     /// # Errors
-    /// `InvalidInput` where the options contradict each other or what the FTL can dump.
+    /// `InvalidInput` if the options contradict each other or the energy of the FTL's dump.
     pub fn new(ftl: Rc<Ftl<M>>, options: SsdOptions) -> Result<Self> {
         let drive = Rc::new(Drive::new(ftl, options)?);
         let SsdOptions { transactions_max, transaction_pages_max, staged_pages_max, .. } =
@@ -106,10 +107,10 @@ impl<M: ZoneMedia> Ssd<M> {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// The device over `ftl`, with an empty cache.
+    /// A device over `ftl`, with an empty cache.
     ///
     /// # Errors
-    /// `InvalidInput` where the options contradict each other or what the FTL can dump.
+    /// `InvalidInput` if the options contradict each other or the energy of the FTL's dump.
     pub fn new(ftl: Rc<Ftl<M>>, mut options: SsdOptions) -> Result<Self> {
         options.check()?;
         if options.cache == CacheKind::Durable {
@@ -119,19 +120,19 @@ impl<M: ZoneMedia> Drive<M> {
             ftl.log_shares();
         }
         if options.cache != CacheKind::WriteThrough {
-            // Writes that were acknowledged are not refused later.
+            // Acknowledged writes must not be refused later.
             ftl.wait_for_room();
         }
         check_staging(&ftl, &options)?;
         let batch_max = ftl.batch_pages_max();
         if options.cache.whole_batches() && options.cache_pages > batch_max {
-            // The whole cache goes as one batch, which must fit.
+            // The whole cache is written back as one batch, which must fit.
             options.cache_pages = batch_max;
             options.transaction_pages_max = options.transaction_pages_max.min(batch_max);
             options.write_pages_max = options.write_pages_max.min(batch_max);
         }
         let geometry = ftl.media().geometry();
-        // What is at home can only be copied.
+        // Pages on the home cannot be shared, only copied.
         let has_home = ftl.options().cache.is_some();
         let limits = Limits {
             page_bytes: PAGE_BYTES as u32,
@@ -215,9 +216,9 @@ impl<M: ZoneMedia> Drive<M> {
         self.counts.set(counts);
     }
 
-    /// Puts pages, all in `range`, into the cache in one step, as one command; returns its number.
-    /// `pages` gives `needed` pages, and is called when there is room for them; where it gives none instead,
-    /// nothing is accepted.
+    /// Puts pages, all in `range`, into the cache in one step, as one command, and returns its
+    /// number. `pages` is called when there is room, and returns `needed` pages. If it returns
+    /// `None`, nothing is accepted.
     pub(crate) async fn accept<I: IntoIterator<Item = (PageNo, M::Page)>>(
         &self,
         range: PageRange,
@@ -275,7 +276,8 @@ impl<M: ZoneMedia> Drive<M> {
     /// Writes back everything that was accepted before the call.
     ///
     /// # Errors
-    /// `OutOfSpace` where that cannot be done at present: it goes on when the medium can be read again.
+    /// `OutOfSpace` if this is not possible at present: write-back continues when the medium can be
+    /// read again.
     pub(crate) async fn drain_unless_stalled(&self) -> Result<()> {
         let accepted = self.want_all();
         let _awaited = Awaited::new(&self.progress, accepted);
@@ -286,7 +288,7 @@ impl<M: ZoneMedia> Drive<M> {
         self.ended.until(drained).await
     }
 
-    /// Has everything written back that was accepted; the last command of it.
+    /// Requests write-back of everything accepted so far, and returns the last accepted command.
     fn want_all(&self) -> u64 {
         let accepted = self.progress.borrow().accepted;
         self.want(accepted);
@@ -301,7 +303,7 @@ impl<M: ZoneMedia> Drive<M> {
         self.work.wake_all();
     }
 
-    /// Writes back everything that was accepted before the call, however long it takes.
+    /// Writes back everything that was accepted before the call, without a limit of time.
     pub(crate) async fn drain(&self) -> Result<()> {
         let accepted = self.progress.borrow().accepted;
         self.drain_to(accepted).await
@@ -345,7 +347,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Reads what is in the cache; returns the missing pages with their indexes in `out`.
+    /// Reads the pages that are in the cache; returns the missing ones with their indexes in `out`.
     fn read_cached(&self, first: PageNo, out: &mut [M::Page]) -> Vec<(PageNo, usize)> {
         let cache = self.cache.borrow();
         let mut missed = Vec::new();
@@ -381,7 +383,7 @@ impl<M: ZoneMedia> PageDevice for Drive<M> {
         if missed.is_empty() {
             return Ok(());
         }
-        // No await since the cache was read: all pages are as of one moment.
+        // No await since the cache was read, so all pages are as of one moment.
         self.ftl.read_at_once(missed, out).await
     }
 

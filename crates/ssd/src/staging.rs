@@ -1,8 +1,8 @@
-//! Pages behind those that hosts see, where a transaction that outgrows its memory puts what it wrote until the commit
-//! remaps its pages to it.
+//! Pages behind the pages that hosts see. A transaction that outgrows its memory stages its content
+//! here, until the commit remaps its pages to these.
 //!
-//! They are pages like others, so that cleaning, checkpoints and recovery know nothing of transactions. Nobody can name
-//! them from outside. What a crash leaves there is given up when the device is started.
+//! They are ordinary pages, so cleaning, checkpoints and recovery need not know of transactions. No
+//! host can address them. Content that a crash leaves here is trimmed when the device is started.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,19 +11,19 @@ use tantalum_runtime::sync::Semaphore;
 
 use crate::fault_points::Fault;
 
-/// The pages, and who has which.
+/// The staging pages, and which of them are free.
 pub(crate) struct Staging {
     range: PageRange,
-    /// Runs that hold nothing, by their first pages.
+    /// Free runs without content: first page to length.
     free: RefCell<BTreeMap<u64, u64>>,
-    /// Runs of nobody that are not trimmed yet.
+    /// Runs that have no owner but are not trimmed yet.
     left: RefCell<Vec<PageRange>>,
-    /// Taken by who trims them.
+    /// Held while a task trims them.
     turn: Semaphore,
 }
 
 impl Staging {
-    /// Those of `range`; `is_used` where they may hold something.
+    /// The pages of `range`; with `is_used` they may have content.
     pub fn new(range: PageRange, is_used: bool) -> Rc<Self> {
         let staging = Staging {
             range,
@@ -38,7 +38,7 @@ impl Staging {
         Rc::new(staging)
     }
 
-    /// Whether ended transactions left something.
+    /// Whether ended transactions left content.
     pub fn is_to_be_cleared(&self) -> bool {
         !self.left.borrow().is_empty()
     }
@@ -48,10 +48,10 @@ impl Staging {
         self.range.pages
     }
 
-    /// Takes so many pages, the first ones that are free.
+    /// Allocates the first `pages` free pages.
     ///
     /// # Errors
-    /// `OutOfSpace` where they are not there; none is taken then.
+    /// `OutOfSpace` if there are not enough; then none is allocated.
     pub fn take(self: &Rc<Self>, pages: u64) -> Result<StagedPages> {
         let mut free = self.free.borrow_mut();
         let mut taken = StagedPages { staging: Rc::clone(self), runs: Vec::new() };
@@ -79,16 +79,16 @@ impl Staging {
         Err(Error::new(ErrorKind::OutOfSpace, context))
     }
 
-    /// Trims what ended transactions left.
+    /// Trims the content that ended transactions left.
     ///
     /// # Errors
     /// Those of a trim.
     pub async fn clear<D: PageDevice>(self: &Rc<Self>, device: &D) -> Result<()> {
-        // Whoever comes while somebody else trims them needs them too.
+        // A task that arrives while another trims the pages needs them too, so it waits.
         let _turn = self.turn.acquire(1).await;
         loop {
             let Some(run) = self.left.borrow_mut().pop() else { return Ok(()) };
-            // They are left again where this fails, or is given up.
+            // If the trim fails or its future is dropped, the run is put back.
             let mut owned = StagedPages { staging: Rc::clone(self), runs: vec![run] };
             device.trim(run).await?;
             owned.runs.clear();
@@ -96,7 +96,7 @@ impl Staging {
         }
     }
 
-    /// Adds `run`, which holds nothing, to what is free.
+    /// Adds `run`, which has no content, to the free pages.
     fn add_free(&self, run: PageRange) {
         let mut free = self.free.borrow_mut();
         let (mut first, mut end) = (run.first.0, run.end().0);
@@ -114,14 +114,14 @@ impl Staging {
     }
 }
 
-/// Pages that somebody has; they are given up when this is dropped.
+/// Allocated staging pages. Dropping this gives them up.
 pub(crate) struct StagedPages {
     staging: Rc<Staging>,
     runs: Vec<PageRange>,
 }
 
 impl StagedPages {
-    /// Their numbers.
+    /// The page numbers.
     pub fn iter(&self) -> impl Iterator<Item = PageNo> + '_ {
         self.runs.iter().flat_map(|run| run.iter())
     }

@@ -34,7 +34,7 @@ impl SsdStatistics {
         self.ftl.slots_programmed as f64 / self.pages_written as f64
     }
 
-    /// Tells what this kind of device has beside what any has.
+    /// Reports the counters that only this kind of device has.
     pub(crate) fn tell(&self, out: &mut Readings) {
         let coalesced = "Pages written that replaced one waiting in the write cache";
         out.counter("tantalum_write_cache_coalesced_pages_total", coalesced, self.pages_coalesced);

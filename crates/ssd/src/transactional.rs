@@ -1,4 +1,4 @@
-//! Transactions over any device that writes scattered pages all or nothing: pages wait here until
+//! Transactions over any device that writes scattered pages all or nothing. Pages wait here until
 //! the commit, which is one such write.
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 use crate::staging::Staging;
 use crate::transactions::Transactions;
 
-/// Adds transactions to `D`, which takes each commit as one
+/// Adds transactions to `D`, which gets each commit as one
 /// [`write_scattered`](PageDevice::write_scattered).
 pub struct Transactional<D: PageDevice> {
     pub(crate) device: Rc<D>,
@@ -19,9 +19,9 @@ pub struct Transactional<D: PageDevice> {
     pub(crate) transactions: Rc<RefCell<Transactions<D::Page>>>,
     /// Woken when a transaction has released its pages.
     released: Rc<WaitQueue>,
-    /// Pages for what outgrows memory, where there are any.
+    /// Pages for transactions that outgrow their memory, if there are any.
     pub(crate) staging: Option<Rc<Staging>>,
-    /// Pages of a transaction in memory then.
+    /// Pages that a transaction may then keep in memory.
     pub(crate) memory_pages_max: usize,
 }
 
@@ -40,8 +40,9 @@ impl<D: PageDevice> Transactional<D> {
         Transactional { device, limits, transactions, released, staging: None, memory_pages_max }
     }
 
-    /// The same, which keep `memory_pages_max` pages each in memory. More goes to the last pages of the device,
-    /// `staging`, which are not seen from outside; `is_used` where they may hold something.
+    /// The same, but each transaction keeps at most `memory_pages_max` pages in memory. The rest is
+    /// staged in `staging`, the last pages of the device, which are not visible outside. With
+    /// `is_used` these may have content.
     pub fn staged_in(self, staging: PageRange, is_used: bool, memory_pages_max: u32) -> Self {
         Transactional {
             limits: Limits { pages: staging.first.0, ..self.limits },
@@ -51,7 +52,7 @@ impl<D: PageDevice> Transactional<D> {
         }
     }
 
-    /// Gives up what ended transactions left where they were staged.
+    /// Trims the staging pages of ended transactions.
     ///
     /// # Errors
     /// Those of a trim.
@@ -67,12 +68,13 @@ impl<D: PageDevice> Transactional<D> {
         &self.device
     }
 
-    /// Fails where the device would refuse any write.
+    /// Fails if the device would refuse any write.
     async fn check_writable(&self) -> Result<()> {
         self.device.write(PageNo(0), &[], None).await
     }
 
-    /// Fails with `Conflict` where a transaction holds a page of `range`, which is to change outside of transactions.
+    /// Checks a change outside of transactions: fails with `Conflict` if a transaction holds a page
+    /// of `range`.
     fn check_released(&self, range: PageRange) -> Result<()> {
         self.transactions.borrow().holders.check_range(range)
     }
@@ -90,14 +92,14 @@ impl<D: PageDevice> Transactional<D> {
             ended();
         };
         let written = self.device.write_scattered(pages, both_ended).await;
-        // Ends it after a failure, too.
+        // This also ends the transaction after a failure.
         self.transactions.borrow_mut().end(tx);
         written
     }
 }
 
-/// A commit in flight. If it is dropped before its outcome, its transaction is open again, or ended
-/// where the host does not know of it.
+/// A commit in flight. If it is dropped before its outcome, its transaction is open again; if the
+/// host does not know the transaction, it ends.
 pub(crate) struct Commit<P: Payload> {
     pub transactions: Rc<RefCell<Transactions<P>>>,
     pub tx: TxId,
@@ -131,7 +133,8 @@ impl<D: LifeCycle> LifeCycle for Transactional<D> {
         };
         let (staging, device) = (Rc::clone(staging), Rc::clone(&self.device));
         let clear = async move {
-            // Where the device is read-only it stays; what else fails is tried again before the pages are needed.
+            // On a read-only device the content stays. Other failures are retried before the pages
+            // are needed.
             _ = staging.clear(&*device).await;
         };
         drop(runtime.spawn("pages of unfinished transactions", clear));
@@ -174,7 +177,7 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
         match &others[..] {
             [] => {}
             [gap] => read_gap(&*self.device, first, gap, out).await?,
-            // All in one read, as of one moment; each gap alone only where that read fails.
+            // One read for all gaps, as of one moment. Only if it fails is each gap read alone.
             gaps => {
                 if self.device.read(first, out, None).await.is_err() {
                     for gap in gaps {
@@ -262,7 +265,7 @@ impl<D: PageDevice> PageDevice for Transactional<D> {
     async fn abort(&self, tx: TxId) -> Result<()> {
         self.transactions.borrow_mut().abort(tx)?;
         if let Some(staging) = &self.staging {
-            // What fails here is tried again before the pages are needed.
+            // A failure here is retried before the pages are needed.
             _ = staging.clear(&*self.device).await;
         }
         Ok(())
@@ -391,7 +394,7 @@ mod tests {
     #[test]
     fn a_scattered_write_takes_no_place_of_a_transaction() {
         run(async {
-            // It takes one.
+            // The device allows one transaction.
             let device = stuck();
             let tx = device.begin().await.unwrap();
             device.write(PAGE, &[Stamp::new(PAGE, 1)], Some(tx)).await.unwrap();
@@ -402,7 +405,7 @@ mod tests {
             let held = vec![(PAGE, Stamp::new(PAGE, 2))];
             let refused = device.write_scattered(held, || ()).await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Conflict);
-            // While it is on its way its page is its own, and the place is there for another transaction.
+            // The write in flight holds its page, but does not use up the one transaction.
             device.abort(tx).await.unwrap();
             let next = device.begin().await.unwrap();
             let refused =

@@ -1,5 +1,5 @@
-//! Open transactions: pages that nobody else sees until the commit, and nobody else changes ([`Holders`]). Who is refused with
-//! `Conflict` in a transaction may go on with it or abort.
+//! Open transactions. Until the commit nobody else sees their pages, and nobody else changes them
+//! ([`Holders`]). A transaction that gets `Conflict` may continue or abort.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, PageRange, Payload, Result, TxId};
@@ -14,7 +14,8 @@ pub(crate) struct Transactions<P> {
     next: u64,
     transactions_max: u32,
     pages_max: u32,
-    /// Of the open ones, commits in one call: they are no host's, and end by themselves.
+    /// How many of the open ones are commits in one call. No host opened these, and they end by
+    /// themselves.
     single_writes: u32,
 }
 
@@ -22,41 +23,41 @@ pub(crate) struct Transactions<P> {
 struct Transaction<P> {
     /// The pages it holds, in the order of their first writes.
     held: Vec<PageNo>,
-    /// What it wrote to them; empty for a single write, which has its contents itself.
+    /// The content of the held pages. Empty for a single write, which keeps its contents itself.
     written: FastMap<PageNo, Written<P>>,
     /// The pages whose contents are in memory.
     in_memory: Vec<PageNo>,
-    /// The pages that it was given to stage contents in.
+    /// Pages allocated to stage its contents.
     staged: Vec<StagedPages>,
-    /// Counts its writes of pages.
+    /// Number of page writes so far.
     writes: u64,
-    /// Its commit is in flight: it takes no command but reads.
+    /// Its commit is in flight: it accepts only reads.
     committing: bool,
     /// It is a commit in one call.
     is_single_write: bool,
 }
 
-/// What a transaction wrote to a page.
+/// The content that a transaction wrote to a page.
 struct Written<P> {
-    /// The content, and which write it is of, until it is staged.
+    /// The number of the write and its content, until it is staged.
     memory: Option<(u64, P)>,
-    /// Where it is staged, or an older content.
+    /// The page in which this or an older content is staged.
     place: Option<PageNo>,
-    /// It is zeros, where it is not in memory.
+    /// If not in memory, the content is zeros.
     is_zeros: bool,
 }
 
-/// Where the content of a page is that a transaction wrote.
+/// The current content of a page that a transaction wrote, or its place.
 pub(crate) enum Content<P> {
-    /// Here.
+    /// The content itself.
     Memory(P),
-    /// In this page.
+    /// Staged in this page.
     Staged(PageNo),
-    /// Nothing but zeros.
+    /// Only zeros.
     Zeros,
 }
 
-/// A content on its way from memory to where it is staged.
+/// A content that is being moved from memory to its staging page.
 pub(crate) struct Moving<P> {
     page: PageNo,
     write: u64,
@@ -92,7 +93,7 @@ impl<P: Payload> Transaction<P> {
         written.memory = memory;
     }
 
-    /// Drops contents that are zeros from memory.
+    /// Drops from memory the contents that are zeros.
     fn forget_zeros(&mut self) {
         let zeros = P::zero();
         let Transaction { in_memory, written, .. } = self;
@@ -129,8 +130,8 @@ impl<P: Payload> Transactions<P> {
         Ok(self.insert(Transaction::new()))
     }
 
-    /// Holds `pages` for a commit in one call, which is in flight already. It is none of the transactions that hosts have
-    /// open, however many these are.
+    /// Opens a transaction for a commit in one call, already in flight, which holds `pages`. It
+    /// does not count towards the limit of open transactions.
     pub(crate) fn begin_commit(&mut self, pages: Vec<PageNo>) -> Result<TxId> {
         self.check_supported()?;
         self.holders.check(pages.iter().copied(), None)?;
@@ -162,7 +163,7 @@ impl<P: Payload> Transactions<P> {
         open.ok_or_else(|| unknown(tx))
     }
 
-    /// Writes `pages`, which are distinct, in `tx`: all of them or, with an error, none.
+    /// Writes `pages`, which are distinct, in `tx`: all of them or, on error, none.
     pub(crate) fn write(
         &mut self,
         tx: TxId,
@@ -186,12 +187,12 @@ impl<P: Payload> Transactions<P> {
         Ok(())
     }
 
-    /// Pages of `tx` whose contents are in memory.
+    /// Number of pages of `tx` whose contents are in memory.
     pub(crate) fn in_memory(&self, tx: TxId) -> usize {
         self.open.get(&tx).map_or(0, |transaction| transaction.in_memory.len())
     }
 
-    /// What `tx` wrote in `range`, each page with its index there.
+    /// The pages of `range` that `tx` wrote, each with its index in the range.
     pub(crate) fn written_in(
         &self,
         tx: TxId,
@@ -209,13 +210,13 @@ impl<P: Payload> Transactions<P> {
         Ok(range.iter().enumerate().filter_map(own).collect())
     }
 
-    /// Fails where `tx` is not open.
+    /// Fails if `tx` is not open.
     pub(crate) fn check_open(&self, tx: TxId) -> Result<()> {
         self.open.contains_key(&tx).then_some(()).ok_or_else(|| unknown(tx))
     }
 
-    /// Marks the commit of `tx` as in flight until `end` or `call_off_commit`. The transaction goes on holding its
-    /// pages. Returns what it wrote; `None` where some of that is staged.
+    /// Marks the commit of `tx` as in flight until `end` or `call_off_commit`. The transaction
+    /// still holds its pages. Returns the written pages; `None` if some are staged.
     pub(crate) fn start_commit(&mut self, tx: TxId) -> Result<Option<Vec<(PageNo, P)>>> {
         let transaction = self.get_mut(tx)?;
         transaction.committing = true;
@@ -238,8 +239,8 @@ impl<P: Payload> Transactions<P> {
         }
     }
 
-    /// What of `tx` is in memory, each with the place in `staging` that it is to go to. It stays in memory until
-    /// [`end_staging`](Self::end_staging).
+    /// Returns the pages of `tx` that are in memory, each with its place in `staging`. They stay in
+    /// memory until [`end_staging`](Self::end_staging).
     pub(crate) fn begin_staging(
         &mut self,
         tx: TxId,
@@ -265,7 +266,8 @@ impl<P: Payload> Transactions<P> {
         Ok(moving)
     }
 
-    /// Notes that `moved` is staged: memory forgets what was not written again meanwhile.
+    /// Records that `moved` is staged, and drops it from memory unless it was written again
+    /// meanwhile.
     pub(crate) fn end_staging(&mut self, tx: TxId, moved: &[Moving<P>]) {
         let Some(transaction) = self.open.get_mut(&tx) else { return };
         for Moving { page, write, .. } in moved {
@@ -280,7 +282,7 @@ impl<P: Payload> Transactions<P> {
             .retain(|page| written.get(page).is_some_and(|it| it.memory.is_some()));
     }
 
-    /// The pages of `tx`, all of which are staged, each with its place, and the ranges that are zeros.
+    /// The pages of `tx`, which are all staged, each with its place; and the ranges of zeros.
     pub(crate) fn outcome(&self, tx: TxId) -> (Vec<(PageNo, PageNo)>, Vec<PageRange>) {
         let (mut pairs, mut zeros) = (Vec::new(), Vec::new());
         let Some(transaction) = self.open.get(&tx) else { return (pairs, Vec::new()) };
@@ -297,12 +299,12 @@ impl<P: Payload> Transactions<P> {
         (pairs, runs.collect())
     }
 
-    /// Reopens `tx` after its commit, if still in flight, was given up.
+    /// Reopens `tx` after its commit, if still in flight, was abandoned.
     pub(crate) fn call_off_commit(&mut self, tx: TxId) {
         self.open.entry(tx).and_modify(|transaction| transaction.committing = false);
     }
 
-    /// Ends `tx`, if it is open, and drops what it wrote.
+    /// Ends `tx`, if it is open, and drops its content.
     pub(crate) fn end(&mut self, tx: TxId) {
         let Some(transaction) = self.open.remove(&tx) else { return };
         self.single_writes -= u32::from(transaction.is_single_write);

@@ -1,17 +1,17 @@
-//! Trim: ordered with the writes before and after it, blocking writers only as long as that needs.
+//! Trim: ordered with the writes before and after it, and blocking writers no longer than needed.
 //!
-//! Older content must not reach the log after the trim, and a concurrent write must not be split
-//! into a part before the trim and a part after it. So writers wait, but only until the trim has
-//! its place in the log: what they write then is newer in the log, as it is in the cache.
+//! Older content must not reach the log after the trim. A concurrent write must not be split into a
+//! part before the trim and a part after it. So writers wait until the trim has its place in the
+//! log: their content is then newer, in the log as in the cache.
 //!
-//! A cache that is written back in whole batches reaches the log in command order: once its last
-//! batch is in flight the trim follows, and takes effect when that batch has left the cache. Other
+//! A cache that is written back in whole batches reaches the log in command order. Once its last
+//! batch is in flight, the trim follows, and takes effect when that batch has left the cache. Other
 //! caches first write back their pages of the range. A durable cache blocks writers until the trim
-//! is durable too: otherwise their writes, acknowledged at once, could survive a power cut without
-//! the trim that was issued before them.
+//! is durable too. Otherwise their writes, acknowledged at once, could survive a power cut while
+//! the trim issued before them is lost.
 //!
-//! Writes to the range itself wait until the trim is in effect: readers would see them before the
-//! trim.
+//! Writes to the range itself wait until the trim is in effect. Otherwise readers would see them
+//! before the trim.
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -29,7 +29,7 @@ pub(crate) struct Trims {
     ended: WaitQueue,
 }
 
-/// One of these trims, until dropped.
+/// One such trim, until dropped.
 struct Placed<'a>(&'a Trims, PageRange);
 
 impl Trims {
@@ -65,8 +65,8 @@ impl Drop for Placed<'_> {
 }
 
 impl<M: ZoneMedia> Drive<M> {
-    /// Trims `range`, which lies on the device, after all commands accepted before. `in_force` is called in
-    /// the step in which it takes effect.
+    /// Trims `range`, which lies on the device, after all commands accepted before. `in_force` is
+    /// called in the step in which the trim takes effect.
     pub(crate) async fn trim_in_turn(
         &self,
         range: PageRange,
@@ -106,7 +106,7 @@ impl<M: ZoneMedia> Drive<M> {
 
     /// Waits until `command`, which is or will be taken for write-back, has left the cache.
     pub(crate) async fn wait_left_cache(&self, command: u64) -> Result<()> {
-        // A write-through command's failure is for its writer alone, unless the log failed.
+        // A failed write-through command concerns only its own writer, unless the log failed.
         self.wait_ended(command).await.or_else(|_| self.check_failed())
     }
 

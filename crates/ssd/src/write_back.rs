@@ -1,9 +1,9 @@
 //! Write-back: moves dirty frames to the FTL.
 //!
-//! With whole batches (write-through, ordered) all dirty pages go as one atomic batch, so that
-//! rewrites may coalesce in the cache and the device still holds a prefix of the writes after any
-//! cut; while one batch is written the next one gathers (group commit). A durable or volatile cache
-//! writes back page by page in FIFO order, in full flash pages where it can.
+//! With whole batches (write-through, ordered) all dirty pages are written as one atomic batch. So
+//! rewrites may coalesce in the cache, and after any cut the device still holds a prefix of the
+//! writes. While one batch is written, the next one gathers (group commit). A durable or volatile
+//! cache writes back page by page in FIFO order, in full flash pages if possible.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 use crate::write_cache::TakenFrames;
 
-/// Which commands have ended, by being written back or by failing.
+/// Which commands have ended, because they were written back or failed.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Commands that entered the cache.
@@ -31,10 +31,10 @@ pub(crate) struct Progress {
     batches: VecDeque<(u64, u64, bool)>,
     next_batch: u64,
     last_taken: u64,
-    // Failed commands, as ranges (after, up to), kept while somebody waits for one of them: at most
+    // Failed commands, as ranges (after, up to), kept while a task waits for one of them: at most
     // one range per waiter.
     failures: Vec<(u64, u64, Error)>,
-    // Commands that are waited for, and the number of waiters of each.
+    // Commands with waiters, and the number of waiters of each.
     awaited: BTreeMap<u64, u32>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Awaited<'a> {
 }
 
 impl<'a> Awaited<'a> {
-    /// Call this in the step in which `command` was accepted, so that its failure is kept.
+    /// Call this in the step that accepts `command`, so that its failure is kept.
     pub(crate) fn new(progress: &'a RefCell<Progress>, command: u64) -> Self {
         *progress.borrow_mut().awaited.entry(command).or_default() += 1;
         Awaited { progress, command }
@@ -66,7 +66,7 @@ impl Drop for Awaited<'_> {
 }
 
 impl Progress {
-    /// Starts a batch, with which all commands up to `last` have been taken.
+    /// Starts a batch. With it, all commands up to `last` have been taken.
     fn start_batch(&mut self, last: u64) -> u64 {
         let number = self.next_batch;
         self.next_batch += 1;
@@ -94,7 +94,7 @@ impl Progress {
         self.forget_failures();
     }
 
-    /// Forgets failures that all waiters have received.
+    /// Drops failures that all waiters have received.
     fn forget_failures(&mut self) {
         let Progress { failures, awaited, .. } = self;
         // A batch may end no command: then nobody waits for it alone.
@@ -103,12 +103,12 @@ impl Progress {
         });
     }
 
-    /// Whether all of `command` has been taken for write-back.
+    /// Whether `command` has been taken for write-back completely.
     pub(crate) fn is_taken(&self, command: u64) -> bool {
         self.last_taken >= command
     }
 
-    /// How `command` ended, once it has ended.
+    /// The result of `command`, once it has ended.
     pub(crate) fn outcome(&self, command: u64) -> Option<Result<()>> {
         if self.ended < command {
             return None;
@@ -135,7 +135,7 @@ impl<M: ZoneMedia> Drive<M> {
                 // Once for all writers that share the batch.
                 result = self.ftl.media().persist_mapping().await;
             }
-            // These writes may have been acknowledged already, so the device must fail instead.
+            // These writes may already be acknowledged, so the device must fail instead.
             let failure = result.err();
             let fatal = failure.clone().filter(|_| !acknowledges || self.ftl.latched().is_some());
             if fatal.is_none() {
@@ -157,8 +157,9 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Writes a batch to the log. While there is no room for it because pages of the medium cannot be read, it waits, in its place
-    /// before later batches; those who wait for frames or for a flush hear of it.
+    /// Writes a batch to the log. If there is no room because pages of the medium cannot be read,
+    /// the batch waits, and keeps its place before later batches. Tasks that wait for frames or for
+    /// a flush are woken with the reason.
     async fn write_to_log(&self, pages: &[(PageNo, M::Page)], durable: bool) -> Result<()> {
         if self.options.cache == CacheKind::WriteThrough {
             return self.ftl.write(pages, durable).await;
@@ -181,8 +182,8 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Whether the batch must be durable when the FTL returns: where writers wait for that, and
-    /// where a durable cache frees the frames for it.
+    /// Whether the batch must be durable when the FTL returns: because writers wait for it, or
+    /// because a durable cache then frees the frames.
     fn batch_is_durable(&self) -> bool {
         match self.options.cache {
             _ if Fault::EarlyAcknowledgement.is_planted() => false,
@@ -195,7 +196,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Number of pages of the next batch; 0 where none is due with `dirty` frames.
+    /// Number of pages of the next batch; 0 if none is due with `dirty` frames.
     fn due_pages(&self, dirty: u32, progress: &Progress) -> u32 {
         if dirty == 0 {
             return 0;
@@ -211,7 +212,7 @@ impl<M: ZoneMedia> Drive<M> {
         let wanted =
             if urgent { dirty } else { dirty.saturating_sub(self.options.write_back_start_pages) };
         let most = wanted.min(self.batch_pages);
-        // Whole flash pages, where there are enough pages for one.
+        // Whole flash pages, if there are enough pages for one.
         if most >= self.unit_pages {
             most - most % self.unit_pages
         } else if urgent {
@@ -221,7 +222,7 @@ impl<M: ZoneMedia> Drive<M> {
         }
     }
 
-    /// Wakes the flushers if a batch is due; most writes only add to one that is not due yet.
+    /// Wakes the flushers if a batch is due. Most writes only add to a batch that is not due yet.
     pub(crate) fn wake_flushers(&self) {
         let dirty = self.cache.borrow().dirty_frames();
         if self.due_pages(dirty, &self.progress.borrow()) > 0 {

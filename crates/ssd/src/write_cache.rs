@@ -6,7 +6,7 @@ use tantalum_base::{FastMap, PageNo, PageRange, Payload};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameState {
     Dirty,
-    /// Being written back; the number gives the order in which frames were taken, for a dump.
+    /// Being written back. The number gives the order in which frames were taken, for a dump.
     Flushing(u64),
 }
 
@@ -14,9 +14,9 @@ struct Frame<P> {
     page: PageNo,
     content: P,
     state: FrameState,
-    /// The command that wrote the page. Ascending along the FIFO.
+    /// The command that wrote the page. Ascends along the FIFO.
     command: u64,
-    /// The page had no place in the log when it came.
+    /// The page had no place in the log when it was inserted.
     is_new: bool,
 }
 
@@ -53,12 +53,12 @@ impl<P: Payload> WriteCache<P> {
         }
     }
 
-    /// Pages it can hold.
+    /// Capacity in pages.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Whether no page is in it.
+    /// Whether it contains no page.
     pub fn is_empty(&self) -> bool {
         self.newest.is_empty()
     }
@@ -73,8 +73,8 @@ impl<P: Payload> WriteCache<P> {
         self.fifo.len() as u32
     }
 
-    /// Frames of pages that had no place in the log when they came. Pages without one that are in the cache are no more:
-    /// a page loses its place only when no frame holds it.
+    /// Frames of pages that had no place in the log when they were inserted. This is an upper bound
+    /// of the cached pages without a place: a page loses its place only while no frame holds it.
     pub fn new_frames(&self) -> u32 {
         self.new_frames
     }
@@ -84,7 +84,7 @@ impl<P: Payload> WriteCache<P> {
         self.coalesced
     }
 
-    /// The pages in it.
+    /// The cached pages.
     pub fn pages(&self) -> impl Iterator<Item = PageNo> + '_ {
         self.newest.keys().copied()
     }
@@ -96,13 +96,15 @@ impl<P: Payload> WriteCache<P> {
         self.frames[frame as usize].as_ref().map(|frame| &frame.content)
     }
 
-    /// The command that must have ended before no frame holds `page` any more, if any holds it.
+    /// Once this command has ended, no frame holds `page` any more; `None` if no frame holds it
+    /// now.
     pub(crate) fn command_of(&self, page: PageNo) -> Option<u64> {
         let frame = *self.newest.get(&page)?;
         self.frames[frame as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// The command that must have ended before no frame holds a page of `range` any more, if any does.
+    /// Once this command has ended, no frame holds a page of `range` any more; `None` if none holds
+    /// one now.
     pub(crate) fn command_of_range(&self, range: PageRange) -> Option<u64> {
         if range.pages <= u64::from(self.capacity) {
             return range.iter().filter_map(|page| self.command_of(page)).max();
@@ -117,7 +119,8 @@ impl<P: Payload> WriteCache<P> {
         self.frames[oldest as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// Adds a page of `command`, which has no place in the log where it `is_new`; there must be a free frame.
+    /// Adds a page of `command`; `is_new` if it has no place in the log. There must be a free
+    /// frame.
     pub(crate) fn insert(&mut self, page: PageNo, content: P, command: u64, is_new: bool) {
         if let Some(number) = self.newest.get(&page)
             && let Some(frame) = &mut self.frames[*number as usize]
@@ -135,7 +138,7 @@ impl<P: Payload> WriteCache<P> {
         self.fifo.push_back(number);
     }
 
-    /// Takes up to `most` dirty frames, oldest first, to be written back.
+    /// Takes up to `most` dirty frames for write-back, oldest first.
     pub(crate) fn take(
         &mut self,
         most: u32,
@@ -153,7 +156,7 @@ impl<P: Payload> WriteCache<P> {
         }
     }
 
-    /// Frees the frames, which were written back or given up.
+    /// Frees the frames, which were written back or dropped.
     pub(crate) fn release(&mut self, taken: &mut TakenFrames) {
         for number in taken.0.drain(..) {
             if let Some(frame) = self.frames[number as usize].take() {
@@ -166,8 +169,8 @@ impl<P: Payload> WriteCache<P> {
         }
     }
 
-    /// What a power loss must dump: the newest content of each page, in write-back order. Frames
-    /// that are being written back come first.
+    /// The pages that a power loss must dump: the newest content of each, in write-back order.
+    /// Frames that are being written back come first.
     pub(crate) fn newest_in_order(&self) -> Vec<(PageNo, P)> {
         let mut flushing: Vec<(u64, u32)> = Vec::new();
         for (number, frame) in (0..).zip(&self.frames) {

@@ -1,4 +1,5 @@
-//! The tests of the flash device, in one program: each of them compiles it for its media and payloads, and they share that.
+//! The tests of the flash device, in one program: each test compiles the device for its media and
+//! payloads, and one program shares that work.
 
 mod extents;
 mod large_transactions;

@@ -1,4 +1,5 @@
-//! What a device says of which pages have content, beside what was written and what it reads.
+//! Compares the extents that a device reports with the pages that were written and the content that
+//! it reads.
 use crate::devices::{Zones, run, ssd};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -11,13 +12,14 @@ const PAGES: u64 = 160;
 const KINDS: [CacheKind; 4] =
     [CacheKind::WriteThrough, CacheKind::Durable, CacheKind::Ordered, CacheKind::Volatile];
 
-/// With room for few remapped pages in every second one, so that a share has to write the others again.
+/// Options of half of the seeds have few entries for remapped pages, so that a share must copy
+/// other pages.
 fn options(seed: u64) -> FtlOptions {
     let share_entries_max = (seed / 4 % 2 == 1).then_some(6);
     FtlOptions { share_entries_max, ..FtlOptions::new(PAGES) }
 }
 
-/// The pages of `range` in which there is content, as `device` says in one step.
+/// The pages of `range` with content, as `device` reports them in one step.
 fn told(device: &Ssd<Zones>, range: PageRange) -> BTreeSet<u64> {
     let mut told = BTreeSet::new();
     let (mut at, mut before) = (range.first.0, None);
@@ -38,7 +40,7 @@ fn some_range(rng: &mut Rng, pages_max: u64) -> PageRange {
     PageRange::new(PageNo(rng.below(PAGES - pages + 1)), pages)
 }
 
-/// Changes some pages, and `written` with them.
+/// Changes some pages, and updates `written` accordingly.
 async fn change(
     device: &Ssd<Zones>,
     rng: &mut Rng,
@@ -94,14 +96,14 @@ fn it_is_what_was_written_and_not_trimmed() {
     }
 }
 
-/// Reads what it says at once, again and again, while others change it.
+/// Compares extents and content repeatedly while other tasks change the pages.
 async fn look(runtime: &Virtual, device: &Ssd<Zones>, seed: u64) -> Result<u32> {
     let mut holes = 0;
     for look in 0..60 {
         runtime.sleep(70_000).await;
         let all = PageRange::new(PageNo(0), PAGES);
         let told = told(device, all);
-        // Nothing happens between the two: a read is as of its first step.
+        // No await in between: a read is as of its first step.
         let mut pages = vec![Stamp::zero(); PAGES as usize];
         device.read(all.first, &mut pages, None).await?;
         for (page, content) in (0..).zip(pages) {
@@ -125,7 +127,7 @@ fn it_is_what_a_read_in_the_same_step_finds() {
                     let mut rng = Rng::split(seed, &format!("changes {task}"));
                     let mut written = BTreeSet::new();
                     for count in 1..60 {
-                        // A share is refused where another task trimmed the content.
+                        // A share fails if another task trimmed the source.
                         _ = change(&device, &mut rng, count, &mut written).await;
                     }
                 }));

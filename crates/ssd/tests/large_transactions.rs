@@ -1,4 +1,4 @@
-//! Transactions that outgrow their memory, on a device of which pages are set aside for them.
+//! Transactions that outgrow their memory, on a device with staging pages.
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp, TxId};
@@ -25,7 +25,7 @@ fn stamp(page: u64, count: u64) -> Stamp {
 }
 
 impl Session {
-    /// Writes each of these pages for the `count`th time.
+    /// Writes each of these pages with content number `count`.
     async fn write(
         &self,
         pages: impl Iterator<Item = u64>,
@@ -64,7 +64,8 @@ fn ssd_options(kind: CacheKind) -> SsdOptions {
     }
 }
 
-/// Runs `test` on a new device of each kind, of which so many pages may have content.
+/// Runs `test` on a new device of each kind, on which at most `mapped_pages_max` pages may have
+/// content.
 fn on_each(
     mapped_pages_max: u64,
     test: impl AsyncFn(Session) -> Result<(), Error> + Copy + 'static,
@@ -99,7 +100,7 @@ fn hosts_see_what_was_committed_and_a_transaction_what_it_wrote() {
         assert_eq!((limits.pages, limits.transaction_pages_max), (PAGES, PAGES as u32));
         let tx = device.0.begin().await?;
         device.write(0..40, 2, Some(tx)).await?;
-        // Some again, staged or not, and some zeros.
+        // Some pages again, staged or not, and some zeros.
         device.write((0..40).step_by(3), 3, Some(tx)).await?;
         for page in [1, 39] {
             device.0.write(PageNo(page), &[Stamp::zero()], Some(tx)).await?;
@@ -152,7 +153,7 @@ fn a_single_write_may_be_as_large() {
     });
 }
 
-/// There is room for ten pages beside those that hosts see.
+/// Besides the pages that hosts see, there is room for ten more.
 #[test]
 fn on_a_full_device_a_transaction_may_give_up_pages_and_not_write_all_again() {
     on_each(PAGES + 10, async |device: Session| {
@@ -162,7 +163,7 @@ fn on_a_full_device_a_transaction_may_give_up_pages_and_not_write_all_again() {
         assert_eq!(refused.kind(), ErrorKind::OutOfSpace);
         device.0.abort(tx).await?;
         assert_eq!(device.read(None).await?, contents(|page| stamp(page, 1)));
-        // What is written over is no more than there is.
+        // Overwriting pages outside of a transaction needs no more room.
         device.write(0..PAGES, 3, None).await?;
         let tx = device.0.begin().await?;
         for page in 4..PAGES {
@@ -172,7 +173,7 @@ fn on_a_full_device_a_transaction_may_give_up_pages_and_not_write_all_again() {
         device.0.commit(tx).await?;
         let left = contents(|page| if page < 4 { stamp(page, 4) } else { Stamp::zero() });
         assert_eq!(device.read(None).await?, left);
-        // Which makes room for others.
+        // This makes room for others.
         let tx = device.0.begin().await?;
         device.write(0..PAGES, 5, Some(tx)).await?;
         device.0.commit(tx).await?;
@@ -181,7 +182,7 @@ fn on_a_full_device_a_transaction_may_give_up_pages_and_not_write_all_again() {
     });
 }
 
-/// What an open transaction takes is not there for others, who are told.
+/// The room that an open transaction uses is not available to others, whose writes fail.
 #[test]
 fn a_host_is_told_where_open_transactions_take_the_room() {
     on_each(PAGES + 10, async |device: Session| {
@@ -204,7 +205,7 @@ fn a_host_is_told_where_open_transactions_take_the_room() {
     });
 }
 
-/// A transaction takes most of the room. Of the rest a model knows how much there is, at each write.
+/// A transaction uses most of the room. A model knows at each write how much is left.
 #[test]
 fn a_write_is_refused_where_it_would_take_more_than_there_is_and_nowhere_else() {
     const SEED: u64 = 7;

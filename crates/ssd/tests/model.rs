@@ -1,4 +1,4 @@
-//! The whole device against a plain map: random commands, with orderly closing and opening.
+//! The whole device against a plain map: random commands, and regular closing and reopening.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ fn content<P: Payload>(page: u64, count: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// For each page, whose content it holds, and the number of that write.
+/// For each page, the page whose content it has, and the number of that write.
 type Map = BTreeMap<u64, (u64, u64)>;
 
 async fn commands<M: ZoneMedia>(

@@ -1,4 +1,4 @@
-//! The durable cache and its dump without one of their protections: the checks must notice.
+//! The durable cache and its dump with one protection switched off: the checks must notice.
 use crate::support::{power, share};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageBuf, PageDevice, PageNo, PageRange, Payload, Stamp};
@@ -11,7 +11,7 @@ use tantalum_ssd::CacheKind;
 /// A write is written back and its frame is freed; then power is cut.
 fn written_back_and_cut() -> Option<String> {
     const PAGES: u64 = 12;
-    // With the least energy, changed entries are backed up soon, which syncs the medium.
+    // With the minimum energy, changed entries would soon be backed up, which syncs the medium.
     const MORE_ENERGY_PAGES: u64 = 64;
     (0..20).find_map(|seed| {
         let mut device = power::Device::<FileRig>::format(seed, MORE_ENERGY_PAGES);
@@ -20,7 +20,7 @@ fn written_back_and_cut() -> Option<String> {
             for page in 0..2 * PAGES {
                 ssd.write(PageNo(page), &[power::content(page, 2)], None).await?;
             }
-            // Long enough to write back the older half, which nobody waits for.
+            // Long enough to write back the older half, for which no writer waits.
             runtime.sleep(100_000_000).await;
             Ok(())
         });
@@ -86,9 +86,9 @@ fn changed_mapping_entries_are_dumped() {
     });
 }
 
-/// More changed entries than the stored energy can dump.
+/// Changes more entries than the stored energy can dump.
 fn many_changes() -> Option<String> {
-    // Room for all of them in the log without cleaning.
+    // Enough space in the log for all of them without cleaning.
     let rig = NandRig::<Stamp>::with_more_zones(5, 150);
     let mut device = power::Device::format_on(rig, 5, 0, power::ssd_options());
     device.run(|ssd| async move {
@@ -117,13 +117,13 @@ fn a_dump_stays_until_it_is_written_back() {
     });
 }
 
-/// Power is cut after a share that was acknowledged, before which the device may be `closed`.
+/// Cuts power after an acknowledged share. With `closed`, the device is closed before the share.
 fn shared_and_cut(closed: bool) -> Option<String> {
     let held = share::after_a_share_and_a_cut(CacheKind::Durable, 1, closed);
     (held != share::AFTER_A_SHARE).then(|| format!("{held:?}"))
 }
 
-/// They are in no log.
+/// The log does not contain these shares.
 #[test]
 fn shares_are_dumped() {
     for closed in [false, true] {

@@ -1,8 +1,8 @@
-//! The durable cache over power losses: what is dumped and recovered, at what cost, and what is
-//! refused.
+//! The durable cache over power losses: what is dumped and recovered, at what cost, and which
+//! errors occur.
 //!
-//! Not part of the crash lab, which lets each dump finish: here dumps are cut, their zones decay,
-//! and costs and reports are checked.
+//! The crash lab lets each dump finish, so these tests are separate: here dumps are cut, their
+//! zones decay, and costs and reports are checked.
 use crate::support::power;
 use crate::support::power::{CACHE_PAGES, Device, PAGES, ftl_options, settled, ssd_options};
 use std::rc::Rc;
@@ -64,7 +64,8 @@ fn a_reboot_cut_at_every_operation_loses_nothing() {
     for first in 0.. {
         let mut rig = power::dumped::<NandRig<Stamp>>(5);
         let mut done = true;
-        // Twice at the same operation: the second attempt works on what the first left.
+        // Two cuts at the same operation: the second attempt works on the state that the first
+        // left.
         for fate in [Fate::ALL[first as usize % 3], Fate::ALL[(first as usize + 1) % 3]] {
             done &= !power::cut_reboot(&mut rig, CutPlan { after_operations: first, fate }, 0);
         }
@@ -78,8 +79,8 @@ fn a_reboot_cut_at_every_operation_loses_nothing() {
     assert!(cuts >= 6, "a reboot has more than {cuts} operations");
 }
 
-/// Power is cut during the dump, which the energy budget rules out: the device must report it and
-/// never serve without what was acknowledged.
+/// Power is cut during the dump, which the energy budget rules out. The device must report it, and
+/// must never serve without the acknowledged writes.
 #[test]
 fn a_dump_cut_short_is_corrupt_and_never_silent_loss() {
     let mut refused = 0;
@@ -100,7 +101,7 @@ fn a_dump_cut_short_is_corrupt_and_never_silent_loss() {
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
                 refused += 1;
             }
-            // Nothing was written: this looks like a device without a budget.
+            // Nothing was written, as on a device without a budget.
             Ok(_) => assert!(after_operations <= 2, "cut at operation {after_operations}"),
         }
     }
@@ -150,7 +151,7 @@ fn a_flush_that_writes_back_survives_without_energy() {
             ssd.write(PageNo(10), &[power::content(10, 4)], None).await?;
             ssd.flush().await
         });
-        // The capacitors fail: nothing is dumped.
+        // The capacitors fail, so nothing is dumped.
         device.off();
         let mut device = Device::reopen(device.rig, 4, 0);
         let found = device.run(|ssd| async move { power::read_all(&ssd, 11).await });
@@ -160,8 +161,8 @@ fn a_flush_that_writes_back_survives_without_energy() {
     }
 }
 
-/// A command after a flush that is only a point in the order does not overtake it, although the
-/// cache has room for this command and not for the one before the flush.
+/// A command after a flush that only orders commands does not overtake it, although the cache has
+/// room for this command and not for the one before the flush.
 #[test]
 fn no_command_overtakes_a_flush_before_it() {
     let mut device = Device::<NandRig<Stamp>>::format(3, 0);
@@ -189,7 +190,7 @@ fn no_command_overtakes_a_flush_before_it() {
     assert_eq!(order, ["large", "flush", "small", "trim"]);
 }
 
-/// A flush that is only a point in the order waits for writers that came before it.
+/// A flush that only orders commands waits for writers that came before it.
 #[test]
 fn a_flush_waits_for_the_writes_before_it() {
     let mut device = Device::<NandRig<Stamp>>::format(3, 0);
@@ -211,8 +212,8 @@ fn a_flush_waits_for_the_writes_before_it() {
     assert_eq!(order, ["a", "b", "c", "flush"], "the third write waited for frames");
 }
 
-/// Time from when a full queue of writes of `pages` pages each was issued to an empty cache, all at
-/// once, to when the last was acknowledged.
+/// Time from issuing a full queue of writes of `pages` pages each at once to an empty cache, until
+/// the last is acknowledged.
 fn full_queue_ns(quota: u32, pages: u64) -> u64 {
     let options = SsdOptions { command_quota_pages: quota, ..ssd_options() };
     let mut device = Device::<NandRig<Stamp>>::format_with(3, 0, options);
@@ -253,7 +254,7 @@ fn a_queue_full_of_commands_within_the_quota_finds_room_at_once() {
     });
 }
 
-/// A command whose pages are not all in the cache at the power loss leaves nothing.
+/// A command whose pages are not all in the cache at the power loss leaves no trace.
 #[test]
 fn an_incomplete_command_leaves_nothing() {
     let mut device = Device::<NandRig<Stamp>>::format(3, 0);
@@ -283,9 +284,10 @@ fn an_incomplete_command_leaves_nothing() {
     }
 }
 
-/// Shares survive like any change of the mapping: acknowledged ones come back, one in flight as a
-/// whole or not at all, from delta pages and dumps. So that there is something to cut, the one in flight writes a page
-/// again that is in the cache, and waits for it.
+/// Shares survive like any change of the mapping, from delta pages and dumps: acknowledged ones
+/// completely, one in flight completely or not at all. To give the cut something to hit, the share
+/// in flight remaps a page that is still in the cache, so that it waits for the write-back of that
+/// page.
 #[test]
 fn shares_come_back_and_one_in_flight_is_whole_or_not_there() {
     for after_operations in 0.. {
@@ -366,7 +368,7 @@ fn a_dump_in_which_two_programs_fail_is_whole() {
     assert!(more_bytes > 0 && programs > 8, "programs failed in none of the dumps");
 }
 
-/// A cache called durable without energy would lose what it acknowledged.
+/// A cache called durable without stored energy would lose acknowledged writes.
 #[test]
 fn a_durable_cache_without_energy_is_refused() {
     let runtime = settled();

@@ -1,4 +1,4 @@
-//! SHARE: what a batch of pairs does, refuses, costs, and leaves behind a power cut.
+//! SHARE: the effects, errors and costs of a batch of pairs, and the state after a power cut.
 use crate::support::share::{self, PAGES, Session, session, stamp};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Stamp};
@@ -175,7 +175,7 @@ fn a_share_writes_one_page_and_none_of_the_contents() {
         // One page, which on this medium takes a flash page of two.
         (CacheKind::WriteThrough, 2),
         (CacheKind::Ordered, 2),
-        // Stored energy keeps what changed.
+        // Stored energy preserves the changed entries.
         (CacheKind::Durable, 0),
     ] {
         session(kind, FtlOptions::new(PAGES), async move |device: Session| {
@@ -198,7 +198,7 @@ fn a_share_writes_one_page_and_none_of_the_contents() {
     }
 }
 
-/// A page has one entry among those that changed, however often it is remapped.
+/// A page has one entry among the changed ones, however often it is remapped.
 #[test]
 fn shares_of_the_same_pages_for_long_cost_a_durable_cache_nothing() {
     session(CacheKind::Durable, FtlOptions::new(PAGES), async |device: Session| {
@@ -220,7 +220,7 @@ fn shares_of_the_same_pages_for_long_cost_a_durable_cache_nothing() {
     });
 }
 
-/// Where the table of reference lists is full, contents are written again: the promise is the same.
+/// If the table of reference lists is full, contents are copied: the promise is the same.
 #[test]
 fn a_full_table_of_references_costs_copies_and_loses_nothing() {
     for kind in KINDS {
@@ -257,7 +257,7 @@ fn shared_pages_outlive_cleaning_and_reopening() {
     }
 }
 
-/// What a durable cache held at a power cut precedes later commands that must come after it.
+/// The content of a durable cache at a power cut precedes later commands that must come after it.
 #[test]
 fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
     share::with_a_survived_cache(async |device: Session| {
@@ -271,8 +271,8 @@ fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
     });
 }
 
-/// A share takes effect when it has its place in the log. If the log then fails, nothing of it may
-/// be readable.
+/// A share takes effect when it has its place in the log. If the log then fails, no part of the
+/// share may be readable.
 #[test]
 fn a_share_whose_record_fails_leaves_nothing() {
     share::with_faults(async |ftl| {
@@ -296,7 +296,7 @@ fn a_share_whose_record_fails_leaves_nothing() {
     });
 }
 
-/// A failed program is repeated elsewhere, also that of a share's record.
+/// A failed program is repeated elsewhere, also for the record of a share.
 #[test]
 fn a_share_whose_program_fails_is_logged_elsewhere() {
     share::with_faults(async |ftl| {
@@ -312,7 +312,7 @@ fn a_share_whose_program_fails_is_logged_elsewhere() {
     });
 }
 
-/// Also where a write becomes durable only with the next flush.
+/// This includes caches in which a write becomes durable only with the next flush.
 #[test]
 fn an_acknowledged_share_survives_with_what_came_before_it() {
     for kind in KINDS {
@@ -323,7 +323,7 @@ fn an_acknowledged_share_survives_with_what_came_before_it() {
     }
 }
 
-/// There is nothing to log for it, and its promise is that of any other.
+/// An empty share has nothing to log, but the same promise as any other.
 #[test]
 fn a_share_of_no_pages_makes_durable_what_came_before_it() {
     on_each(async |device: Session| {
@@ -336,7 +336,8 @@ fn a_share_of_no_pages_makes_durable_what_came_before_it() {
     });
 }
 
-/// The second one finds nothing to do, as the mapping shows the first one already, which a power cut would still undo.
+/// The second clone finds no difference, because the mapping already shows the first one. A power
+/// cut could still undo the first one.
 #[test]
 fn a_clone_that_is_made_again_waits_for_the_first_one() {
     on_each(async |device: Session| {
@@ -346,12 +347,12 @@ fn a_clone_that_is_made_again_waits_for_the_first_one() {
         let clone =
             |ssd: Rc<Ssd<_>>| async move { ssd.clone_range(PageNo(100), PageNo(0), 4).await };
         let first = device.runtime.spawn("clone", clone(first));
-        // Until its content is seen.
+        // Wait until its content is visible.
         while device.ssd.ftl().mapped_pages() < 8 {
             device.runtime.sleep(1_000).await;
         }
         let ftl = Rc::clone(device.ssd.ftl());
-        // A durable cache has it at once.
+        // With a durable cache it is durable at once.
         let at_once = device.ssd.options().cache == CacheKind::Durable;
         assert_eq!(ftl.is_durable(), at_once, "the first clone is still under way");
         clone(Rc::clone(&device.ssd)).await?;

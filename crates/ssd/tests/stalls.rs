@@ -1,5 +1,5 @@
-//! A medium that does not answer for long: writes are refused when there is no room without it, what was acknowledged is kept,
-//! and all goes on when it answers.
+//! A medium that does not answer for a long time. Writes fail if there is no room without it,
+//! acknowledged writes are kept, and everything continues once it answers.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Rng, SlotNo, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
@@ -13,8 +13,8 @@ use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 const PAGES: u64 = 60;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Writes pages at random until one is refused; the refusal, and which content each page has from last. It may also have
-/// a later one.
+/// Writes random pages until a write fails. Returns the error. `known` gets the last acknowledged
+/// content of each page; a page may also have a later one.
 async fn write_until_refused<D: PageDevice<Page = Stamp>>(
     device: &D,
     rng: &mut Rng,

@@ -1,3 +1,3 @@
-//! What the tests have in common.
+//! Common parts of the tests.
 pub mod power;
 pub mod share;

@@ -43,14 +43,14 @@ pub fn ssd_options() -> SsdOptions {
     }
 }
 
-/// The least energy, and `more_pages` pages beyond that.
+/// The minimum energy plus `more_pages` pages.
 pub fn ftl_options<M: ZoneMedia>(media: &M, more_pages: u64) -> FtlOptions {
     let least = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
     let dump = DumpOptions { budget_bytes: least.budget_bytes + 4096 * more_pages, ..least };
     FtlOptions { dump: Some(dump), checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(PAGES) }
 }
 
-/// The medium; no code runs after its power cut.
+/// Opens the medium; no code runs after its power cut.
 pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> UntilCut<R::Media> {
     let media = rig.open(runtime);
     UntilCut::new(media, rig.cut_watch())
@@ -203,8 +203,8 @@ pub async fn join4(
     .await
 }
 
-/// A medium after a power loss, with the dump of a device that had pages 0 to 9 in its cache, and
-/// 40 to 59 written back and some of them trimmed.
+/// A medium after a power loss, with the dump of a device that had pages 0 to 9 in its cache. Pages
+/// 40 to 59 were written back, and some of them trimmed.
 pub fn dumped<R: Rig>(seed: u64) -> R {
     let mut device = Device::<R>::format(seed, 0);
     device.run(|ssd| async move {
@@ -250,10 +250,11 @@ pub struct Cycles {
     pub bytes_max: u64,
 }
 
-/// Whose content a page holds, and of which write; 0 for none.
+/// The page whose content a page has, and the number of that write; 0 for none.
 type Held = (u64, u64);
 
-/// What the host knows: what each page holds by the last acknowledged command, and the command in flight.
+/// The knowledge of the host: the content of each page by the last acknowledged command, and the
+/// command in flight.
 #[derive(Default)]
 struct Host {
     known: RefCell<Vec<Held>>,
@@ -295,7 +296,8 @@ async fn load<M: ZoneMedia>(ssd: Rc<Ssd<M>>, host: Rc<Host>, mut rng: Rng) -> Re
     }
 }
 
-/// Checks that acknowledged changes are there, and the command in flight whole or not at all.
+/// Checks that acknowledged changes are present, and that the command in flight is present
+/// completely or not at all.
 async fn verify<M: ZoneMedia>(ssd: &Ssd<M>, host: &Host, place: &str) -> Result<()> {
     let found = read_all(ssd, PAGES).await?;
     let pending = host.pending.take();
@@ -314,7 +316,7 @@ async fn verify<M: ZoneMedia>(ssd: &Ssd<M>, host: &Host, place: &str) -> Result<
     Ok(())
 }
 
-/// Runs a device through `cycles` power losses, at any operation; some reboots are cut too.
+/// Runs a device through `cycles` power losses, at random operations; some reboots are cut too.
 pub fn cycles<R: Rig>(seed: u64, cycles: u32, more_pages: u64) -> Cycles {
     let mut rng = Rng::split(seed, "power losses");
     let mut total = Cycles::default();

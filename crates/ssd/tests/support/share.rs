@@ -59,12 +59,12 @@ fn in_session<T: 'static>(
     result
 }
 
-/// A medium for a device with a cache of `kind`: a dump takes zones of its own.
+/// A medium for a device with a cache of `kind`: a dump needs zones of its own.
 fn rig(kind: CacheKind, seed: u64) -> NandRig<Stamp> {
     NandRig::with_more_zones(seed, if kind == CacheKind::Durable { 10 } else { 0 })
 }
 
-/// `options`, with a dump where the cache is durable.
+/// `options`, with a dump if the cache is durable.
 fn with_dump(kind: CacheKind, options: FtlOptions, media: &Media) -> FtlOptions {
     let dump = DumpOptions::least(&media.geometry(), PAGES, CACHE_PAGES);
     FtlOptions { dump: (kind == CacheKind::Durable).then_some(dump), ..options }
@@ -141,7 +141,7 @@ pub fn overwrite_and_reopen(kind: CacheKind, seed: u64, share_entries_max: Optio
             device.ssd.close().await?;
             let counted = device.ssd.statistics().ftl;
             assert!(counted.zones_cleaned > 4 && counted.pages_shared > 0, "{counted:?}");
-            // Where the table has room, only slots that are being moved are copied.
+            // With enough room in the table, only slots that are being moved are copied.
             let few = counted.pages_share_copied * 10 < counted.pages_shared;
             assert_eq!(few, share_entries_max != Some(8), "{counted:?}");
             device.ssd.ftl().validate();
@@ -173,7 +173,7 @@ pub fn with_a_survived_cache(test: impl AsyncFnOnce(Session) -> Result<(), Error
     });
 }
 
-/// What [`after_a_share_and_a_cut`] must return.
+/// The expected result of [`after_a_share_and_a_cut`].
 pub const AFTER_A_SHARE: [Stamp; 4] = [
     Stamp { page_plus_one: 1, count: 1 },
     Stamp { page_plus_one: 9, count: 2 },
@@ -181,8 +181,8 @@ pub const AFTER_A_SHARE: [Stamp; 4] = [
     Stamp { page_plus_one: 4, count: 1 },
 ];
 
-/// Cuts power right after an acknowledged share, before which the device may be `closed`; returns what the pages hold
-/// then.
+/// Cuts power right after an acknowledged share, and returns the content of the pages then. With
+/// `closed`, the device is closed before the share.
 pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64, closed: bool) -> Vec<Stamp> {
     let mut rig = rig(kind, seed);
     let ssd_options = SsdOptions::new(kind, CACHE_PAGES);
@@ -218,8 +218,8 @@ pub fn after_a_share_and_a_cut(kind: CacheKind, seed: u64, closed: bool) -> Vec<
     })
 }
 
-/// Concurrent clients that write and share the same few pages: whatever order the device chose, a
-/// page reads the same until it is changed again.
+/// Concurrent clients that write and share the same few pages. In any order that the device
+/// chooses, a page reads the same until it is changed again.
 pub async fn concurrent(device: Rc<Session>, seed: u64) -> Result<(), Error> {
     let mut rng = Rng::split(seed, "concurrent");
     device.write(0, 8, 1).await?;
@@ -242,7 +242,7 @@ pub async fn concurrent(device: Rc<Session>, seed: u64) -> Result<(), Error> {
         }
         let mut before = vec![Stamp::zero(); 8];
         device.ssd.read(PageNo(0), &mut before, None).await?;
-        // Whatever was still in flight lands.
+        // Everything still in flight lands.
         device.runtime.sleep(50_000_000).await;
         let mut after = vec![Stamp::zero(); 8];
         device.ssd.read(PageNo(0), &mut after, None).await?;
