@@ -1,15 +1,16 @@
-//! The effects of a request on frames: the policy is asked once, and its effects are applied. No
+//! The effects of a request on frames: the policy is called once, and its effects are applied. No
 //! I/O, and no await.
 //!
-//! Policy and frames may disagree for a while; each difference is resolved as follows:
+//! Policy and frames may disagree for a while. Each difference is resolved as follows:
 //!
-//! - A dirty page that the policy evicted must be written back, and keeps its frame until then. When
-//!   it is requested again, the policy caches it again, in the state that the request gives it; the
+//! - A dirty page that the policy evicted must be written back, and keeps its frame until then. If
+//!   it is requested again, the policy caches it again, in the state that the request gives it. The
 //!   write-back stays due, as the policy relies on it.
-//! - A page that is fixed for an update is dirty for the policy at once, and in its frame from the
-//!   unfix on. If the policy evicts it, or requests a write, meanwhile, that is due at the last unfix.
+//! - A page that is fixed for an update is dirty for the policy at once, but in its frame only from
+//!   the unfix on. If the policy evicts it or requests a write meanwhile, the write is due at the
+//!   last unfix.
 //! - A page that is updated again before its due write-back began is written once for both updates.
-//!   The policy counts it as dirty still, and its next write-back finds nothing to do.
+//!   The policy still counts it as dirty, and its next write-back finds nothing to do.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::page_table::NO_FRAME;
@@ -24,7 +25,7 @@ use crate::statistics::{ClusterCounter, PoolStatistics};
 pub(crate) struct Admission {
     pub policy: Box<dyn Policy>,
     pub prefetch: Prefetch,
-    /// Pages that go in one batch; 0 where pages go as they come.
+    /// Pages written together in one batch; 0 if pages are written as they become due.
     batch_pages: u32,
     /// Free frames that prefetching must leave.
     pub frames_kept: u32,
@@ -36,7 +37,7 @@ pub(crate) struct Admission {
     pub frame_waiters: u32,
     /// Pages that the flush in progress waits for.
     pub flush_left: u32,
-    /// A write that it waited for failed.
+    /// A write that the flush waited for failed.
     pub flush_failed: bool,
     /// The error of the last failed write-back.
     pub write_error: Option<Error>,
@@ -47,11 +48,11 @@ pub(crate) struct Admission {
     pub flush_order: Vec<(u64, u32)>,
 }
 
-/// How a fix that has a frame may go on.
+/// The next step of a fix that has a frame.
 pub(crate) enum Step {
-    /// It holds the latch, and the content is there.
+    /// It holds the latch, and the content is present.
     Enter,
-    /// It must read the page, for all waiting fixes.
+    /// It must read the page, for all fixes that wait for it.
     Read,
     /// The page could not be read.
     Fail(Error),
@@ -78,11 +79,11 @@ impl Admission {
         }
     }
 
-    /// Serves a request and pins the frame of its page; `None` where no frame is free, with nothing
+    /// Serves a request and pins the frame of its page; `None` if no frame is free, with nothing
     /// changed. `retry`: also retry failed write-backs to make room.
     ///
     /// # Errors
-    /// `OutOfSpace` where guards are kept of every frame, with nothing changed.
+    /// `OutOfSpace` if guards keep all frames, with nothing changed.
     pub(crate) fn admit(
         &mut self,
         page: PageNo,
@@ -104,8 +105,9 @@ impl Admission {
         Ok(Some(frame))
     }
 
-    /// Serves a request for reading whose page is cached, and held and awaited by nobody who changes it, so that a fix would wait for
-    /// nothing; the frame. `None` otherwise, with nothing changed.
+    /// Serves a request for reading if a fix would not have to wait: the page is cached, and no fix
+    /// is changing it or waiting to change it. Returns the frame; `None` otherwise, with nothing
+    /// changed.
     pub(crate) fn request_ready(&mut self, page: PageNo) -> Option<u32> {
         let frame = self.frames.find(page);
         if frame == NO_FRAME || !self.frames.get(frame).is_ready() {
@@ -131,7 +133,8 @@ impl Admission {
         self.frames.first_queued() != NO_FRAME
     }
 
-    /// Whether there is something to write now: a page, or a batch. A batch that is not full goes where somebody waits for it.
+    /// Whether there is something to write now: a page, or a batch. A batch that is not full is
+    /// written only if a task waits for it.
     pub(crate) fn is_due(&self) -> bool {
         let frames = &self.frames;
         let stuck = self.frame_waiters > 0 && frames.writing == 0 && frames.free_count() == 0;
@@ -139,7 +142,7 @@ impl Admission {
         frames.queued >= self.batch_pages.max(1) || (any && frames.queued > 0)
     }
 
-    /// Asks the policy and applies its effects; returns whether it had the page.
+    /// Calls the policy and applies its effects; returns whether the policy had the page.
     fn ask(&mut self, page: PageNo, intent: Intent) -> bool {
         let write = intent.is_write();
         let mut effects = std::mem::take(&mut self.effects);
@@ -162,12 +165,12 @@ impl Admission {
         self.statistics.write_backs += u64::from(effect.writes());
         let frame = self.frames.find(effect.page());
         if frame == NO_FRAME {
-            // The frame was taken for another page.
+            // The frame was reused for another page.
             return;
         }
         let held = self.frames.get_mut(frame);
         held.cached &= !effect.leaves();
-        // Whatever the policy says: a dirty page is never dropped unwritten.
+        // Regardless of the policy, a dirty page is never dropped unwritten.
         if held.update_pins > 0 {
             held.write_due_at_unfix |= effect.writes();
         } else if held.dirty {
@@ -176,7 +179,8 @@ impl Admission {
         self.release(frame);
     }
 
-    /// Frees a frame where none is free, or requests a write that will; returns whether one is free.
+    /// Frees a frame if none is free, or requests a write that will free one; returns whether one
+    /// is free.
     fn make_room(&mut self, retry: bool) -> Result<bool> {
         if self.give_up_prefetched() {
             return Ok(true);
@@ -193,9 +197,10 @@ impl Admission {
         if retry && self.frames.failed > 0 {
             self.retry_failed();
         }
-        // No write is in flight, so every transit frame is pinned or cannot be written. Asking the
-        // policy for another victim would make its decisions depend on which pages are pinned; so
-        // the frame of a clean page is taken, which the policy goes on counting.
+        // No write is in flight, so every transit frame is pinned or cannot be written. If the
+        // policy had to choose another victim, its decisions would depend on which pages are
+        // pinned. So the frame of a clean page is taken, and the policy still counts that page as
+        // cached.
         let clean = self.frames.sweep(|frame| frame.cached && frame.is_idle());
         if clean != NO_FRAME {
             self.frames.get_mut(clean).cached = false;
@@ -219,7 +224,7 @@ impl Admission {
         }
     }
 
-    /// Lets a fix with `intent` go on; `None` where it must wait. `waits`: whether it is counted in
+    /// Lets a fix with `intent` proceed; `None` if it must wait. `waits`: whether it is counted in
     /// `updaters_waiting`.
     pub(crate) fn enter(&mut self, frame: u32, intent: Intent, waits: &mut bool) -> Option<Step> {
         let held = self.frames.get_mut(frame);
@@ -243,7 +248,8 @@ impl Admission {
         if there && free {
             held.updating = true;
             held.updaters_waiting -= u32::from(std::mem::take(waits));
-            // Queued again at the unfix: a page must not be written in the middle of a change.
+            // It is queued again at the unfix: a page must not be written in the middle of a
+            // change.
             self.frames.dequeue(frame);
             return Some(Step::Enter);
         }
@@ -301,7 +307,7 @@ impl Admission {
             self.frames.request_write(frame);
         }
         if held.update_pins > 0 {
-            // The last update's unfix requests one write for all.
+            // The unfix of the last update requests one write for all of them.
             return;
         }
         self.frames.get_mut(frame).write_due_at_unfix = false;
@@ -309,7 +315,7 @@ impl Admission {
             self.frames.request_write(frame);
         }
         if held.cached && !held.dirty && !held.writing {
-            // The policy was told of an update that did not happen.
+            // The policy counted an update that did not happen.
             self.policy.cleaned(held.page);
         }
     }
@@ -329,7 +335,7 @@ impl Admission {
         freed
     }
 
-    /// Panics where policy and frames contradict each other.
+    /// Panics if policy and frames contradict each other.
     pub(crate) fn validate(&self) {
         self.frames.validate();
         let mut dirty = Vec::new();

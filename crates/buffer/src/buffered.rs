@@ -1,8 +1,9 @@
 //! A device with a read cache in front, which passes every change on.
 //!
-//! It promises what the device below promises: it acknowledges nothing that the device has not
+//! It makes the same promises as the device below: it acknowledges nothing that the device has not
 //! acknowledged, and passes everything on in the order of issue. It does not write back: coalescing
-//! rewrites between two flushes is left to the device's write cache, which keeps their order.
+//! of rewrites between two flushes is left to the write cache of the device, which keeps their
+//! order.
 use std::rc::Rc;
 use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_policy::Policy;
@@ -12,7 +13,8 @@ use tantalum_runtime::{LifeCycle, forward_life_cycle};
 use crate::read_cache::{ReadCache, Written};
 use crate::statistics::PoolStatistics;
 
-/// Ranges that are kept of what a transaction wrote: of more, all between the first and the last counts as written.
+/// Maximum number of ranges kept of a transaction's writes. Beyond it, everything from the first to
+/// the last page counts as written.
 const RANGES_MAX: u32 = 4096;
 
 /// A [`PageDevice`] with a read cache in front. Without a policy there is no cache, and every
@@ -23,8 +25,8 @@ pub struct Buffered<D: PageDevice> {
 }
 
 impl<D: PageDevice> Buffered<D> {
-    /// Puts a cache with the frames of `policy`, which must be empty, in front of `device`. Nobody
-    /// else may change the device meanwhile.
+    /// Puts a cache with the frames of `policy`, which must be empty, in front of `device`. From
+    /// then on the device must not be changed in any other way.
     pub fn new(device: Rc<D>, policy: Option<Box<dyn Policy>>) -> Self {
         Buffered { device, cache: policy.map(ReadCache::new) }
     }
@@ -34,9 +36,9 @@ impl<D: PageDevice> Buffered<D> {
         &self.device
     }
 
-    /// Counters of the cache, where there is one: requests are pages read outside of transactions
-    /// and pages written; a write hits where its page was cached. The policy is asked for reads
-    /// only: no page is ever dirty.
+    /// Counters of the cache, if there is one. Requests are pages read outside of transactions and
+    /// pages written; a write is a hit if its page was cached. The policy is called for reads only:
+    /// no page is ever dirty.
     pub fn statistics(&self) -> Option<PoolStatistics> {
         self.cache.as_ref().map(|cache| cache.state.borrow().statistics)
     }
@@ -47,7 +49,7 @@ impl<D: PageDevice> Buffered<D> {
         self.cache.as_ref().map_or(0, capacity)
     }
 
-    /// Panics where the cache contradicts itself.
+    /// Panics if the cache contradicts itself.
     pub fn validate_cache(&self) {
         if let Some(cache) = &self.cache {
             cache.validate(self.limits());
@@ -91,7 +93,7 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
     }
 
     async fn read(&self, first: PageNo, out: &mut [D::Page], tx: Option<TxId>) -> Result<()> {
-        // Only the device knows what a transaction wrote, and shows it in the transaction's reads.
+        // Only the device knows the writes of a transaction, and includes them in its reads.
         match &self.cache {
             Some(cache) if tx.is_none() => {
                 self.limits().check_range(PageRange::new(first, out.len() as u64))?;
@@ -106,10 +108,10 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         let Some(cache) = &self.cache else { return self.device.write(first, pages, tx).await };
         self.limits().check_range(range)?;
         if let Some(tx) = tx {
-            // Before the write: if its future is dropped, the device may still do it.
+            // Recorded before the write: if its future is dropped, the device may still do it.
             if let Some(written) = cache.written.borrow_mut().get_mut(&tx) {
                 written.ranges.insert(range);
-                // Ranges beyond what a transaction may write come from refused writes.
+                // More ranges than a transaction may write come from refused writes.
                 let most = self.limits().transaction_pages_max.min(RANGES_MAX);
                 written.ranges.limit(most as usize);
             }
@@ -212,7 +214,8 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         };
         let done = self.device.commit(tx).await;
         change.end(done.is_ok());
-        // The transaction has ended, even if this failed, unless another call is committing it.
+        // The transaction has ended, even if the commit failed, unless another call is committing
+        // it.
         cache.written.borrow_mut().remove(&tx);
         done
     }

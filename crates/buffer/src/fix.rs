@@ -11,7 +11,7 @@ use crate::pool::Pool;
 use crate::store::PageStore;
 use crate::write_back::Run;
 
-/// How a fix that waits for a frame may go on.
+/// The next step of a fix that waits for a frame.
 enum Room {
     Frame(u32),
     /// Pages must be written to make room, and only the fix can write them.
@@ -20,13 +20,13 @@ enum Room {
 }
 
 impl<D: PageStore, R: Runtime> Pool<D, R> {
-    /// Fixes `page`: it is in the pool, and stays there, until the guard is dropped. Waits for
+    /// Fixes `page`: it is in the pool, and stays there until the guard is dropped. Waits for
     /// guards that exclude `intent`, and for a free frame.
     ///
     /// # Errors
-    /// `OutOfRange`; `OutOfSpace` where guards are kept of every frame, with nothing changed; the device's
-    /// error where the page could not be read, which all waiting fixes get and which leaves the
-    /// page out of the pool; the device's error where pages cannot be written back to make room.
+    /// `OutOfRange`; `OutOfSpace` if guards keep all frames, with nothing changed; the device's
+    /// error if the page cannot be read, which all waiting fixes get and which leaves the page out
+    /// of the pool; the device's error if pages cannot be written back to make room.
     pub async fn fix(self: &Rc<Self>, page: PageNo, intent: Intent) -> Result<Guard<D, R>> {
         let pin = if intent.is_write() { Pin::Update } else { Pin::Read };
         self.fix_as(page, (intent, pin)).await
@@ -49,8 +49,8 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         Ok(guard)
     }
 
-    /// The page as it is now: a fix for reading, a copy of the content and the unfix. However many tasks read at once, each waits
-    /// for a frame until it gets one.
+    /// Returns a copy of the current page: fixes it for reading, copies it and unfixes it. Any
+    /// number of tasks may read at once; each waits until it gets a frame.
     ///
     /// # Errors
     /// As [`fix`](Self::fix).
@@ -63,7 +63,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         Ok(content)
     }
 
-    /// The same in one step; `None` where it may have to wait, with nothing changed.
+    /// The same in one step; `None` if it may have to wait, with nothing changed.
     fn read_now(&self, page: PageNo) -> Option<D::Page> {
         // Without writers a fix may have to write.
         if self.options.writers == 0 {
@@ -104,8 +104,8 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         }
     }
 
-    /// `failures`: number of failed write-backs when the fix began to wait; a new one ends the wait
-    /// if no other write-back is in flight.
+    /// `failures`: number of failed write-backs when the fix began to wait. A new failure ends the
+    /// wait if no other write-back is in flight.
     fn room_for(&self, page: PageNo, how: (Intent, Pin), failures: u64) -> Option<Room> {
         let mut state = self.state.borrow_mut();
         let failed = state.statistics.write_failures > failures;
@@ -130,7 +130,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
     }
 
     /// Reads the page in `frame`, which is [`Content::Reading`], for all fixes that wait for it,
-    /// and following pages that are to be prefetched.
+    /// and the following pages that are to be prefetched.
     pub(crate) async fn read_into(&self, frame: u32) {
         let mut run = self.spare_run();
         run.frames.push(frame);
@@ -174,7 +174,7 @@ impl<D: PageStore, R: Runtime> ReadTurn<'_, D, R> {
                 state.statistics.physical_reads += pages;
                 None
             }
-            // The failure may be another page's: the waiting fixes read this page alone.
+            // Another page may have caused the failure: the waiting fixes read this page alone.
             Err(_) if pages > 1 => {
                 state.frames.get_mut(run.frames[0]).read_alone = true;
                 return;

@@ -7,14 +7,14 @@ use crate::pool::Pool;
 use crate::store::PageStore;
 
 impl Admission {
-    /// Requests a write of every page that is dirty or being written, in the order of their
-    /// numbers, so that neighbours share a device write.
+    /// Requests a write of every page that is dirty or being written, in the order of page numbers,
+    /// so that neighbours share a device write.
     fn begin_flush(&mut self) {
         (self.flush_left, self.flush_failed) = (0, false);
         let mut dirty = std::mem::take(&mut self.flush_order);
         for number in self.frames.numbers() {
             let frame = self.frames.get_mut(number);
-            // Two writes where the one in flight may have older content than the frame.
+            // Two writes if the one in flight may have older content than the frame.
             frame.flush_waits = u8::from(frame.writing) + u8::from(frame.dirty);
             if frame.dirty {
                 dirty.push((frame.page.0, number));
@@ -32,13 +32,13 @@ impl Admission {
 
 impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// Writes every page that was unfixed dirty before the call, then flushes the device: all of it
-    /// survives a power cut as the device promises. Waits for pages that were dirty before and are
-    /// fixed for an update: a task that holds such a guard must not wait for this.
+    /// then survives a power cut, as the device promises. Waits for pages that were dirty before
+    /// and are fixed for an update. A task that holds such a guard must not wait for this.
     ///
     /// # Errors
-    /// The device's. Pages that were not written stay in the pool, dirty, for the next flush or
-    /// until they make room. After a failed flush of the device, only the device knows which of the
-    /// written pages are durable.
+    /// Those of the device. Pages that were not written stay dirty in the pool, until the next
+    /// flush or until they make room. After a failed flush of the device, only the device knows
+    /// which of the written pages are durable.
     pub async fn flush(&self) -> Result<()> {
         let turn = self.flush_turn.acquire(1).await;
         self.state.borrow_mut().begin_flush();

@@ -9,7 +9,8 @@ use crate::pool::Pool;
 use crate::store::PageStore;
 
 impl Admission {
-    /// Requests writes of up to `pages_max` pages that the policy names; returns how many can start now.
+    /// Requests writes of up to `pages_max` pages that the policy names; returns how many can start
+    /// now.
     fn write_ahead(&mut self, pages_max: u32, candidates: &mut Vec<PageNo>) -> u32 {
         self.policy.write_candidates(pages_max as usize, candidates);
         let mut asked = 0;
@@ -19,7 +20,7 @@ impl Admission {
                 continue;
             }
             let frame = self.frames.get_mut(number);
-            // Clean now: the policy was told of an update that is not done yet, or that an earlier
+            // Clean now: the policy counted an update that is not done yet, or that an earlier
             // write-back included.
             if !frame.dirty {
                 if frame.update_pins == 0 && !frame.writing {
@@ -63,8 +64,8 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
             };
             self.write_queued(false).await;
             if asked == 0 || self.state.borrow().statistics.write_failures > failures {
-                // All candidates are being written or are being updated, or the device fails: wait
-                // for a change.
+                // All candidates are being written or updated, or the device fails: wait for a
+                // change.
                 let before = self.state.borrow().statistics;
                 let changed = || {
                     let now = self.state.borrow().statistics;

@@ -1,16 +1,16 @@
-//! Frames: which page each has, who holds it, and which writes are pending. No I/O and no content;
-//! every link is an index.
+//! Frames: their pages, their pins, and the pending writes. No I/O and no content; every link is an
+//! index.
 use tantalum_base::PageNo;
 use tantalum_policy::page_table::{NO_FRAME, PageTable, SparseTable};
 
-/// What is in a frame.
+/// The state of a frame's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Content {
     /// Not read yet: the next fix reads it.
     Absent,
     /// Being read.
     Reading,
-    /// The page is there.
+    /// The content is present.
     Ready,
     /// The read failed. The frame is no longer in the table, and is freed with its last pin.
     Failed,
@@ -21,17 +21,17 @@ pub(crate) enum Content {
 pub(crate) struct Frame {
     pub page: PageNo,
     pub content: Content,
-    /// Fixes of the page, including those that wait.
+    /// Fixes of the page, including waiting ones.
     pub pins: u32,
-    /// Those of them that end by themselves, as nobody keeps a guard.
+    /// Those of the pins that end by themselves, because no guard is returned to the caller.
     pub passing_pins: u32,
-    /// Those with the intent to change the page.
+    /// Those of the pins with the intent to change the page.
     pub update_pins: u32,
     /// Guards that hold the page for reading.
     pub readers: u32,
     /// A guard holds the page for an update.
     pub updating: bool,
-    /// Fixes for an update that wait for the latch: later readers wait after them.
+    /// Fixes for an update that wait for the latch; later readers wait behind them.
     pub updaters_waiting: u32,
     /// The table maps the page to this frame.
     pub listed: bool,
@@ -48,7 +48,8 @@ pub(crate) struct Frame {
     pub queued: bool,
     /// The last write-back failed, and none was requested since.
     pub failed: bool,
-    /// Written ahead of its eviction: after the write the policy is told that it is clean.
+    /// Written ahead of its eviction: after the write the policy is informed that the page is
+    /// clean.
     pub ahead: bool,
     /// The flusher requested the write.
     pub by_flusher: bool,
@@ -93,7 +94,7 @@ impl Frame {
         next: NO_FRAME,
     };
 
-    /// Whether somebody keeps a guard of it.
+    /// Whether a caller keeps a guard of it.
     fn is_kept(&self) -> bool {
         self.pins > self.passing_pins
     }
@@ -103,7 +104,7 @@ impl Frame {
         self.pins == 0 && !self.writing && !self.dirty
     }
 
-    /// Whether its page is cached, and may be read now.
+    /// Whether its page is cached and can be read now.
     pub(crate) fn is_ready(&self) -> bool {
         let there = self.cached && self.content == Content::Ready;
         there && !self.updating && self.updaters_waiting == 0
@@ -115,14 +116,15 @@ impl Frame {
     }
 }
 
-/// What a fix keeps in its frame.
+/// The kind of a pin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pin {
     /// A guard for reading.
     Read,
     /// A guard for an update.
     Update,
-    /// A read that copies the page and lets it go: it waits for nothing that whoever keeps a guard may wait for.
+    /// A read that copies the page and unfixes it. It never waits for anything that a holder of a
+    /// guard may wait for.
     Passing,
 }
 
@@ -145,7 +147,7 @@ pub(crate) struct Frames {
     pub failed: u32,
     /// Frames with `queued`.
     pub queued: u32,
-    /// Where the search for a frame to take continues.
+    /// The position of the next search for a frame to reuse.
     hand: u32,
 }
 
@@ -222,7 +224,7 @@ impl Frames {
         }
     }
 
-    /// Frees `frame` if nothing keeps it; returns whether it did.
+    /// Frees `frame` if nothing keeps it; returns whether it was freed.
     pub(crate) fn release(&mut self, frame: u32) -> bool {
         let held = self.get(frame);
         let coming = held.prefetched || held.content == Content::Reading;
@@ -353,7 +355,7 @@ impl Frames {
         1..=self.count()
     }
 
-    /// The next frame after the hand whose listed page `suits`, or [`NO_FRAME`].
+    /// Moves the hand to the next frame whose listed page `suits`, and returns it, or [`NO_FRAME`].
     pub(crate) fn sweep(&mut self, suits: impl Fn(&Frame) -> bool) -> u32 {
         for _ in 0..self.count() {
             self.hand = self.hand % self.count() + 1;
@@ -365,7 +367,7 @@ impl Frames {
         NO_FRAME
     }
 
-    /// Panics where the frames contradict each other.
+    /// Panics if the frames contradict each other.
     pub(crate) fn validate(&self) {
         let frames = || self.all[1..=self.count() as usize].iter();
         let count = |has: fn(&Frame) -> bool| frames().filter(|frame| has(frame)).count() as u32;

@@ -61,11 +61,11 @@ impl<D: PageStore, R: Runtime> Guard<D, R> {
         self.pool.content(self.frame).borrow()
     }
 
-    /// The page, to change it; this marks it dirty at the unfix. After [`Intent::Overwrite`] of a
-    /// page that was not in the pool it is zero until it is set.
+    /// The page, to change it; it becomes dirty at the unfix. After [`Intent::Overwrite`] of a page
+    /// that was not in the pool, it is zero until it is set.
     ///
     /// # Panics
-    /// Where the page was fixed for reading.
+    /// If the page was fixed for reading.
     pub fn page_mut(&mut self) -> RefMut<'_, D::Page> {
         assert!(self.intent.is_write(), "page {} was fixed for reading", self.number());
         self.updated = true;

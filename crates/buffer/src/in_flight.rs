@@ -1,9 +1,9 @@
-//! The commands in flight through a [`Buffered`](crate::Buffered) device: which reads may be
-//! cached, and after which writes the content is known.
+//! The commands in flight through a [`Buffered`](crate::Buffered) device. They decide which reads
+//! may be cached, and after which writes the content is known.
 //!
 //! The device chooses the order of commands that are in flight together. So a read is cached only
-//! if no change of its pages was in flight at any time during it, and a write's content is known
-//! only if no other change of its pages was.
+//! if no change of its pages was in flight at any time during it. The content after a write is
+//! known only if no other change of its pages was in flight.
 //!
 //! A change whose future was dropped may take effect at any time, or not at all, but before any
 //! later change of the same pages. So it counts as in flight until such a change has ended.
@@ -35,7 +35,8 @@ struct Flight {
     disturbed: bool,
 }
 
-/// Most ranges of abandoned changes that are kept apart; more are merged into one.
+/// Maximum number of ranges of abandoned changes that are kept separately; more are merged into
+/// one.
 const GIVEN_UP_MAX: usize = 32;
 
 /// The commands in flight.
@@ -82,7 +83,7 @@ impl InFlight {
             }
             self.add(Flight { ticket, range, kind: Kind::Change, disturbed });
         }
-        // Also a change of nothing has a number of its own.
+        // A change of no pages has a number of its own, too.
         self.next = self.next.max(ticket.0 + 1);
         ticket
     }
@@ -93,8 +94,8 @@ impl InFlight {
         self.next += 1;
     }
 
-    /// Ends a command; passes each of its ranges to `each`, and whether a change of it was in
-    /// flight.
+    /// Ends a command. Calls `each` with each of its ranges, and with whether a change of that
+    /// range was in flight.
     pub(crate) fn end(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange, bool)) {
         let mut number = ticket.0;
         while self.flights.get(&number).is_some_and(|flight| flight.ticket == ticket) {
@@ -106,7 +107,8 @@ impl InFlight {
         }
     }
 
-    /// Ends a change that the device has done: earlier abandoned changes of its pages are over.
+    /// Ends a change that the device has completed: earlier abandoned changes of its pages are
+    /// over.
     pub(crate) fn end_done(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange, bool)) {
         if self.given_up.is_empty() {
             return self.end(ticket, each);
@@ -133,7 +135,7 @@ impl InFlight {
         self.limit_given_up();
     }
 
-    /// Abandons a change: whether and when the device does it stays unknown.
+    /// Abandons a change: whether and when the device does it remains unknown.
     pub(crate) fn give_up(&mut self, ticket: Ticket, mut each: impl FnMut(PageRange)) {
         let mut ranges = Vec::new();
         self.end(ticket, |range, _| ranges.push(range));

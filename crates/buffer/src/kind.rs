@@ -6,7 +6,7 @@ use tantalum_runtime::{DeviceKind, Opening, Runtime};
 
 use crate::buffered::Buffered;
 
-/// Makes the policy of the buffer of a device with these limits; `None` for no buffer.
+/// Makes the policy for the buffer of a device with these limits; `None` for no buffer.
 type MakePolicy = dyn Fn(&Limits) -> Result<Option<Box<dyn Policy>>>;
 
 /// A [`Buffered`] device of kind `K`.

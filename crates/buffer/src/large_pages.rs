@@ -5,21 +5,24 @@ use tantalum_runtime::join_all;
 
 use crate::store::PageStore;
 
-/// Pages of a whole number of a device's pages each, which are neighbours there: page 3 of two is its pages 6 and 7.
+/// A store whose pages each consist of several neighbouring pages of a device: with two parts, page
+/// 3 is the device's pages 6 and 7.
 ///
-/// A page is read in one command. It is written in one as well, unless it is longer than the device writes all or nothing: then its parts
-/// are in flight together, and a power cut may leave some of them old.
+/// A page is read in one command. It is also written in one command, unless it is longer than the
+/// atomic writes of the device. Then its parts are in flight together, and a power cut may leave
+/// some of them old.
 pub struct LargePages<D> {
     device: Rc<D>,
-    /// Pages of the device in one of these.
+    /// Device pages in one page of this store.
     parts: u32,
 }
 
 impl<D: PageDevice> LargePages<D> {
-    /// `device` with pages of `page_bytes`.
+    /// A store over `device` with pages of `page_bytes`.
     ///
     /// # Errors
-    /// `InvalidInput` where such a page is no whole number of the device's, or the device is too small for one.
+    /// `InvalidInput` if `page_bytes` is not a multiple of the device's page size, or the device is
+    /// too small for one page.
     pub fn new(device: Rc<D>, page_bytes: u32) -> Result<Self> {
         let limits = device.limits();
         let parts = page_bytes / limits.page_bytes;
@@ -36,7 +39,7 @@ impl<D: PageDevice> LargePages<D> {
         Ok(LargePages { device, parts })
     }
 
-    /// Pages of the device in one of these.
+    /// Device pages in one page of this store.
     pub fn parts(&self) -> u32 {
         self.parts
     }
@@ -45,7 +48,7 @@ impl<D: PageDevice> LargePages<D> {
         self.device.limits()
     }
 
-    /// The first page of the device that `page` has.
+    /// The first device page of `page`.
     fn first_part(&self, page: PageNo) -> PageNo {
         PageNo(page.0 * u64::from(self.parts))
     }
@@ -62,7 +65,7 @@ impl<D: PageDevice> LargePages<D> {
 }
 
 impl<D: PageDevice> PageStore for LargePages<D> {
-    /// Its parts, in their order.
+    /// The parts of a page, in order.
     type Page = Rc<[D::Page]>;
 
     fn blank(&self) -> Self::Page {

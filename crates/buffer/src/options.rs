@@ -24,17 +24,18 @@ impl Intent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolOptions {
     /// Frames beyond those of the policy, for evicted pages that are still pinned or being written
-    /// back. `None`: a sixteenth of the policy's, at least 32.
+    /// back. `None`: a sixteenth of the policy's frames, at least 32.
     pub transit_frames: Option<u32>,
     /// Tasks that write back, each with one device write in flight. 0: the fix that evicts a dirty
     /// page writes it first, as a classic buffer manager does.
     pub writers: u32,
-    /// Most pages in one device write, for neighbours that are both due. The device's own limit on
-    /// atomic writes applies too.
+    /// Maximum pages in one device write, for neighbours that are both due. The device's own limit
+    /// on atomic writes applies too.
     pub write_run_pages_max: u32,
-    /// Hands pages to [`PageStore::write_batch`](crate::PageStore::write_batch), so many at a time, in the order in which their
-    /// write became due. Fewer go where a flush or a fix without a frame waits. There must be transit frames for two batches: one
-    /// that is being written and one that fills up. `None`: neighbours go together, in a write for each run.
+    /// Passes due pages to [`PageStore::write_batch`](crate::PageStore::write_batch) in batches of
+    /// this size, in the order in which their write became due. A batch is smaller if a flush or a
+    /// fix without a frame waits. There must be transit frames for two batches: one being written
+    /// and one filling up. `None`: neighbours are written together, one write for each run.
     pub batch_pages: Option<u32>,
     /// Pages in a cluster, for counting cluster switches (dissertation, formula 3.4: 16).
     pub cluster_pages: u64,
@@ -111,7 +112,7 @@ impl PoolOptions {
     /// Checks the settings.
     ///
     /// # Errors
-    /// `InvalidInput` where they make no sense.
+    /// `InvalidInput` if they are invalid or contradict each other.
     pub fn check(&self) -> Result<()> {
         let share = |share: f64| (0.0..=1.0).contains(&share);
         let problem = if self.transit_frames == Some(0) {

@@ -16,7 +16,8 @@ use crate::write_back::Run;
 /// Number of queues in which fixes wait for a page's latch; each frame uses one of them.
 const LATCH_QUEUES: usize = 64;
 
-/// A buffer pool over a device, or over an engine's own [`PageStore`]. Nobody else may write to the device's pages meanwhile.
+/// A buffer pool over a device, or over an engine's own [`PageStore`]. Meanwhile the device's pages
+/// must not be written in any other way.
 ///
 /// Updates become durable, in no order, with [`flush`](Self::flush): an engine that needs more
 /// keeps a log.
@@ -24,7 +25,7 @@ pub struct Pool<D: PageStore, R: Runtime> {
     pub(crate) device: Rc<D>,
     pub(crate) runtime: R,
     pub(crate) options: PoolOptions,
-    /// Most pages in one device write.
+    /// Maximum pages in one device write.
     pub(crate) run_pages_max: u32,
     pub(crate) state: RefCell<Admission>,
     contents: Box<[RefCell<D::Page>]>,
@@ -46,7 +47,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// transit frames of `options`.
     ///
     /// # Errors
-    /// `InvalidInput` where the options make no sense, or there would be 2^31 frames or more.
+    /// `InvalidInput` if the options are invalid, or there would be 2^31 frames or more.
     pub fn new(
         device: Rc<D>,
         runtime: R,
@@ -97,14 +98,14 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// Writes every dirty page, makes it durable, and ends the tasks. No page may be fixed.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush); the tasks end all the same.
+    /// As [`flush`](Self::flush); the tasks end anyway.
     pub async fn close(&self) -> Result<()> {
         let flushed = self.flush().await;
         self.stop();
         flushed
     }
 
-    /// Ends the tasks as they are: what is dirty stays so.
+    /// Ends the tasks without writing: dirty pages stay dirty.
     pub fn stop(&self) {
         self.closing.set(true);
         self.progress.wake_all();
@@ -130,7 +131,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         self.state.borrow().is_resident(page)
     }
 
-    /// Frames, and of these the ones that are free, pinned and dirty.
+    /// Numbers of all frames, and of those that are free, pinned and dirty.
     pub fn frames(&self) -> PoolFrames {
         let frames = &self.state.borrow().frames;
         PoolFrames {
@@ -148,12 +149,12 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         state.memory_bytes() + runs + (self.contents.len() * size_of::<RefCell<D::Page>>()) as u64
     }
 
-    /// Shows the policy to `look`, for what is specific to that policy.
+    /// Calls `look` with the policy, for anything specific to that policy.
     pub fn with_policy<T>(&self, look: impl FnOnce(&dyn Policy) -> T) -> T {
         look(&*self.state.borrow().policy)
     }
 
-    /// Panics where the pool's structures contradict each other. Checks all frames.
+    /// Panics if the pool's structures contradict each other. Checks all frames.
     pub fn validate(&self) {
         self.state.borrow().validate();
     }

@@ -1,7 +1,7 @@
-//! Pages are read ahead where requests come in the order of page numbers.
+//! Reads pages ahead if requests come in the order of page numbers.
 //!
 //! Prefetched pages use frames that the policy does not count, so that it decides as without them:
-//! a request for a prefetched page is a miss without a read. Where frames are short, the pages
+//! a request for a prefetched page is a miss without a read. If frames are short, the pages
 //! prefetched first are dropped first.
 use std::collections::VecDeque;
 use tantalum_base::PageNo;
@@ -11,7 +11,7 @@ use crate::admission::Admission;
 use crate::frames::Content;
 use crate::options::PrefetchOptions;
 
-/// Most sequences that are followed at a time.
+/// Maximum number of sequences that are followed at a time.
 const STREAMS: usize = 8;
 
 /// A sequence of missed pages.
@@ -31,7 +31,7 @@ pub(crate) struct Prefetch {
 }
 
 impl Prefetch {
-    /// Notes that `page` must be read; returns how many following pages to read ahead.
+    /// Records that `page` must be read; returns how many following pages to read ahead.
     fn note(&mut self, page: PageNo, options: PrefetchOptions) -> u32 {
         let found = self.streams.iter().position(|stream| stream.next == page);
         let length = match found.and_then(|at| self.streams.remove(at)) {
@@ -45,7 +45,7 @@ impl Prefetch {
         ahead
     }
 
-    /// Notes that `pages` pages after the last noted one are read ahead.
+    /// Records that `pages` pages after the last recorded one are read ahead.
     fn note_read_ahead(&mut self, pages: u64) {
         if let Some(stream) = self.streams.front_mut() {
             stream.next.0 += pages;
@@ -57,7 +57,7 @@ impl Admission {
     /// Frees the frame of the page prefetched first; returns whether there was one.
     pub(crate) fn give_up_prefetched(&mut self) -> bool {
         let frame = self.frames.oldest_prefetched();
-        // While it is being read its frame is in use.
+        // While the page is being read, its frame is in use.
         if frame == NO_FRAME || self.frames.get(frame).content == Content::Reading {
             return false;
         }
@@ -65,8 +65,8 @@ impl Admission {
         self.release(frame)
     }
 
-    /// Takes frames for the pages after `page`, which is about to be read, that are to be read with
-    /// it, and adds these to `frames`, in page order.
+    /// Allocates frames for the pages that are read together with `page`, and adds them to
+    /// `frames`, in page order. These pages follow `page`, which is about to be read.
     pub(crate) fn begin_prefetch(
         &mut self,
         page: PageNo,

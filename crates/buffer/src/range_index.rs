@@ -1,11 +1,12 @@
-//! Ranges of pages by where they lie, to find those that meet another one without going through all.
+//! Ranges of pages by position, to find those that overlap another range without checking all.
 use std::collections::BTreeSet;
 use tantalum_base::PageRange;
 
-/// Ranges, each with a number of the caller's that tells it from others at the same place.
+/// Ranges, each with a number from the caller that distinguishes it from others at the same
+/// position.
 ///
-/// They are kept apart by their length, in powers of two. Of those that are up to `n` pages long, one that meets a range begins less than
-/// `n` pages before it, so that few are looked at in vain.
+/// They are grouped by length, in powers of two. A range of up to `n` pages that overlaps another
+/// one begins less than `n` pages before it, so that few ranges are checked in vain.
 #[derive(Debug, Default)]
 pub(crate) struct RangeIndex {
     /// Length class, first page, number.
@@ -21,7 +22,8 @@ impl RangeIndex {
         self.places.remove(&(class_of(range), range.first.0, number));
     }
 
-    /// The numbers of all ranges that may meet `range`, and of some that end shortly before it.
+    /// The numbers of all ranges that may overlap `range`, including some that end shortly before
+    /// it.
     pub(crate) fn near(&self, range: PageRange) -> impl Iterator<Item = u64> {
         let begin_of_class = |class| self.places.range((class, 0, 0)..).next().map(|place| place.0);
         let classes =
@@ -35,7 +37,7 @@ impl RangeIndex {
     }
 }
 
-/// The power of two up to which the range is long: 0 for one page, 1 for two and three.
+/// The binary logarithm of the length, rounded down: 0 for one page, 1 for two and three.
 fn class_of(range: PageRange) -> u32 {
     range.pages.max(1).ilog2()
 }

@@ -13,7 +13,7 @@ impl Ranges {
             return;
         }
         let (mut first, mut end) = (range.first, range.end());
-        // The ranges that overlap or touch it, from the last on.
+        // The ranges that overlap or touch it, starting with the last.
         while let Some((&other, &other_end)) = self.0.range(..=end).next_back()
             && other_end >= first
         {
@@ -28,7 +28,7 @@ impl Ranges {
         self.0.iter().map(|(first, end)| PageRange::new(*first, end.0 - first.0))
     }
 
-    /// Merges all into one range, with the gaps between them, if there are more than `most`.
+    /// If there are more than `most` ranges, merges all into one, including the gaps between them.
     pub(crate) fn limit(&mut self, most: usize) {
         if self.0.len() > most
             && let (Some((&first, _)), Some((_, &end))) =

@@ -19,13 +19,13 @@ pub(crate) struct ReadCache<P> {
     in_flight: RefCell<InFlight>,
     /// Woken when a read has ended.
     ended: WaitQueue,
-    /// Which pages each open transaction wrote: those that its commit changes.
+    /// The pages that each open transaction wrote, which its commit changes.
     pub written: RefCell<FastMap<TxId, Written>>,
-    /// An entry of `written` was dropped while its transaction may still be committed.
+    /// An entry of `written` was dropped although its transaction may still be committed.
     pub lost_writes: Cell<bool>,
 }
 
-/// Which pages a transaction wrote.
+/// The pages that a transaction wrote.
 #[derive(Default)]
 pub(crate) struct Written {
     pub ranges: Ranges,
@@ -35,7 +35,7 @@ pub(crate) struct Written {
 
 impl<P: Payload> ReadCache<P> {
     pub(crate) fn new(policy: Box<dyn Policy>) -> Self {
-        // Nothing is pinned or dirty: one frame more suffices, for the page that comes in.
+        // Nothing is pinned or dirty, so one more frame suffices, for the incoming page.
         let frames = policy.capacity_pages() + 1;
         ReadCache {
             state: RefCell::new(Admission::new(policy, frames, &PoolOptions::default())),
@@ -47,7 +47,7 @@ impl<P: Payload> ReadCache<P> {
         }
     }
 
-    /// Panics where the cache contradicts itself.
+    /// Panics if the cache contradicts itself.
     pub(crate) fn validate(&self, limits: &Limits) {
         let state = self.state.borrow();
         state.validate();
@@ -107,7 +107,8 @@ impl<P: Payload> ReadCache<P> {
         }
     }
 
-    /// Until the change ends, pages of `ranges` are neither served from the cache nor cached by reads.
+    /// Until the change ends, pages of `ranges` are neither served from the cache nor cached by
+    /// reads.
     pub(crate) fn begin_change(
         &self,
         ranges: impl Iterator<Item = PageRange> + Clone,
@@ -141,7 +142,7 @@ impl<P: Payload> ReadCache<P> {
         true
     }
 
-    /// From `first` to `end`, the leading pages that are neither cached nor being read.
+    /// The leading pages from `first` to `end` that are neither cached nor being read.
     fn missing(&self, first: PageNo, end: PageNo) -> PageRange {
         let (state, in_flight) = (self.state.borrow(), self.in_flight.borrow());
         let is_missing = |page: &PageNo| {
@@ -180,7 +181,7 @@ impl<P: Payload> ReadCache<P> {
             if missing == range {
                 return self.read_through(device, range, out).await;
             }
-            // Before the first await: the cached pages so far were copied in one step.
+            // Must precede the first await: the cached pages so far were copied in one step.
             if range.pages > 1 {
                 watch.get_or_insert_with(|| Reading::watch(self, range));
             }
@@ -266,15 +267,15 @@ impl<P> Drop for Reading<'_, P> {
     }
 }
 
-/// A change in flight, at whose end its pages leave the cache. If it is dropped before, the device
-/// may still do the change.
+/// A change in flight. At its end its pages leave the cache. If it is dropped before that, the
+/// device may still do the change.
 pub(crate) struct Change<'a, P: Payload> {
     cache: &'a ReadCache<P>,
     ticket: Option<Ticket>,
 }
 
 impl<P: Payload> Change<'_, P> {
-    /// Ends the change, which the device has done or refused.
+    /// Ends the change, which the device has completed or refused.
     pub(crate) fn end(mut self, is_done: bool) {
         let Some(ticket) = self.ticket.take() else { return };
         let (cache, mut in_flight) = (self.cache, self.cache.in_flight.borrow_mut());

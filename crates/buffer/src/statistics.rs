@@ -5,7 +5,7 @@ use tantalum_runtime::metrics::Readings;
 /// Counters since the pool was made, in pages unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// Fixes; the policy is asked once for each.
+    /// Fixes; the policy is called once for each.
     pub requests: u64,
     /// Fixes whose page the policy had cached.
     pub hits: u64,
@@ -40,11 +40,11 @@ pub struct PoolStatistics {
     pub prefetch_hits: u64,
     /// Fixes that waited because no frame was free.
     pub free_frame_waits: u64,
-    /// Pages whose write-back a fix waited for: written by the fix, or while one waited for a
-    /// frame.
+    /// Pages whose write-back a fix waited for: written by the fix itself, or while a fix waited
+    /// for a frame.
     pub write_backs_waited: u64,
-    /// Frames taken from pages that the policy has cached, because all others were pinned. Such a
-    /// page is read again when it is requested.
+    /// Frames reused although the policy still caches their pages, because all others were pinned.
+    /// Such a page is read again when it is requested.
     pub frames_taken: u64,
     /// Device reads that failed.
     pub read_failures: u64,
@@ -53,7 +53,7 @@ pub struct PoolStatistics {
 }
 
 impl PoolStatistics {
-    /// Share of the requests that hit; 0 where there were none.
+    /// Share of the requests that hit; 0 without requests.
     pub fn hit_ratio(&self) -> f64 {
         if self.requests == 0 { 0.0 } else { self.hits as f64 / self.requests as f64 }
     }
@@ -69,7 +69,7 @@ impl PoolStatistics {
 }
 
 impl PoolStatistics {
-    /// Tells what a read cache of `capacity_pages` counts.
+    /// Reports the counters of a read cache of `capacity_pages`.
     pub(crate) fn tell(&self, capacity_pages: u32, out: &mut Readings) {
         out.gauge("tantalum_buffer_capacity_pages", "Pages that the buffer holds", capacity_pages);
         let asked = "Pages read outside of transactions, and pages written";
@@ -97,7 +97,8 @@ impl ClusterCounter {
         ClusterCounter { cluster_pages, last: None }
     }
 
-    /// 1 where `page` is in another cluster than the page before it, or is the first; otherwise 0.
+    /// Returns 1 if `page` is in another cluster than the page before it, or is the first;
+    /// otherwise 0.
     #[inline]
     pub(crate) fn switch(&mut self, page: PageNo) -> u64 {
         let cluster = Some(page.0 / self.cluster_pages);

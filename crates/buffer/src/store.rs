@@ -1,36 +1,38 @@
-//! Where the pages of a pool live.
+//! The storage of a pool's pages.
 use tantalum_base::{PageDevice, PageNo, Payload, Result};
 
-/// What a [`Pool`](crate::Pool) reads its pages from and writes them back to.
+/// The storage from which a [`Pool`](crate::Pool) reads its pages, and to which it writes them
+/// back.
 ///
-/// Every device is one, with a page of the device in a frame. A storage engine may put a layer of its own in between: its pages are
-/// as large as it likes, are decoded while they are in their frames, and reach the device in the way that is the engine's own, by
-/// [`write_batch`](Self::write_batch). That is the place for write-ahead logging as well: a batch waits there until the log is
-/// durable up to the newest change in it.
+/// Every device is a store, with one device page in a frame. A storage engine may put a layer of
+/// its own in between. The pages of such a store have any size, are decoded in their frames, and
+/// are written to the device in the engine's own way, by [`write_batch`](Self::write_batch).
+/// Write-ahead logging belongs there too: a batch waits until the log is durable up to the newest
+/// change in it.
 #[allow(async_fn_in_trait, reason = "pools live on one thread; their futures need not be Send")]
 pub trait PageStore: 'static {
     /// Content of a page. Cloning is cheap.
     type Page: Clone + 'static;
 
-    /// A content that stands in a frame until the page's own is there.
+    /// A placeholder for a frame whose page is not read yet.
     fn blank(&self) -> Self::Page;
 
     /// Number of pages.
     fn pages(&self) -> u64;
 
-    /// Most pages in a [`write`](Self::write), at least 1.
+    /// Maximum pages in a [`write`](Self::write), at least 1.
     fn write_pages_max(&self) -> u32;
 
     /// Reads `out.len()` pages from `first`.
     async fn read(&self, first: PageNo, out: &mut [Self::Page]) -> Result<()>;
 
-    /// Writes neighbours.
+    /// Writes neighbouring pages.
     async fn write(&self, first: PageNo, pages: &[Self::Page]) -> Result<()>;
 
-    /// Writes pages that lie anywhere, each once. The pool calls it where its options ask for batches.
+    /// Writes pages at any positions, each once. The pool calls it if its options request batches.
     async fn write_batch(&self, pages: Vec<(PageNo, Self::Page)>) -> Result<()>;
 
-    /// Makes durable what was written.
+    /// Makes everything written so far durable.
     async fn flush(&self) -> Result<()>;
 }
 

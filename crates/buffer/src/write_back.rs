@@ -1,4 +1,5 @@
-//! Write-back: dirty pages are taken off the queue in runs of neighbours, one device write each, or in batches.
+//! Write-back: dirty pages are taken off the queue in runs of neighbours, with one device write for
+//! each run, or in batches.
 use tantalum_base::{PageNo, Result};
 use tantalum_policy::Physical;
 use tantalum_policy::page_table::NO_FRAME;
@@ -8,7 +9,8 @@ use crate::admission::Admission;
 use crate::pool::Pool;
 use crate::store::PageStore;
 
-/// Pages and their contents, being written (as of the write's start) or being read: adjacent ones, or a batch.
+/// Pages and their contents, adjacent or a batch, that are being written (as of the write's start)
+/// or read.
 pub(crate) struct Run<P> {
     pub first: PageNo,
     pub frames: Vec<u32>,
@@ -23,7 +25,7 @@ impl<P> Run<P> {
 
 impl Admission {
     /// Takes up to `pages_max` adjacent pages off the queue, including the one that has waited
-    /// longest; false where none waits.
+    /// longest. Returns the first page; `None` if the queue is empty.
     fn take_run(&mut self, pages_max: u32, frames: &mut Vec<u32>) -> Option<PageNo> {
         let oldest = self.frames.first_queued();
         if oldest == NO_FRAME {
@@ -84,11 +86,11 @@ impl Admission {
             }
             self.frames.enqueue(frame);
         } else {
-            // The frame's content is at least as new as what was not written.
+            // The frame's content is at least as new as the content that was not written.
             self.frames.set_dirty(frame, true);
             self.frames.get_mut(frame).write_due = false;
             self.frames.set_failed(frame, true);
-            // Kept, as the write may be tried again before the flush looks.
+            // Recorded here, as the write may be retried before the flush checks.
             self.flush_failed |= waits > 0;
             // A flush that waits for a second write of the page has failed with the first.
             let rest = std::mem::take(&mut self.frames.get_mut(frame).flush_waits);
@@ -109,7 +111,7 @@ impl Admission {
 }
 
 impl<D: PageStore, R: Runtime> Pool<D, R> {
-    /// A task that writes what is queued, until the pool is closed.
+    /// A task that writes queued pages until the pool is closed.
     pub(crate) async fn run_writer(&self) {
         loop {
             let open = || match self.state.borrow().is_due() {
@@ -128,7 +130,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         while self.write_next(waited).await {}
     }
 
-    /// Writes one run; false where nothing is queued. `waited` as above.
+    /// Writes one run or batch; false if nothing is due. `waited` as above.
     pub(crate) async fn write_next(&self, waited: bool) -> bool {
         let Some(mut turn) = self.take(waited) else { return false };
         let start_ns = self.runtime.now_ns();

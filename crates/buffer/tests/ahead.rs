@@ -1,4 +1,4 @@
-//! What a pool does besides single requests: runs of neighbours, the flusher, prefetching.
+//! A pool beyond single requests: runs of neighbours, the flusher, prefetching.
 mod support;
 
 use std::rc::Rc;
@@ -22,7 +22,7 @@ fn adjacent_pages_are_written_together_up_to_the_limits() {
         let seen = pool.statistics();
         assert_eq!((seen.physical_writes, seen.device_writes), (9, 4));
         assert_eq!(seen.cluster_switches, 2, "pages 3 to 11, then 20");
-        // The device takes at most eight pages at once.
+        // The device accepts at most eight pages at once.
         let (device, pool) = lru(&runtime, 64, 1000, small(8));
         for page in 0..20 {
             update(&pool, page, 1).await.unwrap();
@@ -121,14 +121,14 @@ fn sequences_are_read_ahead() {
             assert_eq!(read(&pool, page).await.unwrap(), Stamp::default());
         }
         let seen = pool.statistics();
-        // Pages 0 and 1; then eight at a time.
+        // Pages 0 and 1, then eight pages at a time.
         assert_eq!(device.reads.get(), 1 + 13);
         assert_eq!((seen.misses, seen.physical_reads), (100, 1 + 13 * 8));
         assert_eq!((seen.prefetched, seen.prefetch_hits, seen.rescues), (91, 86, 0));
         assert!(pool.is_resident(PageNo(104)) && !pool.is_resident(PageNo(105)));
         assert!(!pool.with_policy(|policy| policy.contains(PageNo(104))));
         pool.validate();
-        // Reads in no order make prefetched pages go that nobody requested.
+        // Random reads displace prefetched pages that were never requested.
         for page in 0..60 {
             let page = 200 + page * 17 % 600;
             update(&pool, page, 1).await.unwrap();

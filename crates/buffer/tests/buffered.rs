@@ -1,4 +1,4 @@
-//! A buffered device shows what the device below would.
+//! A buffered device returns the same content as the device below.
 mod support;
 
 use std::cell::RefCell;
@@ -123,7 +123,7 @@ struct History {
     counts: u64,
 }
 
-/// Panics where a read shows content that was replaced before the read began.
+/// Panics if a read returns content that was replaced before the read began.
 fn check(history: &History) {
     for read in &history.reads {
         let of_page = || history.writes.iter().filter(|write| write.page == read.page);

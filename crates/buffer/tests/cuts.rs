@@ -1,4 +1,4 @@
-//! Power cuts under a pool: what was flushed survives, and every page is whole.
+//! Power cuts under a pool: flushed content survives, and every page is intact.
 mod support;
 
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ const SLOTS_PER_ZONE: u32 = 32;
 type Store = CrashStore<MemoryStore, Virtual>;
 type Device = Ssd<FileZones<Store>>;
 
-/// For each page, the counts that the device may hold: from `flushed` to `newest`.
+/// For each page, the range of counts that the device may hold: from `flushed` to `newest`.
 struct Known {
     flushed: RefCell<Vec<u64>>,
     newest: RefCell<Vec<u64>>,
@@ -75,7 +75,7 @@ async fn open(
     Ok((store, ssd))
 }
 
-/// Updates pages through a pool, and flushes now and then, until power is cut.
+/// Updates pages through a pool, and flushes from time to time, until power is cut.
 async fn engine(pool: Rc<Pool<Device, Virtual>>, known: Rc<Known>, mut rng: Rng) {
     loop {
         if rng.chance(0.02) {
@@ -138,7 +138,7 @@ fn live_and_cut(seed: u64, kind: CacheKind) -> u64 {
     counted.unwrap()
 }
 
-/// Checks what survived, and takes it as the new state.
+/// Checks the content that survived, and records it as the new state.
 async fn verify(device: &Device, known: &Known, seed: u64) {
     let mut found = vec![PageBuf::zero(); PAGES as usize];
     device.read(PageNo(0), &mut found, None).await.unwrap();

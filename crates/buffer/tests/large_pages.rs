@@ -1,4 +1,4 @@
-//! Pages of several pages of the device: all of them are written, and all of them are read.
+//! Pages of several device pages: all parts are written, and all are read.
 mod support;
 
 use std::rc::Rc;
@@ -19,7 +19,7 @@ fn pool_of(runtime: &Virtual, page_bytes: u32, time_ns: u64) -> (Rc<Memory>, Lar
     (device, Pool::new(store, runtime.clone(), lru, PoolOptions::classic()).unwrap())
 }
 
-/// A content of which no part is another page's, or another part's.
+/// A content in which every part differs from the other parts and from all other pages.
 fn content(page: u64, parts: u64, count: u64) -> Rc<[Stamp]> {
     (page * parts..(page + 1) * parts).map(|part| Stamp::new(PageNo(part), count)).collect()
 }
@@ -75,7 +75,7 @@ fn a_failure_of_either_half_is_the_pages() {
     });
 }
 
-/// The device takes eight pages in a write.
+/// The device accepts eight pages in a write.
 #[test]
 fn a_page_longer_than_a_write_goes_in_writes_that_are_in_flight_together() {
     run(FIFO, |runtime| async move {
@@ -88,7 +88,7 @@ fn a_page_longer_than_a_write_goes_in_writes_that_are_in_flight_together() {
             let start_ns = runtime.now_ns();
             pool.flush().await.unwrap();
             assert_eq!(*device.log.borrow(), [(20, 8), (28, 8), (36, 4)]);
-            // One after the other, half of the rounds would take longer.
+            // Sequential writes would take longer in half of the rounds.
             assert!(runtime.now_ns() - start_ns <= 2000, "{}", runtime.now_ns() - start_ns);
             let held: Vec<Stamp> = (20..40).map(|page| device.held(page)).collect();
             assert_eq!(held, content(1, 20, count)[..]);

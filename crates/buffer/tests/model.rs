@@ -54,7 +54,7 @@ fn world(runtime: &Virtual, rng: &mut Rng, seed: u64) -> World {
     World { runtime: runtime.clone(), pool, device, newest, failed: Cell::new(0) }
 }
 
-/// What `future` returns, if it does within `time_ns`.
+/// The result of `future`, if it ends within `time_ns`.
 async fn within<F: Future>(runtime: &Virtual, time_ns: u64, future: F) -> Option<F::Output> {
     let (mut future, mut sleep) = (pin!(future), pin!(runtime.sleep(time_ns)));
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -217,7 +217,8 @@ fn live_one(seed: u64) {
 #[test]
 fn every_look_shows_the_newest_content() {
     let nightly = std::env::var("TANTALUM_NIGHTLY").is_ok_and(|value| value == "1");
-    // 7293: a flush waited for two writes of a page, of which one was done and the other dropped.
+    // Seed 7293: a flush waited for two writes of a page, of which one was done and the other
+    // dropped.
     for seed in (0..if nightly { 20_000 } else { 1000 }).chain([7293]) {
         let lived = std::panic::catch_unwind(|| live_one(seed));
         assert!(lived.is_ok(), "seed {seed}");

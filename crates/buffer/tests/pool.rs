@@ -1,4 +1,4 @@
-//! What a pool does with single pages, and on failures.
+//! A pool with requests for single pages, and failures.
 mod support;
 
 use std::cell::RefCell;
@@ -93,7 +93,7 @@ fn however_many_read_at_once_each_waits_for_a_frame() {
     for seed in 0..20 {
         run(Schedule::Shuffled(seed), |runtime| async move {
             let (device, pool) = lru(&runtime, 4, 1000, small(2));
-            // Of the six frames five are kept by guards for a while: the readers share one.
+            // Guards keep five of the six frames for a while; the readers share one.
             let mut guards = Vec::new();
             for page in 0..5 {
                 guards.push(hold(&pool, page).await);
@@ -115,7 +115,7 @@ fn however_many_read_at_once_each_waits_for_a_frame() {
 #[test]
 fn whoever_waits_for_a_frame_gets_the_error_when_all_become_pinned() {
     run(FIFO, |runtime| async move {
-        // Three frames: one page being written, the others pinned; a fix could wait for ever.
+        // Three frames: one page is being written, the others are pinned. A fix could wait forever.
         let (_, pool) = lru(&runtime, 2, 1000, small(1));
         update(&pool, 0, 1).await.unwrap();
         let _one = hold(&pool, 1).await;
@@ -166,7 +166,7 @@ fn a_page_on_its_way_out_is_rescued_without_a_read() {
         read(&pool, 1).await.unwrap();
         let guard = hold(&pool, 1).await;
         read(&pool, 2).await.unwrap();
-        // Page 0 is being written, or waits for it.
+        // Page 0 is being written, or waits for that.
         let reads = device.reads.get();
         assert_eq!(read(&pool, 0).await.unwrap(), stamp(0, 5));
         // The policy evicts page 1 while it is pinned.
@@ -211,14 +211,15 @@ fn a_failed_write_back_leaves_the_page_dirty_and_the_flush_tells() {
     });
 }
 
-/// A fix that needs a frame may try the write again before the flush is told that it failed.
+/// A fix that needs a frame may retry the write before the flush learns that it failed.
 #[test]
 fn a_flush_tells_of_a_failed_write_that_is_tried_again_meanwhile() {
     for seed in 0..100 {
         run(Schedule::Shuffled(seed), move |runtime| async move {
             let options = PoolOptions { writers: 1, ..small(1) };
             let (device, pool) = lru(&runtime, 3, 1, options);
-            // Four frames: two pinned ones, one that the flush writes, and one that the writer cannot write.
+            // Four frames: two pinned ones, one that the flush writes, and one that the writer
+            // cannot write.
             let _pinned = [hold(&pool, 10).await, hold(&pool, 20).await];
             for page in [0, 5] {
                 update(&pool, page, 1).await.unwrap();
@@ -491,7 +492,7 @@ fn a_batch_that_is_not_full_goes_where_a_fix_waits_for_a_frame() {
             held.push(hold(&pool, page).await);
         }
         update(&pool, 5, 1).await.unwrap();
-        // Of six frames five are pinned; the one with a dirty page is wanted.
+        // Five of the six frames are pinned; the other one has a dirty page and is needed.
         assert_eq!(read(&pool, 6).await.unwrap(), Stamp::default());
         assert_eq!(*device.batches.borrow(), [[5]]);
         pool.validate();

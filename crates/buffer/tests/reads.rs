@@ -1,4 +1,4 @@
-//! A read of cached and other pages shows all as of one moment.
+//! A read of cached and uncached pages returns all as of one moment.
 #[path = "../../models/tests/reads/check.rs"]
 mod check;
 mod support;

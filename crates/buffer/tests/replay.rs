@@ -1,4 +1,4 @@
-//! The pool decides like the cache-only replay of the same requests, whatever the timing.
+//! The pool decides like the cache-only replay of the same requests, regardless of timing.
 mod support;
 
 use std::rc::Rc;
@@ -27,7 +27,7 @@ fn requests(seed: u64) -> Vec<Request> {
     requests
 }
 
-/// Replays the requests with `clients` tasks; returns what the policy was asked, in order.
+/// Replays the requests with `clients` tasks; returns the requests that the policy got, in order.
 fn through_pool(
     text: &'static str,
     clients: usize,
@@ -83,7 +83,7 @@ fn replayed(text: &str, requests: &[Request]) -> Tally {
 
 fn policies() -> impl Iterator<Item = &'static str> {
     // Opt decides only for a known future, in its order. Policies that measure costs depend on
-    // device times, which a replay without a device does not have.
+    // device times, which do not exist in a replay without a device.
     PolicySpec::NAMES.iter().copied().filter(|name| *name != "opt").map(|name| match name {
         "casa" => "casa:cost=1:4",
         "sawc" => "sawc:cost=1:4",
@@ -118,7 +118,7 @@ fn decisions_are_those_of_the_replay_with_any_number_of_clients() {
                 assert_eq!(seen.evictions, expected.evictions, "{case}");
                 assert_eq!(seen.write_backs, expected.write_backs, "{case}");
                 assert_eq!(seen.frames_taken, 0, "{case}");
-                // Each missed page is read, or was still in a frame.
+                // Each missed page was read, or was still in a frame.
                 let asked_for = seen.physical_reads - seen.prefetched;
                 let without = seen.rescues + seen.prefetch_hits;
                 assert_eq!(asked_for + without, seen.misses, "{case}");

@@ -1,4 +1,4 @@
-//! A device in memory that takes time, fails on request, and detects a pool's mistakes.
+//! A device in memory that takes time, fails on request, and detects mistakes of a pool.
 #![allow(dead_code, reason = "not every test needs all of it")]
 pub mod pools;
 
@@ -93,7 +93,7 @@ impl Memory {
     }
 }
 
-/// Tracks a write in flight; a dropped write leaves nothing.
+/// Tracks a write in flight; a dropped write leaves no trace.
 struct InFlight<'a>(&'a Memory, PageRange);
 
 impl Drop for InFlight<'_> {
@@ -205,7 +205,7 @@ pub fn policy(text: &str, frames: u32, pages: u64) -> Box<dyn Policy> {
     PolicySpec::parse(text).unwrap().build(frames, workload).unwrap()
 }
 
-/// Records what a policy is asked. Hides how long operations take: a policy that weighs times would
+/// Records the requests to a policy. Hides durations from it: a policy that weighs times would
 /// decide by them.
 pub struct Recorded {
     pub inner: Box<dyn Policy>,
