@@ -1,44 +1,45 @@
-//! Which pages home does not have as they are, and which of them are on their way.
+//! The pages that differ from the home, and those of them that are being destaged.
 use tantalum_base::{PageNo, PageRange};
 
 use crate::page_set::PageSet;
 
-/// The dirty pages of a cache, as the destager sees them. It works in rounds: it takes pages, writes them
-/// home, and marks those clean that nobody changed meanwhile.
+/// The dirty pages of a cache, as the destager sees them. The destager works in rounds: it takes
+/// pages, writes them to the home, and marks those clean that did not change meanwhile.
 #[derive(Default)]
 pub(crate) struct DirtyPages {
     /// Changed since the present round took its pages, or not taken by it.
     pub fresh: PageSet,
     /// Taken by the present round, and not clean yet.
     pub round: PageSet,
-    /// Of these, the pages whose content of the moment when they were taken is nowhere but in the cache.
+    /// The pages of the round whose content at the moment of taking is still only in the cache.
     pub pending: PageSet,
-    /// Of the round's pages, those that are clean and only fill gaps.
+    /// The pages of the round that are clean and only fill gaps.
     filled: PageSet,
     /// Pages that are being read for the journal.
     pub moving: PageSet,
-    /// Dirty pages of long streams, which do not stay when home has them.
+    /// Dirty pages of long streams, which do not stay in the cache once the home has them.
     passing: PageSet,
-    /// Dirty pages that the flash could not read when they were to go home. Nothing says that they are lost: they are tried
-    /// again. In neither of the sets above.
+    /// Dirty pages that the flash could not read for destaging. They are not known to be lost, and
+    /// are retried. None of them is in the sets above.
     pub unreadable: PageSet,
-    /// Pages that the flash has lost: nobody can write them home before they are changed.
+    /// Pages that the flash has lost: they cannot be destaged before they are changed.
     pub lost: PageSet,
-    /// Those of them that the present round should have, also where they changed since it took its pages.
+    /// The lost pages that the present round should have, even if they changed since it took its
+    /// pages.
     pub lacked: PageSet,
 }
 
-/// What a write costs the home.
+/// The cost of a write for the home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Costs {
-    /// Pages that are dirty then and were not.
+    /// Pages that become dirty by it.
     pub dirty: u64,
-    /// Pages that go home one time more.
+    /// Pages that must be destaged once more.
     pub going_home: u64,
 }
 
 impl DirtyPages {
-    /// Notes that `page` changes.
+    /// Records that `page` changes.
     pub fn changed(&mut self, page: PageNo) {
         self.fresh.insert(page);
         for absent in [&mut self.unreadable, &mut self.lost] {
@@ -51,7 +52,7 @@ impl DirtyPages {
         }
     }
 
-    /// Notes that all of `range` changes.
+    /// Records that all of `range` changes.
     pub fn changed_range(&mut self, range: PageRange) {
         self.fresh.insert_range(range);
         self.unreadable.remove_range(range);
@@ -59,17 +60,18 @@ impl DirtyPages {
         self.passing.remove_range(range);
     }
 
-    /// Notes that what `range` holds now is part of a stream that is too long to stay.
+    /// Records that the present content of `range` belongs to a stream that is too long to stay.
     pub fn passes(&mut self, range: PageRange) {
         self.passing.insert_range(range);
     }
 
-    /// Forgets that `page`, which home has now, was part of such a stream; whether it was.
+    /// Forgets that `page`, which the home has now, belonged to such a stream; returns whether it
+    /// did.
     pub fn take_passed(&mut self, page: PageNo) -> bool {
         !self.passing.is_empty() && self.passing.remove(page)
     }
 
-    /// Whether `page` may change: what it held when the round took it is safe.
+    /// Whether `page` may change: its content when the round took it is safe.
     pub fn may_change(&self, page: PageNo) -> bool {
         !self.pending.contains(page) && !self.moving.contains(page)
     }
@@ -79,8 +81,8 @@ impl DirtyPages {
         self.pending.is_empty() && self.moving.is_empty()
     }
 
-    /// Of `pages`, how many are not dirty and how many have to be brought home once more, when they
-    /// change.
+    /// The cost of changing `pages`: how many are not dirty yet, and how many must be destaged once
+    /// more.
     pub fn costs(&self, pages: impl Iterator<Item = PageNo>) -> Costs {
         let mut costs = Costs::default();
         for page in pages.filter(|page| !self.fresh.contains(*page)) {
@@ -98,18 +100,19 @@ impl DirtyPages {
         self.filled.insert(page);
     }
 
-    /// Whether `page` is dirty, or a change of it is under way.
+    /// Whether `page` is dirty, or being changed.
     pub fn contains(&self, page: PageNo) -> bool {
         let sets = [&self.fresh, &self.round, &self.unreadable, &self.lost];
         sets.iter().any(|set| set.contains(page))
     }
 
-    /// Number of dirty pages, trimmed and lost ones too; a page that changed since it was taken counts twice.
+    /// Number of dirty pages, including trimmed and lost ones; a page that changed since it was
+    /// taken counts twice.
     pub fn len(&self) -> u64 {
         [&self.fresh, &self.round, &self.unreadable, &self.lost].map(PageSet::len).iter().sum()
     }
 
-    /// Whether home has everything.
+    /// Whether the home has everything.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -122,25 +125,26 @@ impl DirtyPages {
         self.lacked = self.lost.clone();
     }
 
-    /// Lets the next round take what could not be read.
+    /// Lets the next round take the unreadable pages.
     pub fn try_again(&mut self) {
         self.fresh.extend(&std::mem::take(&mut self.unreadable));
     }
 
-    /// Pages that could not be read, and the first of them.
+    /// The number of unreadable pages, and the first of them.
     pub fn count_unreadable(&self) -> (u64, Option<PageNo>) {
         (self.unreadable.len(), self.unreadable.next(PageNo(0)))
     }
 
-    /// Notes that `page` could not be read, and that nothing says it is lost: no round has it until it is tried again.
+    /// Records that `page` could not be read, but is not known to be lost: no round has it until it
+    /// is retried.
     pub fn set_aside(&mut self, page: PageNo) {
         self.round.remove(page);
-        // Where it changed meanwhile, that cannot be read, or is tried again with it.
+        // If it changed meanwhile, the new content is unreadable too, or is retried with it.
         self.fresh.remove(page);
         self.unreadable.insert(page);
     }
 
-    /// Notes that the flash has lost `page`: the round lacks it.
+    /// Records that the flash has lost `page`: the round lacks it.
     pub fn lose(&mut self, page: PageNo) {
         self.round.remove(page);
         self.unreadable.remove(page);
@@ -148,7 +152,7 @@ impl DirtyPages {
         self.lacked.insert(page);
     }
 
-    /// Begins a round with the pages of `ranges` alone.
+    /// Begins a round with only the pages of `ranges`.
     pub fn take(&mut self, ranges: &[PageRange]) {
         self.give_up();
         for range in ranges {
@@ -157,7 +161,7 @@ impl DirtyPages {
         }
     }
 
-    /// Gives the round up: what it took and did not mark clean is as before.
+    /// Abandons the round: the pages that it took and did not mark clean are dirty as before.
     pub fn give_up(&mut self) {
         let mut round = std::mem::take(&mut self.round);
         self.filled.iter().for_each(|page| _ = round.remove(page));
@@ -166,14 +170,14 @@ impl DirtyPages {
         self.filled = PageSet::new();
     }
 
-    /// Forgets what is left of the round: home has it.
+    /// Drops the remaining pages of the round: the home has them.
     pub fn end_round(&mut self) {
         self.round = PageSet::new();
         self.filled = PageSet::new();
     }
 
-    /// The pages of `range` that home has now as they are: those of the round that did not change. They
-    /// leave it.
+    /// Returns the pages of `range` whose current content is now on the home: those of the round
+    /// that did not change. All pages of `range` leave the round.
     pub fn arrived(&mut self, range: PageRange) -> Vec<PageNo> {
         let mut arrived = Vec::new();
         let mut next = range.first;

@@ -3,52 +3,55 @@
 tantalum_base::fault_points! {
     /// An epoch is committed before its contents are durable in the journal.
     NoSyncBeforeCommit,
-    /// A journal is written over while it says that the epoch in it is committed.
+    /// A journal is overwritten while its head still says that its epoch is committed.
     CommittedWrittenOver,
     /// Both copies of a journal's head are written at the same time.
     HeadsWrittenTogether,
-    /// The index of a committed epoch is not compared with what was committed.
+    /// The index of a committed epoch is not compared with the committed checksum.
     IndexUnchecked,
     /// Contents that are read back from a journal are not checked.
     ContentsUnchecked,
-    /// An epoch goes to the journal before the flash has all of it for good.
+    /// An epoch is written to the journal before all of it is durable in the flash.
     EpochNotSettled,
     /// Pages are marked clean before home has them durably.
     HomeNotFlushed,
-    /// A page may change though the present epoch needs what it holds.
+    /// A page may change although the present epoch still needs its content.
     PagesNotPreserved,
-    /// An epoch that is found in the journal replaces what home has of pages that are clean.
+    /// An epoch found in the journal overwrites clean pages on the home.
     CleanPagesReplaced,
     /// A home that is ahead of the flash is read before it has all of the epoch in its journal.
     HomeNotCaughtUp,
-    /// A volume over a home is opened, and nothing beside home says that its flash may have what home lacks.
+    /// A volume over a home is opened, and the journal beside the home does not record that its
+    /// flash may have newer content.
     HomeNotClaimed,
-    /// The ends of a home are changed, for its claim, before the journal has what they held.
+    /// The ends of a home are changed for its claim before their content is in the journal.
     ClaimNotJournaled,
-    /// A change of the claim that was cut short is made again from what home has, not from what was saved.
+    /// An interrupted change of the claim is redone from the home's content, not from the saved
+    /// content.
     ClaimToggled,
-    /// What is trimmed in the claimed bytes of a home becomes zeros on the medium.
+    /// Trims in the claimed bytes of a home become zeros on the medium.
     TrimsUnclaimed,
-    /// A home on which somebody wrote over the claim is opened.
+    /// A home is opened although another program wrote over its claim.
     ClaimNotChecked,
-    /// A home without a claim that somebody changed is opened.
+    /// A home without a claim is opened although another program changed it.
     ChangesUnnoticed,
-    /// Pages go home one by one, and nothing says so in the journal.
+    /// Pages are destaged without an epoch, and the journal does not record this.
     HomeNotForetold,
-    /// What was changed while an epoch was written down counts as part of it after a crash.
+    /// Changes made while an epoch was written to the journal count as part of it after a crash.
     LaterChangesClean,
     /// Pages of an epoch that the flash has lost count as part of it after a crash.
     UnreadPagesClean,
     /// A page that the flash cannot read counts as lost at once: the epoch is committed without it.
     EpochWithoutUnreadable,
-    /// Where pages go home one by one, those go too of which the flash refused a write, as they are when they are read.
+    /// Without epochs, pages are destaged with their current content even if the flash refused
+    /// their last write.
     RefusedWritesGoHome,
     /// More ranges may be trimmed than the journal has room for.
     TrimsUnlimited,
-    /// Changes are acknowledged before home has them, in a mode that promises otherwise.
+    /// Changes are acknowledged before they are on the home, in a mode that promises this.
     HomeNotAwaited,
-    /// A page comes into the cache though it changed since it was read from home.
+    /// A page is admitted to the cache although it changed since it was read from the home.
     StalePagesTakenIn,
-    /// Transactions are staged though nothing more may be newer than at home.
+    /// Transactions are staged although no more pages may be newer than on the home.
     StagedWithoutRoom,
 }

@@ -1,5 +1,5 @@
-//! Reads from home that are in flight, and pages that were read there and wait to come into the cache: a
-//! change of the page meanwhile makes what was read worthless.
+//! Reads from the home in flight, and pages read there that wait for admission to the cache. A
+//! change of the page meanwhile makes the content stale.
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use tantalum_base::{Error, FastMap, PageNo, PageRange};
@@ -11,7 +11,7 @@ struct InFlight {
     changed: bool,
 }
 
-/// Reads from home, and what they brought.
+/// Reads from the home, and the pages that they returned.
 pub(crate) struct HomeReads<P> {
     state: RefCell<State<P>>,
     queue_pages_max: usize,
@@ -20,10 +20,10 @@ pub(crate) struct HomeReads<P> {
 struct State<P> {
     next: u64,
     in_flight: Vec<InFlight>,
-    /// Pages that wait to come in, each with the number of the entry that counts.
+    /// Pages that wait for admission, each with the number of its valid entry.
     waiting: FastMap<PageNo, u64>,
     queue: VecDeque<(PageNo, u64, P)>,
-    /// Why the last read failed, where it did.
+    /// The error of the last read, if it failed.
     failure: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Reading<'a, P> {
 }
 
 impl<P> HomeReads<P> {
-    /// None. At most `queue_pages_max` pages wait to come in.
+    /// An empty state. At most `queue_pages_max` pages wait for admission.
     pub fn new(queue_pages_max: u32) -> Self {
         let state = State {
             next: 0,
@@ -46,7 +46,7 @@ impl<P> HomeReads<P> {
         HomeReads { state: RefCell::new(state), queue_pages_max: queue_pages_max as usize }
     }
 
-    /// Notes that `range` is being read.
+    /// Records that `range` is being read.
     pub fn begin(&self, range: PageRange) -> Reading<'_, P> {
         let state = &mut *self.state.borrow_mut();
         state.next += 1;
@@ -54,26 +54,26 @@ impl<P> HomeReads<P> {
         Reading { reads: self, number: state.next }
     }
 
-    /// Notes that a read failed.
+    /// Records that a read failed.
     pub fn failed(&self, error: &Error) {
         let before = self.state.borrow_mut().failure.replace(error.to_string());
-        // Not each, where programs ask again and again.
+        // Only the first failure is logged, as programs may retry again and again.
         if before.is_none() {
             tracing::warn!(%error, "reading the home failed");
         }
     }
 
-    /// Notes that a read did not fail.
+    /// Records that a read succeeded.
     pub fn worked(&self) {
         self.state.borrow_mut().failure = None;
     }
 
-    /// Why the last read failed, where it did.
+    /// The error of the last read, if it failed.
     pub fn failure(&self) -> Option<String> {
         self.state.borrow().failure.clone()
     }
 
-    /// Notes that `range` changes.
+    /// Records that `range` changes.
     pub fn changed(&self, range: PageRange) {
         let state = &mut *self.state.borrow_mut();
         for read in state.in_flight.iter_mut().filter(|read| read.range.overlaps(range)) {
@@ -89,7 +89,8 @@ impl<P> HomeReads<P> {
         }
     }
 
-    /// Lets `page` wait to come in with `content`; false where too many do.
+    /// Queues `page` with `content` for admission; false if the queue is full or already has the
+    /// page.
     pub fn wait(&self, page: PageNo, content: P) -> bool {
         let state = &mut *self.state.borrow_mut();
         let room = state.queue.len() < self.queue_pages_max && !state.waiting.contains_key(&page);
@@ -108,12 +109,12 @@ impl<P> HomeReads<P> {
         queue.drain(..count).collect()
     }
 
-    /// Whether nothing changed the page since entry `number` was queued.
+    /// Whether the page did not change since entry `number` was queued.
     pub fn is_wanted(&self, page: PageNo, number: u64) -> bool {
         self.state.borrow().waiting.get(&page) == Some(&number)
     }
 
-    /// Forgets entry `number` of `page`, which came in or did not.
+    /// Drops entry `number` of `page`, whether it was admitted or not.
     pub fn done(&self, page: PageNo, number: u64) {
         let waiting = &mut self.state.borrow_mut().waiting;
         if waiting.get(&page) == Some(&number) {
@@ -121,14 +122,14 @@ impl<P> HomeReads<P> {
         }
     }
 
-    /// Whether pages wait to come in.
+    /// Whether pages wait for admission.
     pub fn any_waits(&self) -> bool {
         !self.state.borrow().queue.is_empty()
     }
 }
 
 impl<P> Reading<'_, P> {
-    /// Whether a page of it changed since it began.
+    /// Whether one of its pages changed since it began.
     pub fn has_changed(&self) -> bool {
         let state = self.reads.state.borrow();
         state.in_flight.iter().any(|read| read.number == self.number && read.changed)
@@ -164,7 +165,7 @@ mod tests {
         let wanted: Vec<bool> =
             taken.iter().map(|(page, number, _)| reads.is_wanted(*page, *number)).collect();
         assert_eq!(wanted, [false, true]);
-        // Read again, the earlier entry stays worthless.
+        // After a second read the earlier entry stays stale.
         assert!(reads.wait(PageNo(3), stamp(3)));
         assert!(!reads.is_wanted(PageNo(3), taken[0].1));
         reads.done(PageNo(3), taken[0].1);

@@ -1,4 +1,4 @@
-//! A plain image as a device: nothing but the pages, so that any other program can use it too.
+//! A plain image as a device: it contains only the pages, so that any other program can use it too.
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -9,30 +9,30 @@ use tantalum_base::{
 use tantalum_media::BlockStore;
 use tantalum_runtime::{DeviceCounters, LifeCycle, Runtime};
 
-/// Pages of the longest write, and of what is read at a time: 1 MiB.
+/// Pages of the longest write, and of one read: 1 MiB.
 const OPERATION_PAGES_MAX: u32 = 256;
 
-/// A device of pages that lie one behind the other in a store, page `n` at byte `n * 4096`; in simulations
-/// their contents may be other than bytes. The last page may reach past the end of the store: there it reads as zeros, and
-/// nothing is written.
+/// A device of pages that are stored consecutively, page `n` at byte `n * 4096`; in simulations the
+/// contents may be other than bytes. The last page may extend past the end of the store: that part
+/// reads as zeros, and is not written.
 ///
-/// It promises no more than the store: it is `Volatile`, so that what a power cut meets before the next
-/// flush may be old, new or torn. It has no transactions and keeps no checksums. Commands that overlap must
-/// not be in flight together, also where the future of one was dropped.
+/// It promises no more than the store: it is `Volatile`, so that content hit by a power cut before
+/// the next flush may be old, new or torn. It has no transactions and keeps no checksums.
+/// Overlapping commands must not be in flight together, even if the future of one was dropped.
 pub struct Image<S, P = PageBuf> {
     store: S,
     limits: Limits,
-    /// Where its last page ends, or the store.
+    /// The end of its last page or of the store, whichever comes first.
     end_byte: u64,
     counters: Cell<DeviceCounters>,
     contents: PhantomData<P>,
 }
 
 impl<S: BlockStore, P: Payload> Image<S, P> {
-    /// The first `pages` pages of `store`, the last of which need not be whole.
+    /// The first `pages` pages of `store`; the last one may be incomplete.
     ///
     /// # Errors
-    /// `InvalidInput` where the store has fewer.
+    /// `InvalidInput` if the store has fewer.
     pub fn new(store: S, pages: u64) -> Result<Self> {
         let held = store.bytes().div_ceil(PAGE_BYTES as u64);
         if held < pages {
@@ -74,7 +74,7 @@ impl<S: BlockStore, P: Payload> Image<S, P> {
         Ok(())
     }
 
-    /// Bytes that the store has of `pages` pages from `first` on.
+    /// Bytes that the store has for `pages` pages from `first` on.
     fn bytes_of(&self, first: PageNo, pages: usize) -> usize {
         (pages * PAGE_BYTES).min((self.end_byte - byte_of(first)) as usize)
     }
@@ -94,7 +94,8 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
     }
 
     /// # Errors
-    /// The store's, with the pages that could not be read; some of `out` may have been filled.
+    /// Those of the store, with the pages that could not be read; some of `out` may have been
+    /// filled.
     async fn read(&self, first: PageNo, out: &mut [P], tx: Option<TxId>) -> Result<()> {
         refuse_transaction(tx)?;
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
@@ -125,7 +126,7 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
                 held => {
                     let mut whole = [0; PAGE_BYTES];
                     page.write_to(&mut whole);
-                    // Who writes pages makes sure that there are zeros behind.
+                    // The caller ensures that the rest is zeros.
                     debug_assert!(whole[held..].iter().all(|byte| *byte == 0), "past the end");
                     bytes.copy_from_slice(&whole[..held]);
                 }

@@ -1,8 +1,10 @@
-//! Transactions that outgrow their memory: what they wrote is staged in pages of the flash that have no home, and which
-//! nobody else knows. Their commit remaps the pages of hosts to these, all in one epoch.
+//! Transactions that outgrow their memory. Their pages are staged in pages of the flash that have
+//! no home, and that nobody else can see. The commit remaps the pages of hosts to these, all in one
+//! epoch.
 //!
-//! What is staged goes nowhere, neither home nor out of the flash. It takes the room of dirty pages, which it will be: so
-//! a commit always has room, here and in the journal. Some room is left for others, whose pages go home meanwhile.
+//! Staged pages are neither destaged nor evicted. They use up the room of dirty pages, which they
+//! will be after the commit: so a commit always has room, in the flash and in the journal. Some
+//! room is left for other pages, which are destaged meanwhile.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange, Result};
@@ -13,7 +15,7 @@ use crate::fault_points::Fault;
 use crate::page_set::PageSet;
 use crate::tiered::Tiered;
 
-/// How to have more room for what is newer in the flash than at home.
+/// Advice to get more room for pages that are newer in the flash than on the home.
 const MORE_ROOM: &str = "raise home.dirty_max, or media.size of a new volume";
 
 impl<R, M, H, J> Tiered<R, M, H, J>
@@ -23,12 +25,12 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Whether `range` is of pages that have no home.
+    /// Whether `range` consists of pages that have no home.
     pub(crate) fn is_staging(&self, range: PageRange) -> bool {
         range.first >= self.staging.first && range.pages > 0
     }
 
-    /// Writes pages of a transaction from `first` on, which have no home.
+    /// Writes pages of a transaction, from `first` on, that have no home.
     pub(crate) async fn stage(&self, first: PageNo, pages: &[M::Page]) -> Result<()> {
         let range = PageRange::new(first, pages.len() as u64);
         loop {
@@ -49,7 +51,7 @@ where
         }
     }
 
-    /// How many more pages are staged when those of `range` are.
+    /// Number of additional staged pages if those of `range` are staged.
     fn more_staged(&self, range: PageRange) -> u64 {
         range.pages - self.staged.borrow().count_in(range)
     }
@@ -59,12 +61,12 @@ where
             || Fault::StagedWithoutRoom.is_planted()
     }
 
-    /// Pages here that are newer than at home, or will be when their transactions are committed.
+    /// Pages that are newer than on the home, or will be when their transactions commit.
     pub(crate) fn dirty_and_staged(&self) -> u64 {
         self.drive.ftl().dirty_pages() + self.staged.borrow().len()
     }
 
-    /// Waits until pages of `range` may be staged: others go home for them.
+    /// Waits until the pages of `range` may be staged: other pages are destaged to make room.
     async fn wait_for_room_to_stage(&self, range: PageRange) -> Result<()> {
         let room = || {
             if let Err(error) = self.drive.check_failed() {
@@ -88,7 +90,7 @@ where
         waited
     }
 
-    /// Gives staged pages up.
+    /// Trims staged pages that are no longer needed.
     pub(crate) async fn give_up_staged(&self, range: PageRange) -> Result<()> {
         self.drive.trim(range).await?;
         self.staged.borrow_mut().remove_range(range);
@@ -96,7 +98,8 @@ where
         Ok(())
     }
 
-    /// Remaps pages to those that are staged, and trims `zeros`. `ended` is called in the step in which readers see it.
+    /// Remaps pages to the staged ones, and trims `zeros`. `ended` is called in the step in which
+    /// readers see this.
     pub(crate) async fn take_over_in_turn(
         self: Rc<Self>,
         pairs: Vec<(PageNo, PageNo)>,
@@ -104,7 +107,8 @@ where
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         let trims = zeros.len() as u64;
-        // An epoch that is being closed and written down has all of it or nothing.
+        // An epoch that is being closed and written to the journal must have all of this or
+        // nothing.
         let turn = loop {
             self.wait_for_trim_room(trims).await?;
             let turn = self.trim_turn.acquire(1).await;
@@ -134,8 +138,8 @@ where
         self.until_safe(round.get()).await
     }
 
-    /// Notes that all pages of `changed` change in this step, by so many `trims` among others. Returns the round that they
-    /// go home with.
+    /// Records that all pages of `changed` change in this step, partly by `trims` ranges of trims.
+    /// Returns the round that will destage them.
     pub(crate) fn changes_in_force(&self, changed: &PageSet, trims: u64) -> u64 {
         self.trims.set(self.trims.get() + trims);
         let round = self.round_of_changes();

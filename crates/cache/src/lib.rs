@@ -1,25 +1,25 @@
 //! The middle tier: flash as a cache over a slower home.
 //!
 //! ```text
-//! tiered       Tiered: the device, put together from a flash device, a home, and a journal beside it
-//!   reads        from flash or home; what was read from home comes in
-//!   writes       to flash, when there is room for more dirty pages, and when home has what it needs of a page
+//! tiered       Tiered: the device, composed of a flash device, a home, and a journal beside the home
+//!   reads        from flash or home; pages read from the home are admitted to the flash
+//!   writes       to flash, once dirty pages have room and the present epoch has the old content
 //!   large        transactions that outgrow their memory
-//!   opening      what flash and home have of each other when it is opened
+//!   opening      at an opening: which pages of the flash are newer than on the home
 //!   options, statistics
-//! destage/     pages go home in the background: in epochs, or the fullest tracks first
+//! destage/     destages pages in the background: in epochs, or the fullest tracks first
 //!   pace         how fast hosts may write meanwhile
-//!   dirty        what home does not have as it is, and what of that is on its way
-//! home_reads   reads from home in flight: what changes meanwhile
+//!   dirty        the pages that differ from the home, and those being destaged
+//! home_reads   reads from the home in flight, and changes of their pages meanwhile
 //! image        Image: the home, an image in a file or on a block device
-//! claim/       what lies on the home while it has a cache, so that nothing mounts it by mistake
-//! streams      sequential requests, which may pass by
+//! claim/       the claim on the home while it has a cache, so that nobody mounts it by mistake
+//! streams      sequential requests, which may bypass the cache
 //! load         which of flash and home serves a read sooner
-//! wear         a budget of what is written to the flash
-//! mode         Mode: write-back, write-through, read-cache, off, changed while it runs
-//! journal/     Journal: what is about to be written home, so that the home is always consistent
-//! page_set     PageSet: sorted page numbers, dense or sparse, such as what is dirty
-//! refusals     why a home or a journal is not taken
+//! wear         a budget of bytes written to the flash
+//! mode         Mode: write-back, write-through, read-cache, off; can be changed at run time
+//! journal/     Journal: pages about to be written in place, so that the home is always consistent
+//! page_set     PageSet: sorted page numbers, dense or sparse, such as the dirty pages
+//! refusals     why a home or a journal is refused
 //! fault_points protections that a test can switch off
 //! ```
 pub mod claim;

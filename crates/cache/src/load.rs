@@ -1,20 +1,21 @@
-//! Which of flash and home would serve a read sooner: under many writes a flash can be the slower one of two that both
-//! have a page.
+//! Estimates which of flash and home serves a read sooner. Under many writes the flash can be the
+//! slower one for a page that both have.
 use std::cell::Cell;
 
-/// Share of the newest measurement in the time that a tier takes.
+/// Weight of the newest measurement in the service time of a tier.
 const NEWEST: f64 = 0.05;
-/// The home must be so many times faster than the flash: a page that is read from the flash keeps its place there.
+/// The home must be this many times faster than the flash: a page that is read from the flash keeps
+/// its place there.
 const FASTER: f64 = 2.0;
-/// Each read that the home is given in place of the flash makes the flash look so much faster, so that it is tried
-/// again.
+/// Each read that goes to the home instead of the flash multiplies the flash's service time by
+/// this, so that the flash is eventually tried again.
 const FORGIVEN: f64 = 0.995;
 
 /// Reads of one tier.
 #[derive(Default)]
 pub(crate) struct Tier {
     in_flight: Cell<u32>,
-    /// Time of a read for each that is in flight with it; 0 where there was none.
+    /// Time of a read divided by the number of reads in flight; 0 before the first read.
     service_ns: Cell<f64>,
 }
 
@@ -25,7 +26,7 @@ impl Tier {
         Timed { tier: self, began_ns: now_ns, depth: self.in_flight.get() }
     }
 
-    /// When one more read would be done.
+    /// Expected time of one more read.
     fn expected_ns(&self) -> f64 {
         self.service_ns.get() * f64::from(self.in_flight.get() + 1)
     }
@@ -39,7 +40,7 @@ pub(crate) struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// It has ended well at `now_ns`.
+    /// Records that the read succeeded at `now_ns`.
     pub fn ended(self, now_ns: u64) {
         let service_ns = (now_ns - self.began_ns) as f64 / f64::from(self.depth);
         let before = self.tier.service_ns.get();
@@ -63,7 +64,8 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Whether a read of what both have should go home. Neither is judged before it was read.
+    /// Whether a read of a page that both tiers have should go to the home. A tier is only judged
+    /// after its first read.
     pub fn prefers_home(&self) -> bool {
         let home_ns = self.home.expected_ns();
         let prefers = home_ns > 0.0 && self.flash.expected_ns() > FASTER * home_ns;

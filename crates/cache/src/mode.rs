@@ -1,5 +1,6 @@
-//! What a cache is for. It may be changed while it runs: every mode goes through the flash's log, so that a change
-//! is all or nothing in each of them; they differ in what an acknowledgement promises, and in what stays.
+//! The modes of a cache. The mode may be changed at run time. In every mode changes go through the
+//! flash's log, so that each is all or nothing. The modes differ in the promise of an
+//! acknowledgement, and in the pages that stay in the flash.
 use tantalum_base::{ErrorKind, PageDevice, PageNo, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::{Runtime, yield_now};
@@ -8,28 +9,29 @@ use crate::fault_points::Fault;
 use crate::refusals::NO_MODE;
 use crate::tiered::{Tiered, invalid};
 
-/// Clean pages that are marked before others have a turn.
+/// Number of clean pages that are marked before other tasks get a turn.
 const UNUSED_AT_ONCE: u32 = 4096;
 
-/// What a cache is for.
+/// The mode of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// A change is acknowledged when the flash has it, and goes home later.
+    /// A change is acknowledged when the flash has it, and is destaged later.
     #[default]
     WriteBack,
-    /// A change is acknowledged when home, or the journal beside it, has it too: nothing is lost with the flash.
+    /// A change is acknowledged when the home, or the journal beside it, has it too: nothing is
+    /// lost with the flash.
     WriteThrough,
-    /// The same; and what was written does not stay for long, as what is read does.
+    /// The same; and written pages do not stay for long, only pages that are read do.
     ReadCache,
-    /// The same; and no page is read from the flash that home has.
+    /// The same; and pages that the home has are not read from the flash.
     Off,
 }
 
 impl Mode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Mode; 4] = [Mode::WriteBack, Mode::WriteThrough, Mode::ReadCache, Mode::Off];
 
-    /// As users write it.
+    /// The name, as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Mode::WriteBack => "write-back",
@@ -42,7 +44,7 @@ impl Mode {
     /// The mode of this name.
     ///
     /// # Errors
-    /// `InvalidInput` with the names there are.
+    /// `InvalidInput` with the valid names.
     pub fn parse(name: &str) -> Result<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
             let names = Mode::ALL.map(Mode::name).join(", ");
@@ -55,12 +57,12 @@ impl Mode {
         self != Mode::WriteBack
     }
 
-    /// Whether a page stays in the flash when home has it.
+    /// Whether a written page stays in the flash once the home has it.
     pub fn keeps_written(self) -> bool {
         matches!(self, Mode::WriteBack | Mode::WriteThrough)
     }
 
-    /// Whether a page that is read from home comes into the flash.
+    /// Whether pages read from the home are admitted to the flash.
     pub fn admits_reads(self) -> bool {
         self != Mode::Off
     }
@@ -73,18 +75,18 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// What the cache is for, now.
+    /// The present mode.
     pub fn mode(&self) -> Mode {
         self.mode.get()
     }
 
-    /// Changes what the cache is for. When it returns, what was acknowledged before keeps the promise of the new
-    /// mode, too: nothing of it is newer in the flash than at home, but in write-back. How much is left
-    /// meanwhile is in [`statistics`](Self::statistics).
+    /// Changes the mode. When this returns, changes acknowledged before also keep the promise of
+    /// the new mode: except in write-back, none of them is newer in the flash than on the home. The
+    /// number of pages left meanwhile is in [`statistics`](Self::statistics).
     ///
     /// # Errors
-    /// `InvalidInput` where it is open read-only. The home's: the new mode is in force, and what is left goes home when that
-    /// works again; repeat it to wait for that.
+    /// `InvalidInput` if it is open read-only. Those of the home: the new mode is in force, and the
+    /// rest is destaged when the home works again; repeat the call to wait for that.
     pub async fn set_mode(&self, mode: Mode) -> Result<()> {
         if self.drive.is_read_only() {
             return Err(invalid("it is open read-only: nothing comes into the cache or leaves it"));
@@ -97,7 +99,7 @@ where
         Ok(())
     }
 
-    /// Has all clean pages go before others, where it is off.
+    /// In mode `Off`, marks all clean pages to be evicted before others.
     async fn use_none(&self) {
         let ftl = self.drive.ftl();
         let mut next = PageNo(0);
@@ -114,8 +116,8 @@ where
         }
     }
 
-    /// Which round has to end before a change is safe without the flash that is accepted in this step. Where the
-    /// mode waits for it, that round takes all there is.
+    /// The round that must end before a change accepted in this step is safe without the flash. If
+    /// the mode waits for it, that round takes everything dirty.
     pub(crate) fn round_of_changes(&self) -> u64 {
         let round = self.destager.round_after_this();
         if self.mode().waits_for_home() {
@@ -124,10 +126,11 @@ where
         round
     }
 
-    /// Waits until round `round` is safe without the flash, where the mode wants that.
+    /// Waits until round `round` is safe without the flash, if the mode requires that.
     ///
     /// # Errors
-    /// The home's. The flash has the change all the same, and it goes home when that works again.
+    /// Those of the home. The flash has the change nevertheless, and destages it when the home
+    /// works again.
     pub(crate) async fn until_safe(&self, round: u64) -> Result<()> {
         if !self.mode().waits_for_home() || Fault::HomeNotAwaited.is_planted() {
             return Ok(());

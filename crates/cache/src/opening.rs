@@ -1,7 +1,8 @@
-//! What the flash of a cache and its home have of each other when it is opened.
+//! Compares the flash of a cache and its home at an opening.
 //!
-//! That a page is clean is not in the flash's log, but in checkpoints: a kill makes pages dirty again that went home since the
-//! last one. The journal knows better: with an epoch it says up to which version home has everything.
+//! The flash's log does not record that a page is clean; only checkpoints do. So a kill makes pages
+//! dirty again that were destaged since the last checkpoint. With an epoch the journal knows
+//! better: it says up to which version the home has everything.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
@@ -13,17 +14,19 @@ use crate::fault_points::Fault;
 use crate::journal::{Journal, apply};
 use crate::tiered::OpenJournal;
 
-/// Writes to home at a time.
+/// Writes to the home in flight at a time.
 const IN_FLIGHT_MAX: usize = 8;
 
-/// Recovers the flash of a cache over `home`, beside which is `journal`, if there is one.
+/// Recovers the flash of a cache over `home`; `journal` is the one beside the home, if there is
+/// one.
 ///
-/// The end of the flash's log may be damaged, though it had been durable, and home may have what was there. Everything
-/// is taken from home then, which first gets all of the epoch in the journal.
+/// The end of the flash's log may be damaged although it was durable, and the home may have the
+/// content from there. Then these pages are read from the home, which first gets all of the epoch
+/// in the journal.
 ///
 /// # Errors
-/// Those of [`Ftl::recover`], of the journal and of the home; `ReadOnly` where home has to get something first, and
-/// nothing may be changed.
+/// Those of [`Ftl::recover`], of the journal and of the home; `ReadOnly` if the epoch must first be
+/// written to the home, and nothing may be changed.
 pub async fn recover_flash<M, H, J>(
     media: M,
     options: FtlOptions,
@@ -53,16 +56,16 @@ where
     rebuilt.conclude().await
 }
 
-/// What the flash holds that home does not.
+/// The changes in the flash that the home lacks.
 pub(crate) struct Found {
-    /// Its pages. Those of a committed epoch are in the round.
+    /// Their pages. Those of a committed epoch are in the round.
     pub dirty: DirtyPages,
     /// Ranges of trimmed pages among them.
     pub trims: u64,
 }
 
-/// Looks for dirty pages, and marks those clean that home has as the `journal` says. An epoch that is committed
-/// there has yet to be written in place.
+/// Searches for dirty pages, and marks those clean that the home has according to the `journal`. An
+/// epoch that is committed there must still be written in place.
 pub(crate) fn find_dirty<M: ZoneMedia, J: BlockStore>(
     drive: &Drive<M>,
     journal: Option<&Journal<J, M::Page>>,

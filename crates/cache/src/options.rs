@@ -2,62 +2,68 @@
 use crate::mode::Mode;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Of the pages that may be dirty, one in so many is left to others than staged transactions.
+/// This fraction of the pages that may be dirty is reserved for pages other than staged ones.
 const OTHERS_DIVISOR: u64 = 8;
 
-/// In which order dirty pages are written home.
+/// The order in which dirty pages are destaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destage {
-    /// In epochs: all that was dirty at one moment is written to a journal beside the home first, then to
-    /// its places. Home is at every moment a consistent image, as old as the last epoch, also where
-    /// the flash is lost.
+    /// In epochs: everything dirty at one moment is first written to a journal beside the home,
+    /// then in place. At every moment the home, with its journal, is a consistent image, as old as
+    /// the last epoch, even if the flash is lost.
     Ordered,
-    /// The tracks with the most dirty pages first. Home alone is consistent only when nothing is dirty.
+    /// The tracks with the most dirty pages first. Without the flash the home is consistent only
+    /// when nothing is dirty.
     Dense,
 }
 
 /// Settings of a cache. Sizes in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TieredOptions {
-    /// What the cache is for when it is opened.
+    /// The mode of the cache at the opening.
     pub mode: Mode,
-    /// The order in which dirty pages go home.
+    /// The order in which dirty pages are destaged.
     pub destage: Destage,
-    /// Whether a page that is read from home comes into the cache (AOR as well as AOW; write cache, section
-    /// 3.1), or only what is written (AOW).
+    /// Whether pages read from the home are admitted to the cache (AOR as well as AOW; write cache,
+    /// section 3.1), or only written ones (AOW).
     pub admit_reads: bool,
-    /// From so many dirty pages on writes are slowed down, up to the rate at which pages go home.
+    /// Above this number of dirty pages writes are slowed down, to the rate of destaging and below.
     pub dirty_soft_pages: u64,
-    /// At so many dirty pages writes wait.
+    /// At this number of dirty pages writes wait.
     pub dirty_hard_pages: u64,
-    /// So many pages may be staged for open transactions at once, of those that may be dirty. The rest is left for others.
+    /// Maximum pages staged for open transactions at once, out of those that may be dirty. The rest
+    /// is left for others.
     pub staged_pages_max: u64,
-    /// So long a page stays dirty, about, before it goes home though there is room for more.
+    /// Target age at which a dirty page is destaged even if there is space.
     pub destage_after_ns: u64,
-    /// Writes to home that are in flight at once.
+    /// Maximum writes to the home in flight.
     pub home_writes_max: u32,
-    /// Pages that are read and put in the journal at a time.
+    /// Pages that are read and appended to the journal at a time.
     pub journal_batch_pages: u32,
-    /// Pages that are written home and marked clean at a time.
+    /// Pages that are written to the home and marked clean at a time.
     pub slice_pages: u32,
-    /// Pages of a track, whose dirty pages go home together ([`Destage::Dense`]).
+    /// Pages of a track. The dirty pages of a track are destaged together ([`Destage::Dense`]).
     pub track_pages: u32,
-    /// Clean pages between two dirty ones that go home with them as one write, at the most ([`Destage::Ordered`]).
+    /// Maximum number of clean pages between two dirty ones that are destaged with them in one
+    /// write ([`Destage::Ordered`]).
     pub fill_pages_max: u32,
-    /// Pages that were read from home and wait to come into the cache.
+    /// Maximum pages read from the home that wait for admission to the cache.
     pub admission_queue_pages: u32,
-    /// A stream of sequential requests that is longer does not stay in the flash; 0: all do.
+    /// Pages of a sequential stream that is longer than this do not stay in the flash; 0: all
+    /// streams stay.
     pub stream_pages_max: u32,
-    /// Whether reads of clean pages go home where they are served sooner there.
+    /// Whether reads of clean pages go to the home if it serves them sooner.
     pub balance_reads: bool,
-    /// Bytes that may be written to the flash a day, beyond which only what hosts write comes in; 0: any.
+    /// Bytes per day that may be written to the flash; beyond them only host writes enter it. 0: no
+    /// limit.
     pub wear_bytes_per_day: u64,
-    /// How long to wait after a failure of the home; it doubles, up to a hundred times this.
+    /// The wait after a failure of the home; it doubles each time, up to about a hundred times
+    /// this.
     pub retry_after_ns: u64,
 }
 
 impl TieredOptions {
-    /// Defaults for a cache in which `dirty_pages_max` pages may be dirty.
+    /// Defaults for a cache with at most `dirty_pages_max` dirty pages.
     pub fn new(destage: Destage, dirty_pages_max: u64) -> Self {
         TieredOptions {
             mode: Mode::default(),
@@ -80,7 +86,7 @@ impl TieredOptions {
         }
     }
 
-    /// The same, in which transactions may be staged beside writes of up to `write_pages_max` pages.
+    /// The same, but transactions may be staged beside writes of up to `write_pages_max` pages.
     pub fn staged(self, write_pages_max: u32) -> Self {
         let hard = self.dirty_hard_pages;
         let others = (hard / OTHERS_DIVISOR).max(2 * u64::from(write_pages_max));
@@ -90,7 +96,7 @@ impl TieredOptions {
     /// Checks that the settings agree with each other, for writes of up to `write_pages_max` pages.
     ///
     /// # Errors
-    /// `InvalidInput` with what contradicts what.
+    /// `InvalidInput` with the contradiction.
     pub fn check(&self, write_pages_max: u32) -> Result<()> {
         let problem = if self.dirty_soft_pages >= self.dirty_hard_pages {
             "writes must be slowed down at fewer dirty pages than they wait at".to_owned()

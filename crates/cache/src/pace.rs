@@ -1,32 +1,35 @@
-//! How fast hosts may write while pages go home: smoothly down to the rate at which they do.
+//! The rate at which hosts may write while pages are destaged: it falls smoothly to the rate of
+//! destaging.
 use std::cell::Cell;
 
 use crate::options::TieredOptions;
 
-/// How long a page takes that goes home, until a round has told: what a disk needs for one among many that are sorted.
+/// Time to destage a page, before the first measurement of a round: the time that a disk needs for
+/// one of many sorted writes.
 const FIRST_GUESS_NS: f64 = 1_000_000.0;
 
-/// Where between the limits hosts write as fast as pages go home.
+/// Fill level between the limits at which hosts write as fast as pages are destaged.
 const LEVEL: f64 = 0.7;
 
-/// How many times slower than that they write at the upper limit.
+/// At the upper limit hosts write this many times slower than pages are destaged.
 const SLOWEST: f64 = 4.0;
 
-/// Share of the newest measurement in the rate.
+/// Weight of the newest measurement in the rate.
 const NEWEST: f64 = 0.3;
 
-/// Gives writers their turns.
+/// Schedules the writers.
 pub(crate) struct Pace {
     soft_pages: u64,
     hard_pages: u64,
-    /// How long it takes until a page more is clean, in nanoseconds; `None` until a round has told.
+    /// Time until one more page is clean, in nanoseconds; `None` before the first measurement of a
+    /// round.
     page_ns: Cell<Option<f64>>,
-    /// When the next writer has its turn.
+    /// The time of the next writer's turn.
     next_ns: Cell<u64>,
 }
 
 impl Pace {
-    /// Nothing is known of the home.
+    /// Starts without a measurement of the home.
     pub fn new(options: &TieredOptions) -> Self {
         Pace {
             soft_pages: options.dirty_soft_pages,
@@ -36,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// Notes that it took `ns` until `pages` more were clean.
+    /// Records that it took `ns` until `pages` more were clean.
     pub fn measured(&self, pages: u64, ns: u64) {
         if pages == 0 {
             return;
@@ -46,10 +49,11 @@ impl Pace {
         self.page_ns.set(Some(self.page_ns.get().map_or(page_ns, smoothed)));
     }
 
-    /// When a write that makes `pages` dirty and comes at `now_ns` may go on, where `dirty` pages are dirty. Between the
-    /// limits the rate falls with the square of how far they are filled: at [`LEVEL`] hosts
-    /// write as fast as pages go home, so that it stays there. Beyond, they are slowed down to a part of that: what is left
-    /// has to last while an epoch is written to the journal, and no page becomes clean.
+    /// The time at which a write may proceed that arrives at `now_ns` and adds `pages` to be
+    /// destaged, while `dirty` pages are dirty. Between the limits the time per page grows with the
+    /// square of the fill level. At [`LEVEL`] hosts write as fast as pages are destaged, so that
+    /// the level stays there. Beyond it they become slower than that: the remaining room must last
+    /// while an epoch is written to the journal, as no page becomes clean meanwhile.
     pub fn turn_ns(&self, now_ns: u64, dirty: u64, pages: u64) -> u64 {
         if dirty <= self.soft_pages {
             return now_ns;

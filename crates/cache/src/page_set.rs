@@ -6,8 +6,8 @@ use tantalum_base::{PageNo, PageRange};
 const CHUNK_PAGES: u64 = 4096;
 const WORDS: usize = CHUNK_PAGES as usize / 64;
 
-/// A sorted set of page numbers below 2^64 - 1. It takes memory for each chunk of 4096 pages that has members,
-/// about 550 bytes, and hardly any for one of which all pages are members.
+/// A sorted set of page numbers below 2^64 - 1. It uses about 550 bytes for each chunk of 4096
+/// pages that has members, and hardly any memory for a chunk with all pages as members.
 #[derive(Clone, Debug, Default)]
 pub struct PageSet {
     // By page number / 4096. No chunk is empty, and a full one is `Full`.
@@ -43,12 +43,12 @@ impl PageSet {
         self.len == 0
     }
 
-    /// Adds a page; whether it was not a member before.
+    /// Adds a page; returns whether it was not a member before.
     pub fn insert(&mut self, page: PageNo) -> bool {
         self.insert_range(PageRange::new(page, 1)) == 1
     }
 
-    /// Adds the pages of a range; how many of them were not members before.
+    /// Adds the pages of a range; returns how many of them were not members before.
     pub fn insert_range(&mut self, range: PageRange) -> u64 {
         let mut added = 0;
         for chunk in chunks_of(range) {
@@ -58,12 +58,12 @@ impl PageSet {
         added
     }
 
-    /// Takes a page out; whether it was a member.
+    /// Removes a page; returns whether it was a member.
     pub fn remove(&mut self, page: PageNo) -> bool {
         self.remove_range(PageRange::new(page, 1)) == 1
     }
 
-    /// Takes the pages of a range out; how many of them were members.
+    /// Removes the pages of a range; returns how many of them were members.
     pub fn remove_range(&mut self, range: PageRange) -> u64 {
         let (mut removed, mut from) = (0, chunks_of(range));
         while let Some((&chunk, _)) = self.chunks.range(from.clone()).next() {
@@ -89,7 +89,7 @@ impl PageSet {
         self.next(range.first).is_some_and(|page| range.contains(page))
     }
 
-    /// How many pages of the range are members.
+    /// Number of pages of the range that are members.
     pub fn count_in(&self, range: PageRange) -> u64 {
         let chunks = self.chunks.range(chunks_of(range));
         chunks.map(|(chunk, bits)| u64::from(bits.count_in(within(*chunk, range)))).sum()
@@ -105,7 +105,8 @@ impl PageSet {
         })
     }
 
-    /// The first run of consecutive members at or after `from`, cut off behind `pages_max`, which is not 0.
+    /// The first run of consecutive members at or after `from`, limited to `pages_max` pages, which
+    /// is not 0.
     pub fn next_run(&self, from: PageNo, pages_max: u64) -> Option<PageRange> {
         assert!(pages_max > 0, "a run has a page");
         let first = self.next(from)?;
@@ -162,7 +163,7 @@ impl PageSet {
         })
     }
 
-    /// Memory that the set takes, in bytes; an estimate.
+    /// Memory that the set uses, in bytes; an estimate.
     pub fn memory_bytes(&self) -> u64 {
         // A tree's nodes are three quarters full on average.
         let entry = (size_of::<u64>() + size_of::<Chunk>()) * 4 / 3;
@@ -202,7 +203,7 @@ impl PageSet {
         removed
     }
 
-    /// Panics where the counts contradict the bits.
+    /// Panics if the counts contradict the bits.
     #[cfg(test)]
     fn validate(&self) {
         let mut len = 0;
@@ -219,7 +220,7 @@ impl PageSet {
 }
 
 impl Chunk {
-    /// The words with members.
+    /// The word with number `at`: a bit for each member.
     #[inline]
     fn word(&self, at: usize) -> u64 {
         match self {
@@ -238,7 +239,7 @@ impl Chunk {
         Some(at as u32 * 64 + (self.word(at) & mask).trailing_zeros())
     }
 
-    /// The first bit at or after `from` that is not set; 4096 where there is none.
+    /// The first bit at or after `from` that is not set; 4096 if there is none.
     fn next_clear(&self, from: u32) -> u32 {
         masks(from..CHUNK_PAGES as u32)
             .find(|(at, mask)| !self.word(*at) & mask != 0)
@@ -247,7 +248,7 @@ impl Chunk {
             })
     }
 
-    /// Adds the members of `other`; how many were new.
+    /// Adds the members of `other`; returns how many were new.
     fn merge(&mut self, other: &Chunk) -> u32 {
         let Chunk::Part(part) = self else { return 0 };
         let before = part.count;
@@ -264,12 +265,12 @@ impl Chunk {
 }
 
 impl Bits {
-    /// All words are `word`.
+    /// A chunk in which all words are `word`.
     fn of(word: u64) -> Box<Self> {
         Box::new(Bits { words: [word; WORDS], count: word.count_ones() * WORDS as u32 })
     }
 
-    /// Sets the bits; how many were not.
+    /// Sets the bits; returns how many were not set.
     fn set(&mut self, bits: Range<u32>) -> u32 {
         let mut added = 0;
         for (at, mask) in masks(bits) {
@@ -280,7 +281,7 @@ impl Bits {
         added
     }
 
-    /// Clears the bits; how many were set.
+    /// Clears the bits; returns how many were set.
     fn clear(&mut self, bits: Range<u32>) -> u32 {
         let mut removed = 0;
         for (at, mask) in masks(bits) {
@@ -292,7 +293,7 @@ impl Bits {
     }
 }
 
-/// The words in which bits of the range lie, and which bits of each.
+/// The words that contain bits of the range, and a mask of these bits in each.
 fn masks(bits: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
     let (first, end) = (bits.start / 64, bits.end.div_ceil(64));
     (first..end).map(move |at| {
@@ -302,7 +303,7 @@ fn masks(bits: Range<u32>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// The chunks in which pages of the range lie.
+/// The chunks that contain pages of the range.
 fn chunks_of(range: PageRange) -> Range<u64> {
     if range.pages == 0 {
         return 0..0;
@@ -310,7 +311,7 @@ fn chunks_of(range: PageRange) -> Range<u64> {
     range.first.0 / CHUNK_PAGES..range.end().0.div_ceil(CHUNK_PAGES)
 }
 
-/// The bits of this chunk that lie in the range, which reaches into it.
+/// The bits of this chunk that are in the range, which overlaps it.
 fn within(chunk: u64, range: PageRange) -> Range<u32> {
     let start = range.first.0.saturating_sub(chunk * CHUNK_PAGES);
     let end = (range.end().0 - chunk * CHUNK_PAGES).min(CHUNK_PAGES);
@@ -331,7 +332,7 @@ mod tests {
     fn what_is_dense_and_what_is_sparse_is_small() {
         let mut set = PageSet::new();
         assert_eq!(set.insert_range(range(5, 1 << 30)), 1 << 30);
-        // 4 TiB in full chunks, but for the ends.
+        // 4 TiB in full chunks, except at the ends.
         assert!(set.memory_bytes() < 8 << 20, "{} bytes", set.memory_bytes());
         assert_eq!(set.next_run(PageNo(0), u64::MAX), Some(range(5, 1 << 30)));
         assert_eq!(set.remove_range(range(0, u64::MAX)), 1 << 30);
@@ -360,7 +361,7 @@ mod tests {
         Extend(Vec<PageRange>),
     }
 
-    /// Ranges near the borders of words and chunks, and some that hold whole chunks.
+    /// Ranges near the boundaries of words and chunks, and some that contain whole chunks.
     fn ranges() -> impl Strategy<Value = PageRange> {
         let near = prop_oneof![Just(0u64), Just(64), Just(4096), Just(8192), Just(1 << 40)];
         let length = prop_oneof![3 => Just(1u64), 3 => 0u64..200, 1 => 4000u64..9000];
@@ -376,7 +377,7 @@ mod tests {
         ]
     }
 
-    /// Makes the change in both; what it says has changed must be what has.
+    /// Makes the change in both; the reported number of changes must be right.
     fn change(set: &mut PageSet, model: &mut BTreeSet<u64>, change: &Change) {
         match change {
             Change::Insert(range) => {

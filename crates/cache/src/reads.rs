@@ -1,4 +1,4 @@
-//! Reads: what is here from the flash, the rest from home.
+//! Reads: from the flash if it has the page, otherwise from the home.
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -9,29 +9,30 @@ use crate::mode::Mode;
 use crate::page_set::PageSet;
 use crate::tiered::Tiered;
 
-/// Pages that come in with one append.
+/// Pages admitted with one append.
 const ADMITTED_AT_ONCE: usize = 64;
 
-/// How long clean pages that the flash could not read are read from home, before it is asked for them again: an error may
-/// pass.
+/// After the flash could not read clean pages, these are read from the home for this long before
+/// the flash is tried again: an error may pass.
 const FROM_HOME_NS: u64 = 10_000_000_000;
 
-/// Whether the flash cannot read what it answers so: it is damaged, or the device cannot read it now.
+/// Whether an error of this kind means that the flash cannot read a page: it is damaged, or the
+/// device cannot read it now.
 fn is_unreadable(kind: ErrorKind) -> bool {
     is_damage(kind) || kind == ErrorKind::Io
 }
 
-/// Which tier failed.
+/// The tier that failed.
 enum Failed {
     Flash(Error),
     Home(Error),
 }
 
-/// Clean pages that the flash could not read: home has them.
+/// Clean pages that the flash could not read; they are read from the home.
 #[derive(Default)]
 pub(crate) struct FromHome {
     pages: PageSet,
-    /// When the flash is asked for them again.
+    /// The time at which the flash is tried again.
     until_ns: u64,
 }
 
@@ -68,7 +69,7 @@ where
             match self.try_read(first, out, stays).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                // It was let go while it was read.
+                // The page was evicted while it was read.
                 Err(Failed::Flash(error)) if error.kind() == ErrorKind::Unmapped => {}
                 Err(Failed::Flash(error)) if is_unreadable(error.kind()) => {
                     self.note_unreadable(first, out, error).await?
@@ -78,8 +79,8 @@ where
         }
     }
 
-    /// Reads the pages; false where one of them changed while it was read from home. What comes from there
-    /// `stays`, or passes by.
+    /// Reads the pages; false if one of them changed while it was read from the home. `stays`:
+    /// pages read from the home may be admitted to the flash.
     async fn try_read(
         &self,
         first: PageNo,
@@ -88,8 +89,8 @@ where
     ) -> std::result::Result<bool, Failed> {
         let range = PageRange::new(first, out.len() as u64);
         let at_home = self.runs_at_home(range);
-        // No await until the reads below begin: all pages are as of this moment, unless one of those
-        // at home changes.
+        // No await until the reads below begin: all pages are as of this moment, unless one of
+        // those on the home changes.
         let reading = (!at_home.is_empty()).then(|| self.reads.begin(range));
         let is_at_home = |page: PageNo| at_home.iter().any(|run| run.contains(page));
         let here = at_home.iter().map(|run| run.pages).sum::<u64>() < range.pages;
@@ -132,20 +133,20 @@ where
         Ok(true)
     }
 
-    /// Whether `page` is read from home: it is not here, or it is there too and the flash cannot or should not
-    /// be asked for it.
+    /// Whether `page` is read from the home: it is not in the flash, or the home has it too and the
+    /// flash cannot or should not be read.
     fn reads_home(&self, page: PageNo, prefers_home: bool) -> bool {
         let now_ns = || self.runtime.now_ns();
         let unwanted = || prefers_home || self.from_home.borrow().contains(page, now_ns);
         !self.drive.holds(page) || unwanted() && self.drive.is_clean(page)
     }
 
-    /// Whether what both tiers have is read from home.
+    /// Whether pages that both tiers have are read from the home.
     fn prefers_home(&self) -> bool {
         self.mode() == Mode::Off || self.options.balance_reads && self.load.prefers_home()
     }
 
-    /// The runs of pages of `range` that are read from home.
+    /// The runs of pages of `range` that are read from the home.
     fn runs_at_home(&self, range: PageRange) -> Vec<PageRange> {
         let mut runs: Vec<PageRange> = Vec::new();
         let prefers_home = self.prefers_home();
@@ -158,8 +159,9 @@ where
         runs
     }
 
-    /// Notes what the flash cannot read and home has; fails with `error` where home has something older. The pages stay in the
-    /// flash: an I/O error says nothing of them. What was written or let go since it could not be read can be.
+    /// Records which pages the flash cannot read but the home has; fails with `error` if the home
+    /// has only an older content. The pages stay in the flash: an I/O error says nothing about
+    /// them. Pages written or evicted since the failed read are readable again.
     async fn note_unreadable(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
         let (mut found, mut is_lost) = (0, false);
         for page in PageRange::new(first, out.len() as u64).iter() {
@@ -185,7 +187,7 @@ where
         if found == 0 && is_lost { Err(error) } else { Ok(()) }
     }
 
-    /// Lets pages that were read from home wait to come in, while there is room for them.
+    /// Queues pages that were read from the home for admission, while there is room for them.
     fn let_in(&self, runs: &[PageRange], first: PageNo, out: &[M::Page]) {
         if self.drive.ftl().dirty_pages() > self.options.dirty_soft_pages {
             return;
@@ -200,7 +202,7 @@ where
         }
     }
 
-    /// Takes in what waits, until the flash fails.
+    /// Admits queued pages until the flash fails.
     pub(crate) async fn run_admission(&self) -> Result<()> {
         loop {
             let due = || {
@@ -228,11 +230,11 @@ where
             let taken = self.drive.ftl().take_in(&mut pages, is_wanted).await;
             for (page, number) in &numbers {
                 self.reads.done(*page, *number);
-                // Where it came in, it is in another place.
+                // If it was admitted, it is now at another place in the flash.
                 self.from_home.borrow_mut().remove(*page);
             }
             match taken {
-                // There is no room for them: they are at home.
+                // There is no room for them; they can be read from the home.
                 Err(error) if error.kind() == ErrorKind::OutOfSpace => {}
                 taken => _ = taken?,
             }

@@ -1,64 +1,65 @@
-//! What a cache counts.
+//! The counters of a cache.
 use crate::mode::Mode;
 use tantalum_base::PageNo;
 use tantalum_runtime::metrics::{MetricKind, Readings};
 
-/// Counters of a cache since it was opened, and what is dirty now. In pages unless said otherwise.
+/// Counters of a cache since it was opened, and its present dirty pages. In pages unless stated
+/// otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TieredStatistics {
-    /// Read by hosts.
+    /// Pages read by hosts.
     pub pages_read: u64,
-    /// Of these, read from home.
+    /// Of these, pages read from the home.
     pub home_pages_read: u64,
-    /// Reads of home that took.
+    /// Number of reads of the home for these.
     pub home_reads: u64,
-    /// Written by hosts.
+    /// Pages written by hosts.
     pub pages_written: u64,
-    /// Written home.
+    /// Pages written to the home.
     pub home_pages_written: u64,
-    /// Writes that took.
+    /// Number of writes to the home for these.
     pub home_writes: u64,
-    /// Of the pages written home, those that were clean, and filled a gap between two that were not.
+    /// Of the pages written to the home, clean ones that filled a gap between two dirty ones.
     pub home_pages_filled: u64,
     /// Dirty pages that became clean.
     pub pages_cleaned: u64,
-    /// Zeroed at home, as hosts trimmed them.
+    /// Pages zeroed on the home because hosts trimmed them.
     pub home_pages_zeroed: u64,
-    /// Written to the journal beside the home.
+    /// Pages written to the journal beside the home.
     pub journal_pages_written: u64,
-    /// Of these, because a host was about to change them.
+    /// Of these, pages written because a host was about to change them.
     pub journal_pages_preserved: u64,
-    /// Rounds of the destager that ended: epochs, where they are ordered.
+    /// Rounds of the destager that succeeded; in ordered destaging these are epochs.
     pub rounds: u64,
-    /// Newer here than at home, now.
+    /// Pages that are now newer in the flash than on the home.
     pub dirty_pages: u64,
-    /// The same with those that were trimmed; a page that changes on its way home counts twice.
+    /// The same including trimmed pages; a page that changes while it is destaged counts twice.
     pub dirty_or_trimmed_pages: u64,
-    /// Nanoseconds since all that had been written was safe at home; 0 where all is.
+    /// Nanoseconds since everything written was safe on the home; 0 if nothing is dirty.
     pub destage_lag_ns: u64,
-    /// The epoch that home has; 0 where there is none.
+    /// The last epoch that is on the home; 0 if there is none.
     pub epoch: u64,
-    /// What the cache is for, now.
+    /// The present mode.
     pub mode: Mode,
-    /// Dirty pages that cannot be read, now: they are tried again, and where pages go home in epochs nothing else goes
-    /// there meanwhile.
+    /// Dirty pages that now cannot be read. They are retried; in ordered destaging nothing else is
+    /// destaged meanwhile.
     pub unreadable_pages: u64,
-    /// The first of them.
+    /// The first unreadable page.
     pub first_unreadable: Option<PageNo>,
-    /// Pages that the flash has lost and home has not, now.
+    /// Pages that the flash has lost and that the home does not have either, now.
     pub lost_pages: u64,
-    /// Pages that the flash lost and home had.
+    /// Pages that the flash could not read, but the home had.
     pub pages_read_again_from_home: u64,
     /// Operations of the home that failed.
     pub home_errors: u64,
     /// Nanoseconds that writes waited for room among the dirty pages.
     pub throttled_ns: u64,
-    /// The last failure of the home, where it has not worked since.
+    /// The last failure of the home, if it has not worked since.
     pub home_failure: Option<String>,
 }
 
 impl TieredStatistics {
-    /// Tells all of it that can be watched.
+    /// Reports everything that can be watched.
     pub(crate) fn tell(&self, out: &mut Readings) {
         self.tell_home(out);
         let read = "Pages that hosts asked the cache for";

@@ -1,11 +1,11 @@
-//! Sequential streams among the requests, as a scan of a table or a backup makes them: they would push out what is used
-//! again.
+//! Sequential streams among the requests, as from a table scan or a backup. They would evict pages
+//! that are used again.
 use tantalum_base::PageRange;
 
-/// Streams that are followed at once.
+/// Number of streams that are followed at once.
 const STREAMS: usize = 16;
 
-/// A run of requests each of which began where the one before it ended.
+/// A run of requests, each of which began at the end of the one before.
 #[derive(Clone, Copy, Default)]
 struct Stream {
     next_page: u64,
@@ -13,7 +13,7 @@ struct Stream {
     used_at: u64,
 }
 
-/// The streams seen last.
+/// The most recent streams.
 #[derive(Default)]
 pub(crate) struct Streams {
     streams: [Stream; STREAMS],
@@ -21,7 +21,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Notes a request; the pages of its stream so far, it included.
+    /// Records a request; returns the pages of its stream so far, including this request.
     pub fn seen(&mut self, range: PageRange) -> u64 {
         self.requests += 1;
         let follows = |stream: &Stream| stream.pages > 0 && stream.next_page == range.first.0;

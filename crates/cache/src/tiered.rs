@@ -31,17 +31,18 @@ use crate::writes::Pages;
 /// A journal, and the epoch that was committed in it when it was opened.
 pub type OpenJournal<J, P> = (Journal<J, P>, Option<Closed>);
 
-/// What a cache is made of.
+/// The parts of a cache.
 pub struct TieredParts<R, M: ZoneMedia, H, J> {
     /// The executor.
     pub runtime: R,
-    /// The flash, whose FTL is a cache of as many pages as the home has.
+    /// The flash. Its FTL is a cache of as many pages as the home has.
     pub drive: Rc<Drive<M>>,
     /// The home.
     pub home: Rc<H>,
-    /// The journal beside the home, and the epoch that is committed in it. Nothing goes home without one.
+    /// The journal beside the home, and the epoch that is committed in it. Without a journal
+    /// nothing is destaged.
     pub journal: Option<OpenJournal<J, M::Page>>,
-    /// Milliseconds since 1970.
+    /// Returns the time in milliseconds since 1970.
     pub unix_ms: Box<dyn Fn() -> u64>,
     /// The settings.
     pub options: TieredOptions,
@@ -57,9 +58,9 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) options: TieredOptions,
     pub(crate) mode: Cell<Mode>,
     limits: Limits,
-    /// Pages of the flash that have no home, behind those of hosts.
+    /// Pages of the flash that have no home, behind the pages of hosts.
     pub(crate) staging: PageRange,
-    /// Those of them that hold what open transactions wrote.
+    /// Those of them that have content of open transactions.
     pub(crate) staged: RefCell<PageSet>,
     pub(crate) dirty: RefCell<DirtyPages>,
     pub(crate) reads: HomeReads<M::Page>,
@@ -70,17 +71,18 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) commands: CommandTasks<Self>,
     pub(crate) destager: Destager,
     pub(crate) pace: Pace,
-    /// Taken by trims and commits of large transactions, one at a time, and by the journal while it is filled.
+    /// Held by a trim or a commit of a large transaction, one at a time, and while the journal is
+    /// filled.
     pub(crate) trim_turn: Semaphore,
-    /// Trims that go home with the next epoch, of which the journal has room for so many.
+    /// Trims that belong to the next epoch. The journal has room for at most `trims_max`.
     pub(crate) trims: Cell<u64>,
     trims_max: u64,
-    /// Pages of the trim, or of the commit of a large transaction, that has its place in the log and is not in force
-    /// yet: what is read there is from before it.
+    /// Pages of the trim, or of the commit of a large transaction, that has its place in the log
+    /// but is not in force yet: reads still return the content from before it.
     pub(crate) trimming: RefCell<PageSet>,
-    /// A page may change that might not before, or there is room for more dirty pages.
+    /// Woken when a page may change that could not before, or there is room for more dirty pages.
     pub(crate) may_change: WaitQueue,
-    /// Pages wait to come in.
+    /// Woken when pages wait for admission.
     pub(crate) admissions: WaitQueue,
     pub(crate) counts: RefCell<TieredStatistics>,
     started: Cell<bool>,
@@ -93,10 +95,10 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Puts the cache together. Which pages are dirty is found out from the flash.
+    /// Composes the cache. The flash reports which pages are dirty.
     ///
     /// # Errors
-    /// `InvalidInput` where the parts do not fit together.
+    /// `InvalidInput` if the parts do not fit together.
     pub fn new(parts: TieredParts<R, M, H, J>) -> Result<Rc<Self>> {
         let TieredParts { runtime, drive, home, journal, unix_ms, options } = parts;
         let Some(cache) = drive.ftl().options().cache else {
@@ -125,13 +127,14 @@ where
         if options.destage == Destage::Ordered && room.is_none_or(|room| room < needed) {
             return Err(invalid("the journal beside the home has no room for all dirty pages"));
         }
-        // A write into what was trimmed makes two ranges of one, and each page is written once before it is
-        // dirty. Half, as ranges that are brought to the journal out of order are not merged.
+        // A write into a trimmed range splits it in two, but each page is written only once before
+        // it is dirty. Half of the room, as ranges that are appended to the journal out of order
+        // are not merged.
         let ordered = journal.as_ref().filter(|_| options.destage == Destage::Ordered);
         let ranges = ordered.map(|journal| journal.zero_ranges_max(needed));
         let trims_max =
             ranges.map_or(u64::MAX, |ranges| (ranges.saturating_sub(needed) / 2).max(1));
-        // Without epochs its pages go home with the others.
+        // Without epochs the pages of a committed epoch are destaged like the others.
         let committed = committed.flatten().filter(|_| options.destage == Destage::Ordered);
         let Found { mut dirty, trims } = find_dirty(&drive, journal.as_ref());
         if committed.is_none() {
@@ -192,17 +195,18 @@ where
         &self.options
     }
 
-    /// Whether the journal has room for so many more trims in the next epoch.
+    /// Whether the journal has room for `more` trims in the next epoch.
     pub(crate) fn has_room_for_trims(&self, more: u64) -> bool {
         self.trims.get() + more <= self.trims_max || Fault::TrimsUnlimited.is_planted()
     }
 
-    /// Trims that the journal has room for in an epoch without any.
+    /// Maximum number of trims in an epoch.
     pub(crate) fn trims_max(&self) -> u64 {
         self.trims_max
     }
 
-    /// Pages in which transactions are staged, behind those of hosts, and whether they may hold something.
+    /// Pages in which transactions are staged, behind the pages of hosts, and whether they may have
+    /// content.
     pub fn staging(&self) -> (PageRange, bool) {
         (self.staging, !self.staged.borrow().is_empty())
     }
@@ -211,7 +215,7 @@ where
         change(&mut self.counts.borrow_mut());
     }
 
-    /// What happened since it was opened, and what is dirty now.
+    /// Counters since opening, and the present dirty pages.
     pub fn statistics(&self) -> TieredStatistics {
         let counts = self.counts.borrow().clone();
         let dirty = self.dirty.borrow();
@@ -230,22 +234,22 @@ where
         }
     }
 
-    /// Whether a request is part of a stream that is too long to stay.
+    /// Whether a request belongs to a stream that is too long to stay.
     pub(crate) fn passes(&self, range: PageRange) -> bool {
         let most = u64::from(self.options.stream_pages_max);
         most > 0 && self.streams.borrow_mut().seen(range) > most
     }
 
-    /// Whether more is written to the flash than its budget allows.
+    /// Whether more was written to the flash than its budget allows.
     pub(crate) fn is_worn(&self) -> bool {
         let written = || self.drive.ftl().statistics().slots_programmed * PAGE_BYTES as u64;
         self.wear.charge(self.runtime.now_ns(), written)
     }
 
-    /// Writes home all that is dirty now, and makes it durable there.
+    /// Destages everything that is dirty now, and makes it durable on the home.
     ///
     /// # Errors
-    /// The home's, where it does not get better; `Latched` where the flash failed.
+    /// Those of the home, if retries fail too; `Latched` if the flash failed.
     pub async fn write_home(&self) -> Result<()> {
         self.commands.run("write home", |tiered| async move { tiered.destage_all().await }).await
     }
@@ -330,7 +334,8 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Starts the tasks of the flash, the destager, and what takes pages in; none where it is open read-only.
+    /// Starts the tasks of the flash, the destager, and the admission of pages; none if it is open
+    /// read-only.
     fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         if self.started.replace(true) || self.drive.is_read_only() {
             return;
@@ -345,7 +350,7 @@ where
         }
     }
 
-    /// Leaves what is dirty in the flash: the next opening finds it there.
+    /// Dirty pages stay in the flash, and the next opening finds them there.
     async fn close(&self) -> Result<()> {
         if !self.drive.is_read_only() && self.started.get() {
             self.rest_destager().await;
@@ -355,7 +360,7 @@ where
 
     async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         let mut findings = self.drive.check(progress).await?;
-        // Beside a running destager the journal changes.
+        // While a destager runs, the journal changes.
         if let Some(journal) = self.journal.as_ref().filter(|_| self.drive.is_read_only()) {
             findings.extend(journal.check().await?);
         }

@@ -1,23 +1,24 @@
-//! A budget of what is written to the flash a day. What hosts write has to be written; above the budget nothing is written
-//! that home could serve instead.
+//! A budget of bytes written to the flash a day. Host writes are always written. Above the budget
+//! nothing is written to the flash that the home could serve instead.
 use std::cell::Cell;
 
 const DAY_NS: f64 = 86_400e9;
-/// What may be written ahead of time, as a share of a day's budget: a busy hour has some to spare.
+/// Bytes that may be written ahead of time, as a share of a day's budget: a reserve for a busy
+/// hour.
 const AHEAD: f64 = 1.0 / 24.0;
 
-/// What was written, and what may be.
+/// The bytes written so far, and the bytes left in the budget.
 pub(crate) struct Wear {
     bytes_per_day: u64,
-    /// What may be written now; less than nothing where hosts wrote more.
+    /// Bytes that may be written now; negative if hosts wrote more than the budget.
     left_bytes: Cell<f64>,
-    /// When that was, and what had been written by then.
+    /// The time of the last charge, and the bytes written by then.
     seen_ns: Cell<u64>,
     seen_bytes: Cell<u64>,
 }
 
 impl Wear {
-    /// `bytes_per_day` may be written; 0: any amount. An hour's share may be at once.
+    /// `bytes_per_day` may be written; 0: any amount. An hour's share may be written at once.
     pub fn new(bytes_per_day: u64, now_ns: u64) -> Self {
         Wear {
             bytes_per_day,
@@ -27,7 +28,8 @@ impl Wear {
         }
     }
 
-    /// Charges what was written to the budget: `written_bytes` until `now_ns`, since it was opened. Whether it is spent.
+    /// Charges the budget with `written_bytes`, the bytes written since opening, at `now_ns`.
+    /// Returns whether the budget is spent.
     pub fn charge(&self, now_ns: u64, written_bytes: impl FnOnce() -> u64) -> bool {
         if self.bytes_per_day == 0 {
             return false;
@@ -36,7 +38,7 @@ impl Wear {
         let a_day = self.bytes_per_day as f64;
         let earned = a_day * (now_ns - self.seen_ns.replace(now_ns)) as f64 / DAY_NS;
         let spent = (written_bytes - self.seen_bytes.replace(written_bytes)) as f64;
-        // A day of too much is not paid for in the days after it.
+        // An excess of more than a day's budget is forgotten.
         let left = (self.left_bytes.get() + earned).min(a_day * AHEAD) - spent;
         self.left_bytes.set(left.max(-a_day));
         self.left_bytes.get() < 0.0

@@ -1,4 +1,5 @@
-//! Writes and trims: they go to the flash, when home is far enough.
+//! Writes and trims: they go to the flash, once destaging has made enough room and preserved the
+//! old content.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
@@ -12,9 +13,9 @@ use crate::tiered::Tiered;
 
 /// Pages of one write.
 pub(crate) enum Pages<'a, P> {
-    /// From this page on.
+    /// Consecutive, from this page on.
     Run(PageNo, &'a [P]),
-    /// Anywhere.
+    /// At any positions.
     Scattered(&'a [(PageNo, P)]),
 }
 
@@ -52,7 +53,7 @@ impl<'a, P: Payload> Pages<'a, P> {
         })
     }
 
-    /// The smallest range that has them all.
+    /// The smallest range that contains all of them.
     fn range(self) -> PageRange {
         let (first, last) = (self.numbers().min(), self.numbers().max());
         let (first, last) = (first.unwrap_or(PageNo(0)), last.unwrap_or(PageNo(0)));
@@ -111,7 +112,8 @@ where
     /// Trims `range`, which lies on the device.
     pub(crate) async fn trim_range(self: Rc<Self>, range: PageRange) -> Result<()> {
         self.wait_for_trim_room(1).await?;
-        // An epoch that is being closed and written down has all of a trim or nothing of it.
+        // An epoch that is being closed and written to the journal must have all of a trim or
+        // nothing of it.
         let turn = self.trim_turn.acquire(1).await;
         let round = Rc::new(Cell::new(0));
         self.trimming.borrow_mut().insert_range(range);
@@ -127,7 +129,8 @@ where
         self.until_safe(round.get()).await
     }
 
-    /// Waits until the next epoch has room for so many trims. Only scattered ones by the ten thousand ever wait.
+    /// Waits until the next epoch has room for `trims` more trims. Only tens of thousands of
+    /// scattered trims ever cause a wait.
     pub(crate) async fn wait_for_trim_room(&self, trims: u64) -> Result<()> {
         if self.has_room_for_trims(trims) {
             return Ok(());
@@ -143,7 +146,7 @@ where
         self.may_change.until(room).await
     }
 
-    /// Notes that the pages change in this step.
+    /// Records that the pages change in this step.
     fn changes(&self, pages: impl Iterator<Item = PageNo>) {
         let dirty = &mut *self.dirty.borrow_mut();
         if dirty.is_empty() {
@@ -167,14 +170,15 @@ where
         self.dirty.borrow().costs(pages.numbers())
     }
 
-    /// Whether these pages may be dirty, beside what is staged. What is dirty already may change at any time.
+    /// Whether these pages may become dirty, besides the staged pages. Pages that are already dirty
+    /// may change at any time.
     fn has_room(&self, pages: Pages<'_, M::Page>) -> bool {
         let taken = self.dirty_and_staged();
         taken + pages.len() as u64 <= self.options.dirty_hard_pages
             || taken + self.costs(pages).dirty <= self.options.dirty_hard_pages
     }
 
-    /// Waits until these pages may be dirty, and for the writer's turn where many are.
+    /// Waits until these pages may become dirty, and for the writer's turn if many pages are dirty.
     async fn wait_for_room(&self, pages: Pages<'_, M::Page>) -> Result<()> {
         let dirty = self.drive.ftl().dirty_pages();
         let is_slowed = dirty + pages.len() as u64 > self.options.dirty_soft_pages;
@@ -197,7 +201,8 @@ where
         waited
     }
 
-    /// Brings what the present epoch needs of these pages to the journal, before they change.
+    /// Appends to the journal the content of these pages that the present epoch needs, before they
+    /// change.
     async fn preserve(&self, pages: impl Iterator<Item = PageNo> + Clone) -> Result<()> {
         while !self.may_change(pages.clone()) {
             let pending: Vec<PageNo> = {

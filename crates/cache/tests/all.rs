@@ -1,4 +1,5 @@
-//! The tests of the cache over a home, in one program: each of them compiles it for its media and payloads, and they share that.
+//! The tests of the cache over a home, in one program: each test compiles the cache for its media
+//! and payloads, and one program shares that work.
 
 mod claim;
 mod crash;

@@ -1,5 +1,6 @@
-//! The claim on a home. Power is cut at every operation while it is put on and taken off, and again while that is made good:
-//! who reads through the cache finds what was written, and what is released is byte for byte that.
+//! The claim on a home. Power is cut at every operation while the claim is put on or taken off, and
+//! again during the repair. Reads through the cache must return the written content, and a released
+//! home must have exactly that content, byte for byte.
 use std::path::Path;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Payload, Result, Rng};
@@ -23,13 +24,13 @@ const STYLES: [CutStyle; 4] =
 type Store = CrashStore<MemoryStore, Virtual>;
 type TestJournal = Journal<Store, PageBuf>;
 
-/// Home, journal and undo file, which outlive the dark; and what the home holds.
+/// Home, journal and undo file, which survive the cuts; and the expected content of the home.
 struct Rig {
     stores: [MemoryStore; 3],
     wanted: Vec<u8>,
 }
 
-/// What is done to the home.
+/// The operation on the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     PutOn,
@@ -37,7 +38,7 @@ enum Work {
     Unclaim,
 }
 
-/// When power is cut: at an operation of one of the stores.
+/// The power cut: at an operation of one of the stores.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     store: usize,
@@ -54,7 +55,7 @@ fn owner(read_only: bool) -> HomeOwner {
     HomeOwner { volume_id: ID, read_only, accept_loss: false }
 }
 
-/// Bytes by chance, among them sectors of zeros.
+/// Random bytes, with some sectors of zeros.
 fn content(bytes: usize, rng: &mut Rng) -> Vec<u8> {
     let mut content: Vec<u8> = (0..bytes / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
     for sector in content.chunks_mut(SECTOR_BYTES).step_by(5) {
@@ -75,7 +76,8 @@ impl Rig {
         Rig { stores, wanted }
     }
 
-    /// With the power on: `work` on home, journal and undo file, until it ends or meets the cut.
+    /// Runs `work` on home, journal and undo file with the power on, until it ends or meets the
+    /// cut.
     fn live<T: 'static, F: Future<Output = Result<T>> + 'static>(
         &self,
         cut: Option<Cut>,
@@ -122,7 +124,7 @@ impl Rig {
         })
     }
 
-    /// What is wrong with what the cache sees of the home, which is looked at without writing.
+    /// Checks the home as seen through the cache, without writing; returns the first error.
     fn wrong_through_the_cache(&self) -> Result<Option<String>> {
         let bytes = self.wanted.len();
         let seen = self.live(None, move |[home, journal, _]| async move {
@@ -132,7 +134,7 @@ impl Rig {
         Ok(difference(&seen.0.expect("no cut is planned"), &self.wanted))
     }
 
-    /// What is wrong with the home as it is when `work` is done.
+    /// Checks the home after `work` is done; returns the first error.
     fn wrong_at_the_end(&self, work: Work) -> Option<String> {
         let image = self.stores[0].image();
         if work != Work::PutOn {
@@ -161,7 +163,7 @@ fn difference(found: &[u8], wanted: &[u8]) -> Option<String> {
     at.map(|at| format!("byte {at} differs"))
 }
 
-/// Does `work` on a home of so many bytes, cut twice; what is wrong.
+/// Does `work` on a home of this size, with up to two cuts; returns the first error.
 fn survive(work: Work, home_bytes: usize, cuts: [Option<Cut>; 2]) -> Option<String> {
     let told = |what: String| format!("{work:?} of {home_bytes} bytes, {cuts:?}: {what}");
     let failed = |error: Error| told(error.to_string());
@@ -172,7 +174,7 @@ fn survive(work: Work, home_bytes: usize, cuts: [Option<Cut>; 2]) -> Option<Stri
     for cut in cuts {
         match rig.work(work, cut) {
             Ok(_) => {}
-            // It was done, and the cut came too late.
+            // It was done already: the cut came too late.
             Err(error) if work == Work::Unclaim && error.kind() == ErrorKind::InvalidInput => {}
             Err(error) => return Some(failed(error)),
         }
@@ -192,7 +194,8 @@ fn survive(work: Work, home_bytes: usize, cuts: [Option<Cut>; 2]) -> Option<Stri
     }
 }
 
-/// The first of all cuts, at every operation and twice, after which something is wrong; and how many there were.
+/// Cuts at every operation, once and twice. Returns the first error that follows, and the number of
+/// cuts.
 fn search(work: Work, home_bytes: usize) -> (Option<String>, usize) {
     let rig = Rig::new(home_bytes, 3);
     if work != Work::PutOn {
@@ -206,7 +209,8 @@ fn search(work: Work, home_bytes: usize) -> (Option<String>, usize) {
             for (number, fate) in Fate::ALL.into_iter().enumerate() {
                 let style = STYLES[(operation as usize + number) % STYLES.len()];
                 let first = Cut { store, operation, fate, style };
-                // The second at another operation each time, or at all of them.
+                // The second cut is at the same operation, or in nightly runs at each of the first
+                // twelve.
                 let seconds = if nightly { 0..12 } else { operation..operation + 1 };
                 for second in seconds {
                     let at = if nightly { second / 2 } else { (second + number as u64) % 4 };
@@ -223,7 +227,7 @@ fn search(work: Work, home_bytes: usize) -> (Option<String>, usize) {
     (None, survived)
 }
 
-/// Two ends, ends that touch, and all of a home that is shorter than they are; and homes that end within a block.
+/// Separate ends, adjacent ends, homes shorter than both ends, and homes that end within a block.
 const SIZES: [usize; 6] = [3 * MIB, 2 * MIB, MIB + 12288, 12288, 3 * MIB + 512, 11776];
 
 fn no_cut_harms(work: Work) {
@@ -260,7 +264,7 @@ fn a_claim_that_is_toggled_is_noticed() {
     assert_noticed(Fault::ClaimToggled, || search(Work::Release, 12288).0);
 }
 
-/// Writes and trims by chance through a claimed home, then releases it; what is wrong with it.
+/// Makes random writes and trims through a claimed home, then releases it; returns the first error.
 fn used(home_bytes: usize, seed: u64) -> Option<String> {
     let mut rig = Rig::new(home_bytes, seed);
     rig.work(Work::PutOn, None).unwrap();
@@ -314,7 +318,7 @@ fn a_trim_that_does_not_know_of_the_claim_is_noticed() {
     assert_noticed(Fault::TrimsUnclaimed, || used(12288, 1));
 }
 
-/// What opening a home says of which somebody wrote over a part.
+/// The error of opening a home on which another program wrote over a part.
 fn written_over(range: std::ops::Range<usize>, fill: u8) -> Option<String> {
     let rig = Rig::new(3 * MIB, 9);
     rig.work(Work::PutOn, None).unwrap();
@@ -380,7 +384,8 @@ fn where_no_sector_is_zero_nothing_is_claimed() {
     assert!(error.to_string().contains("shows no claim"), "{error}");
 }
 
-/// Writes, trims and syncs by chance on a watched home that has no claim, and opens it again; what is wrong.
+/// Makes random writes, trims and syncs on a watched home without a claim, and opens it again;
+/// returns the first error.
 fn watched(seed: u64, cut: Option<Cut>) -> (Option<String>, [u64; 3]) {
     let rig = Rig::new(60 * PAGE_BYTES, seed);
     let open = |[home, journal, _]: [Store; 3]| async move {
@@ -415,7 +420,7 @@ fn watched(seed: u64, cut: Option<Cut>) -> (Option<String>, [u64; 3]) {
         Ok(_) => {}
         Err(error) => return (Some(format!("seed {seed}, {cut:?}: {error}")), operations),
     }
-    // It is settled now: any change is noticed.
+    // The home is settled now: any change is noticed.
     rig.stores[0].flip_bit(seed % 32 * PAGE_BYTES as u64 + 99, 1);
     match rig.live(None, |stores| async move { open(stores).await.map(drop) }) {
         Ok(_) => (Some(format!("seed {seed}, {cut:?}: a change was not noticed")), operations),
@@ -447,7 +452,7 @@ fn a_plain_home_is_known_again_after_any_cut_and_changes_are_noticed() {
     assert!(survived > 200, "{survived} cuts");
 }
 
-/// A journal whose epoch is not home yet keeps it, and the claim is put on beside it.
+/// A journal with an epoch that is not on the home yet keeps that epoch when the claim is put on.
 #[test]
 fn a_claim_leaves_a_committed_epoch_alone() {
     let rig = Rig::new(3 * MIB, 4);

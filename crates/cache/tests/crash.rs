@@ -1,4 +1,5 @@
-//! A cache over a home loses power at any operation of flash, home and journal, and sometimes the flash.
+//! A cache over a home loses power at any operation of flash, home and journal, and sometimes loses
+//! the flash.
 use crate::support::lives::{Life, Seen, live};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_cache::Destage;

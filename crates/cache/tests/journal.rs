@@ -1,4 +1,4 @@
-//! What a journal refuses, how it reads and writes, and what becomes of an epoch that fails.
+//! A journal: its errors, its reads and writes, and the state after a failed epoch.
 use crate::support::contents::content;
 use std::rc::Rc;
 use tantalum_base::{
@@ -41,7 +41,7 @@ async fn fill<S: BlockStore>(
     journal.commit(closed(epoch)).await
 }
 
-/// The pages that are read back, each with the content that [`pages`] gave it.
+/// The numbers of the pages read back, each of which must have the content from [`pages`].
 async fn page_numbers<S: BlockStore>(journal: &Journal<S, PageBuf>) -> Result<Vec<u64>> {
     let (mut numbers, mut from) = (Vec::new(), PageNo(0));
     while let Some(Run::Contents { first, pages }) = journal.next_run(from, 100).await? {
@@ -70,7 +70,7 @@ fn what_does_not_fit_is_refused_and_the_rest_can_be_committed() {
         journal.commit(closed(1)).await?;
         assert_eq!(page_numbers(&journal).await?, (0..298).collect::<Vec<_>>());
 
-        // Ranges of zeros take index entries alone.
+        // Ranges of zeros need only index entries.
         journal.begin(2);
         journal.append(pages(0..298)).await?;
         let range = |at: u64| PageRange::new(PageNo(1000 + 2 * at), 1);
@@ -185,7 +185,7 @@ fn contents_are_written_and_read_in_large_pieces() {
         let journal = Journal::format(store.clone(), PAIR, 0).await?;
         let formatted = counters.snapshot();
         journal.begin(1);
-        // No page beside another one, in the order of their numbers.
+        // No two neighbours, in the order of page numbers.
         for page in 0..1000 {
             journal.append(pages([page * 3])).await?;
         }
@@ -202,7 +202,7 @@ fn contents_are_written_and_read_in_large_pieces() {
         // Two copies of the head, the index, and the contents.
         assert_eq!((read.reads, read.writes), (2 + 1 + 4, 0));
 
-        // What was committed has to be given up first: two durable writes more.
+        // The committed epoch must first be given up: two more durable writes.
         let before = counters.snapshot();
         fill(&journal, 2, [1]).await?;
         assert_eq!(counters.snapshot().since(&before).durable_writes, 4);
@@ -236,7 +236,7 @@ fn what_is_forgotten_stays_on_the_store_until_something_is_appended() {
         journal.begin(2);
         let (again, found) = Journal::<_, PageBuf>::open(store.clone(), PAIR, 0).await?;
         assert_eq!((found, page_numbers(&again).await?.len()), (Some(closed(1)), 300));
-        // Fills a write.
+        // This fills a write.
         journal.append(pages(0..256)).await?;
         let (again, found) = Journal::<_, PageBuf>::open(store, PAIR, 0).await?;
         assert_eq!((found, again.last_committed()), (None, Some(closed(1))));
@@ -344,8 +344,8 @@ fn a_home_that_fails_is_told_and_can_be_tried_again() {
 
 #[test]
 fn an_epoch_of_which_a_write_failed_is_not_committed_and_may_be_begun_anew() {
-    // Formatting makes two writes, the first epoch seven operations: two of contents, one of its index, a sync,
-    // two of the head. The second begins with two writes of the head.
+    // Formatting makes two writes. The first epoch makes seven operations: two of contents, one of
+    // its index, a sync, two of the head. The second begins with two writes of the head.
     for failing in 0..8 {
         for kind in [IoFaultKind::Io, IoFaultKind::NoSpace] {
             let runtime = Virtual::new(Schedule::Fifo);
@@ -361,7 +361,7 @@ fn an_epoch_of_which_a_write_failed_is_not_committed_and_may_be_begun_anew() {
                 assert_eq!(failed.kind(), expected, "{failing}");
                 assert!(journal.append(pages([1])).await.is_err(), "{failing}");
                 assert!(journal.commit(closed(2)).await.is_err(), "{failing}");
-                // The head may have been written before it failed.
+                // The head may have been written before the failure.
                 let (_, found) = Journal::<_, PageBuf>::open(store.clone(), PAIR, 0).await?;
                 let may_be = [None, Some(closed(1)), Some(closed(2))];
                 let may_be = &may_be[..if failing < 6 { 2 } else { 3 }];
@@ -412,7 +412,7 @@ fn a_commit_waits_for_what_is_being_appended() {
     (0..30).for_each(commit_beside_appends);
 }
 
-/// Power is cut at the first write of a head of which one copy had decayed.
+/// Power is cut at the first write of a head when one of its copies had decayed.
 fn cut_beside_a_damaged_copy(damaged: u64, seed: u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let memory = MemoryStore::new(4 * MIB);

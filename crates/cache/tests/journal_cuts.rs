@@ -1,5 +1,5 @@
-//! Power is cut at every operation of a journal and of the home that it belongs to. Whatever lands, vanishes or
-//! tears: afterwards the two make the image of one epoch, the last that was committed.
+//! Power is cut at every operation of a journal and of its home. Whatever lands, vanishes or tears,
+//! afterwards the two contain the image of one epoch, the last that was committed.
 use crate::support::cuts::{Cut, STYLES, operations, survive};
 use crate::support::epochs;
 use tantalum_media::Fate;

@@ -1,5 +1,5 @@
-//! A journal beside a sorted map: what was appended in any order, and in pieces of any size, is what is read,
-//! from memory, from the store, and after the journal was opened again.
+//! A journal compared with a sorted map: pages appended in any order, and in pieces of any size,
+//! are read back from memory, from the store, and after reopening the journal.
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ fn epochs() -> impl Strategy<Value = Epoch> {
             let length = length.min((1 << 30) - first);
             let range = PageRange::new(PageNo(first), length);
             let is_free = contents.iter().all(|(page, _)| !range.contains(PageNo(*page)))
-                // Neighbours would be read as one.
+                // Neighbours would be read as one range.
                 && free.iter().all(|other| range.end() < other.first || other.end() < range.first);
             if is_free {
                 free.push(range);
@@ -73,7 +73,7 @@ async fn read(
     Ok((contents, zeros))
 }
 
-/// What is read of an epoch from this page on.
+/// The expected result of reading an epoch from this page on.
 fn expected(epoch: &Epoch, from: u64) -> Read {
     let mut contents: Vec<_> = epoch.contents.clone();
     contents.sort_unstable();

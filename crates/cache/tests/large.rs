@@ -1,4 +1,5 @@
-//! Transactions that outgrow their memory, on a cache over a home: what waits for its commit, and the room it takes.
+//! Transactions that outgrow their memory, on a cache over a home: their staged pages, and the room
+//! that these need.
 use crate::support::history::{content, count_of};
 use crate::support::media::{Device, Media};
 use std::rc::Rc;
@@ -13,10 +14,10 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 const PAGES: u64 = 900;
-/// Zones of the flash beyond those of others of its kind.
+/// Additional zones of the flash, compared with other tests.
 const MORE_ZONES: u32 = 24;
 
-/// Media on which some hundred pages may be dirty.
+/// Media on which a few hundred pages may be dirty.
 fn media(destage: Destage) -> Media {
     let mut media = Media::new(1, PAGES, destage);
     media.flash = FileRig::of_size(1, Size::Small, MORE_ZONES);
@@ -24,7 +25,7 @@ fn media(destage: Destage) -> Media {
     media
 }
 
-/// Opens a cache whose pages go home only when somebody wants it, and does `work` with it and the home.
+/// Opens a cache that destages only on request, and runs `work` with it and the home.
 fn with_cache<T: 'static, F>(
     destage: Destage,
     work: impl FnOnce(Virtual, Rc<Device>, MemoryStore) -> F + 'static,
@@ -37,7 +38,7 @@ where
     opened(&mut media, work)
 }
 
-/// The same with one that is there.
+/// The same on existing media.
 fn opened<T: 'static, F>(
     media: &mut Media,
     work: impl FnOnce(Virtual, Rc<Device>, MemoryStore) -> F + 'static,
@@ -73,7 +74,7 @@ async fn read(device: &Device, page: u64) -> Option<u64> {
     count_of(page, &out[0][..])
 }
 
-/// What the pages hold at home.
+/// The content of the pages on the home.
 fn at_home(home: &MemoryStore, pages: std::ops::Range<u64>) -> Vec<Option<u64>> {
     let image = home.image();
     pages.map(|page| count_of(page, &image[page as usize * PAGE_BYTES..][..PAGE_BYTES])).collect()
@@ -114,7 +115,7 @@ fn a_commit_is_acknowledged_when_home_has_it_where_that_is_promised() {
             let tx = device.begin().await.unwrap();
             write(&device, 0..60, 1, Some(tx)).await.unwrap();
             device.commit(tx).await.unwrap();
-            // The flash is lost in this moment.
+            // The flash is lost at this moment.
             let copy = |store: &MemoryStore| MemoryStore::with_image(&store.image());
             let (journal, home) = (copy(&journal), copy(&home));
             let (journal, _) = Journal::<_, PageBuf>::open(journal, pair, 0).await.unwrap();
@@ -124,8 +125,8 @@ fn a_commit_is_acknowledged_when_home_has_it_where_that_is_promised() {
     }
 }
 
-/// Fills the room for what is newer than at home with open transactions; why others could not go on, or these
-/// were not refused.
+/// Fills the room for pages newer than on the home with open transactions. Returns the first error:
+/// another writer could not continue, or these transactions did not fail.
 fn fill_with_transactions() -> Option<String> {
     with_cache(Destage::Ordered, |_, device, _| async move {
         // Dirty pages make room.
@@ -133,7 +134,7 @@ fn fill_with_transactions() -> Option<String> {
         let most = device.options().staged_pages_max;
         let mut open = Vec::new();
         let mut refused = None;
-        // More than all of them have memory for.
+        // More than all of them together have memory for.
         for first in (0..2 * most).step_by(30) {
             let tx = device.begin().await.unwrap();
             open.push(tx);
@@ -146,7 +147,7 @@ fn fill_with_transactions() -> Option<String> {
         assert_eq!(refused.kind(), ErrorKind::OutOfSpace);
         assert!(refused.to_string().contains("home.dirty_max"), "{refused}");
         assert!(device.drive().ftl().staged_pages().count() as u64 > most - 30);
-        // Others find room, as theirs goes home.
+        // Others find room, as their pages are destaged.
         for round in 3..6 {
             write(&device, 800..900, round, None).await.unwrap();
         }
@@ -196,15 +197,16 @@ fn what_a_cut_leaves_of_an_open_transaction_is_given_up() {
     });
 }
 
-/// Commits a large transaction while older contents of its pages go home, at one moment after the other; the round in which
-/// home has not got all of it in the end.
+/// Commits a large transaction while older contents of its pages are destaged, in each round at a
+/// later moment. Returns the first round after which the home lacks part of it in the end.
 fn commit_while_pages_go_home(destage: Destage) -> Option<String> {
     with_cache(destage, |runtime, device, home| async move {
         for round in 1..300 {
             write(&device, 0..20, 2 * round, None).await.unwrap();
             let tx = device.begin().await.unwrap();
             write(&device, 0..30, 2 * round + 1, Some(tx)).await.unwrap();
-            // What is trimmed is in force when its record is in the log: until then nothing of it is seen.
+            // A trim is in force when its record is in the log; until then no part of the commit is
+            // visible.
             write(&device, 30..31, 0, Some(tx)).await.unwrap();
             let going = Rc::clone(&device);
             let going = runtime.spawn("going home", async move { going.write_home().await });

@@ -12,8 +12,8 @@ use tantalum_runtime::{LifeCycle, Runtime, Virtual, first as race};
 
 const PAGES: u64 = 240;
 
-/// Opens the cache with this `destage`, writes `fill` to pages from `first` on, trims the last ones, and has all of it
-/// brought home. Where there is a time the power goes so long after home began to get it.
+/// Opens the cache with this `destage`, writes `fill` to pages from `first` on, trims the last
+/// ones, and destages everything. With `cut_after_ns` power is cut this long after destaging began.
 fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8, cut_after_ns: Option<u64>) {
     media.destage = destage;
     let runtime = Virtual::new(Schedule::Fifo);
@@ -22,7 +22,7 @@ fn use_it(media: &mut Media, destage: Destage, first: u64, fill: u8, cut_after_n
     let clock = runtime.clone();
     let done = runtime.run(async move {
         let device = opened.await?;
-        // What the journal holds goes home first.
+        // The content of the journal is destaged first.
         clock.sleep(1_000_000_000).await;
         for page in first..first + 40 {
             device.write(PageNo(page), &[PageBuf::copy_from(&[fill; PAGE_BYTES])], None).await?;
@@ -51,7 +51,7 @@ fn new_journal(media: &Media) -> MemoryStore {
     journal
 }
 
-/// What a page of home begins with that is not as it was written last.
+/// The first page of the home that does not have the content written last.
 fn wrong_page(media: &Media, wanted: impl Fn(u64) -> u8) -> Option<String> {
     let image = media.home.image();
     let found = |page: u64| image[page as usize * PAGE_BYTES];
@@ -59,8 +59,8 @@ fn wrong_page(media: &Media, wanted: impl Fn(u64) -> u8) -> Option<String> {
     wrong.map(|page| format!("page {page} is {}, not {}", found(page), wanted(page)))
 }
 
-/// Ordered, then dense for a while, with the journal put aside, and ordered again. Where there is a time the power goes
-/// so long after the first epoch began to go home.
+/// Ordered, then dense for a while without the journal, then ordered again. With `cut_after_ns`
+/// power is cut this long after destaging of the first epoch began.
 fn there_and_back(cut_after_ns: Option<u64>) -> Option<String> {
     let mut media = Media::new(1, PAGES, Destage::Ordered);
     media.format(&Virtual::new(Schedule::Fifo));
@@ -83,7 +83,7 @@ fn an_old_epoch_does_not_replace_what_went_home_without_a_journal() {
     assert_eq!(there_and_back(None), None);
 }
 
-/// As [`there_and_back`], with the power cut at one moment after the other.
+/// Like [`there_and_back`], with power cuts at different moments.
 fn cut_there_and_back() -> Option<String> {
     (0..6000).step_by(100).find_map(|after_us| there_and_back(Some(after_us * 1000)))
 }

@@ -1,5 +1,6 @@
-//! A cache of which the flash cannot be read now and then, all of it or a part, and writes and syncs of home and journal fail,
-//! and that loses power meanwhile. A failed sync has lost some of what was written before it, and the next one says that all is well.
+//! A cache with passing failures: all or part of the flash cannot be read now and then, writes and
+//! syncs of home and journal fail, and power is lost meanwhile. A failed sync has lost some of the
+//! earlier writes, and the next one reports success.
 use crate::support::lives::{Life, Seen, live};
 use tantalum_cache::Destage;
 

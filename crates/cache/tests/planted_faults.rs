@@ -1,4 +1,4 @@
-//! The journal without one of its protections: the tests must notice.
+//! The journal with one protection switched off: the tests must notice.
 use crate::support::cuts::{Cut, STYLES, Where, operations, survive};
 use crate::support::damage;
 use crate::support::epochs;
@@ -11,7 +11,7 @@ fn cuts() -> Option<String> {
     let epochs = epochs::made_up(1, 3);
     let [(at, operations), _] = operations(&epochs, 1);
     assert_eq!(at, Where::Journal);
-    // Behind the formatting.
+    // The first operations are those of formatting.
     (3..operations).find_map(|operation| {
         STYLES.into_iter().find_map(|style| {
             let cut = Cut { at, operation, fate: Fate::Tear, style, seed: 1 };

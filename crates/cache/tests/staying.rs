@@ -1,4 +1,4 @@
-//! What comes into the flash, and what stays there.
+//! Which pages are admitted to the flash, and which stay there.
 use crate::support::media::{Device, Media};
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload};
@@ -9,7 +9,7 @@ use tantalum_runtime::{Runtime, Virtual};
 const PAGES: u64 = 900;
 const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// Opens a cache with settings that `change` makes, and does `work` with it.
+/// Opens a cache with settings modified by `change`, and runs `work` with it.
 fn with_cache<W, F>(change: impl Fn(&mut TieredOptions) + 'static, work: W)
 where
     W: FnOnce(Virtual, Rc<Device>) -> F + 'static,
@@ -61,7 +61,7 @@ fn a_long_stream_of_writes_goes_first() {
         device.write_home().await.unwrap();
         let scattered = || (0..80).step_by(5).map(|at| 500 + 3 * at);
         assert_eq!(device.statistics().dirty_pages, 0);
-        // So much is written that zones are cleaned, in which clean pages may go that were not used.
+        // Enough writes that zones are cleaned, which may evict clean pages that were not used.
         for count in 0..2000 {
             device.write(PageNo(800 + 3 * (count % 20)), &[page(2)], None).await.unwrap();
         }

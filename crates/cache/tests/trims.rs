@@ -1,4 +1,4 @@
-//! Trims of a cache whose pages go home in epochs.
+//! Trims of a cache that destages in epochs.
 use crate::support::media::{Device, Media};
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -11,14 +11,15 @@ use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 /// Half of them are trimmed: more ranges than the whole journal has room for.
 const PAGES: u64 = 72_000;
-/// Contents of all pages that may be dirty, and few index pages.
+/// Room for the contents of all pages that may be dirty, and for few index pages.
 const JOURNAL_PAGES: u64 = 100;
 
 fn page(fill: u8) -> PageBuf {
     PageBuf::copy_from(&[fill; PAGE_BYTES])
 }
 
-/// Trims every other page, as fast as it is let, beside some writes; the first error of home, or of the trims.
+/// Trims every other page, as fast as the cache allows, besides some writes; returns the first
+/// error of the home or of the trims.
 async fn trim_every_other_page(runtime: Virtual, device: Rc<Device>) -> Option<String> {
     for first in (0..PAGES).step_by(200) {
         device.write(PageNo(first + 1), &[page(1)], None).await.ok()?;
@@ -51,7 +52,7 @@ fn scattered_trims() -> Option<String> {
     media.home = MemoryStore::with_image(&vec![9; PAGES as usize * PAGE_BYTES]);
     media.format(&Virtual::new(Schedule::Fifo));
     let on = media.power_on(&runtime);
-    // No round is due but those that room is wanted for.
+    // Rounds run only if a task needs room.
     let opened = media.open(&runtime, on, |options| {
         options.destage_after_ns = u64::MAX / 4;
         options.journal_batch_pages = 256;

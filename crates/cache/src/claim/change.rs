@@ -1,14 +1,15 @@
-//! A claim is put on a home, or taken off.
+//! Puts a claim on a home, or takes one off.
 //!
-//! What the claimed bytes hold is saved elsewhere first, together with what is about to be done. So each sector can be written
-//! again as it shall be, whether it was written before or not; nothing is ever toggled. Sectors that are neither as before nor as
-//! they shall be were changed by somebody else: then nothing is written.
+//! First the true content of the claimed bytes is saved elsewhere, together with the planned change. So
+//! each sector can be written again in its final form, whether it was written before or not; nothing
+//! is ever toggled. A sector that has neither its old nor its new form was changed by another program:
+//! then nothing is written.
 //!
 //! | offset | bytes | the record of a change |
 //! |---|---|---|
 //! | 0 | 8 | magic `TantClam` |
-//! | 8 | 8 | bytes of the home, of which both ends are claimed |
-//! | 16 | 4 | CRC-32C of what the claimed bytes hold, under any claim |
+//! | 8 | 8 | bytes of the home, both ends of which are claimed |
+//! | 16 | 4 | CRC-32C of the claimed bytes, as without any claim |
 //! | 20 | 4 | 1: there is a claim before the change; 2: there is one afterwards; or both |
 //! | 512 | 512 | the claim before it, or zeros |
 //! | 1024 | 512 | the claim afterwards, or zeros |
@@ -28,7 +29,7 @@ const BEFORE_AT: usize = SECTOR_BYTES;
 const AFTER_AT: usize = 2 * SECTOR_BYTES;
 const CRC_AT: usize = PAGE_BYTES - 4;
 
-/// What is done to the ends of a home.
+/// A change of the claim at the ends of a home.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Change {
     /// The claim before it.
@@ -37,11 +38,11 @@ pub struct Change {
     pub after: Option<Claim>,
     extent: Extent,
     home_bytes: u64,
-    /// What the claimed bytes hold, under any claim.
+    /// The claimed bytes, as without any claim.
     originals: Vec<u8>,
 }
 
-/// What is known of a change without what it saved.
+/// The record of a change, without the saved bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) before: Option<Claim>,
@@ -54,7 +55,7 @@ impl Change {
     /// Puts `claim` on a home that has none.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub async fn put_on<S: BlockStore>(home: &S, claim: Claim) -> Result<Self> {
         Self::plan(home, Extent::of_claim(&claim, home)?, None, Some(claim)).await
     }
@@ -62,15 +63,16 @@ impl Change {
     /// Takes `claim` off the home that has it.
     ///
     /// # Errors
-    /// The store's; `Corrupt` where the home is shorter than it was.
+    /// Those of the store; `Corrupt` if the home is shorter than it was.
     pub async fn take_off<S: BlockStore>(home: &S, claim: Claim) -> Result<Self> {
         Self::plan(home, Extent::of_claim(&claim, home)?, Some(claim), None).await
     }
 
-    /// Puts `claim` again on a home that has it but for sectors that somebody wrote zeros to, which stay zeros.
+    /// Restores `claim` on a home that has it, except for sectors that another program overwrote
+    /// with zeros. These sectors stay zeros under the claim.
     ///
     /// # Errors
-    /// As of [`take_off`](Self::take_off).
+    /// As for [`take_off`](Self::take_off).
     pub(super) async fn mend<S: BlockStore>(home: &S, claim: Claim) -> Result<Self> {
         let mut change = Self::take_off(home, claim).await?;
         for sector in change.originals.chunks_mut(SECTOR_BYTES) {
@@ -95,12 +97,12 @@ impl Change {
         Ok(Change { before, after, extent, home_bytes, originals })
     }
 
-    /// Whether the claim afterwards can be seen on the home, by whoever has nothing but that.
+    /// Whether the new claim is visible on the home itself, without the journal.
     pub fn shows(&self) -> bool {
         self.originals.chunks(SECTOR_BYTES).any(|sector| sector.iter().all(|byte| *byte == 0))
     }
 
-    /// Bytes that [`save`](Self::save) writes behind the record.
+    /// Number of bytes that [`save`](Self::save) writes besides the record.
     pub(crate) fn saved_bytes(&self) -> u64 {
         saved_bytes(self.extent)
     }
@@ -115,11 +117,11 @@ impl Change {
         }
     }
 
-    /// Writes what has to be known to redo it: its record at byte `record_at` of `store`, what the bytes hold at
-    /// `originals_at`; durable when it returns.
+    /// Saves everything needed to redo the change: its record at byte `record_at` of `store`, and
+    /// the claimed bytes, as without any claim, at `originals_at`. Durable when it returns.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub(crate) async fn save<S: BlockStore>(
         &self,
         store: &S,
@@ -138,10 +140,10 @@ impl Change {
         self.record().save(store, record_at).await
     }
 
-    /// Reads what [`save`](Self::save) wrote.
+    /// Reads a change that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// `Format` where there is none, `Checksum` where it is damaged; the store's.
+    /// `Format` if there is none, `Checksum` if it is damaged; those of the store.
     pub(crate) async fn load<S: BlockStore>(
         store: &S,
         record_at: u64,
@@ -171,10 +173,12 @@ impl Change {
         Ok(Change { before, after, extent, home_bytes, originals })
     }
 
-    /// Writes the ends of `home` as they shall be; durable when it returns. May be repeated, also where it was cut short.
+    /// Writes the ends of `home` in their final form; durable when it returns. May be repeated,
+    /// even after it was interrupted.
     ///
     /// # Errors
-    /// The store's; `Corrupt`, with nothing written, where a sector is neither as before nor as it shall be.
+    /// Those of the store; `Corrupt`, with nothing written, if a sector has neither its old nor its
+    /// new form.
     pub async fn carry_out<S: BlockStore>(&self, home: &S) -> Result<()> {
         if !can_end(self.home_bytes, home.bytes()) {
             let context =
@@ -221,7 +225,8 @@ impl Change {
         Err(Error::new(ErrorKind::Corrupt, context))
     }
 
-    /// Puts what the claimed bytes hold over `bytes`, which are from `offset` of the home on.
+    /// Copies the claimed bytes, as without any claim, over `bytes`, which start at `offset` of the
+    /// home.
     pub(super) fn show(&self, offset: u64, bytes: &mut [u8]) {
         for (part, place) in self.extent.parts(offset, bytes.len()) {
             let length = part.len();
@@ -230,7 +235,7 @@ impl Change {
     }
 }
 
-/// Bytes that what `extent` holds takes elsewhere, in whole pages.
+/// Bytes needed to save the content of `extent`, in whole pages.
 fn saved_bytes(extent: Extent) -> u64 {
     extent.bytes().next_multiple_of(PAGE_BYTES as u64)
 }
@@ -254,10 +259,10 @@ impl Record {
         store.sync().await
     }
 
-    /// Reads it.
+    /// Reads a record.
     ///
     /// # Errors
-    /// As of [`Change::load`].
+    /// As for [`Change::load`].
     pub(crate) async fn load<S: BlockStore>(store: &S, at: u64) -> Result<Self> {
         if store.bytes() < at + PAGE_BYTES as u64 {
             return Err(Error::new(ErrorKind::Format, "there is no record of a claim"));

@@ -1,4 +1,4 @@
-//! A home as its cache sees it: what lies under the claim.
+//! A home as its cache sees it: the content under the claim.
 use super::{Change, Claim, Extent, OPERATION_BYTES};
 use crate::fault_points::Fault;
 use std::cell::Cell;
@@ -6,21 +6,22 @@ use tantalum_base::Result;
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{IoBuf, StoreLayer};
 
-/// A home that may have a claim on it: all that is read, written and zeroed through this is as if it had none.
+/// A home that may have a claim on it. All reads, writes and zeroing through it work as on a home
+/// without a claim.
 pub struct Claimed<S> {
     inner: S,
     claim: Cell<Option<(Claim, Extent)>>,
-    /// Where a change of the claim was cut short, and nothing may be written.
+    /// A change of the claim that was interrupted; nothing may be written then.
     unfinished: Option<Change>,
 }
 
 impl<S> Claimed<S> {
-    /// One without a claim.
+    /// A home without a claim.
     pub fn plain(inner: S) -> Self {
         Claimed { inner, claim: Cell::new(None), unfinished: None }
     }
 
-    /// One in the middle of `change`, only to be read.
+    /// A home in the middle of `change`, for reading only.
     pub(super) fn unfinished(inner: S, change: Change) -> Self {
         Claimed { unfinished: Some(change), ..Self::plain(inner) }
     }
@@ -30,7 +31,7 @@ impl<S> Claimed<S> {
         self.claim.get().map(|(claim, _)| claim)
     }
 
-    /// Notes the claim that the home has from now on.
+    /// Records the claim that the home has from now on.
     pub(super) fn set(&self, claim: Option<(Claim, Extent)>) {
         self.claim.set(claim);
     }

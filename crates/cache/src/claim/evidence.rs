@@ -1,19 +1,20 @@
-//! What a home shows of a claim.
+//! Evidence of a claim on a home.
 use super::{Claim, Extent, OPERATION_BYTES, SECTOR_BYTES};
 use std::collections::BTreeMap;
 use tantalum_base::{Result, ResultExt};
 use tantalum_media::BlockStore;
 
-/// What some bytes of a home, whole sectors, show.
+/// The evidence in some bytes of a home, whole sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// The claim that most sectors show in clear, where one does.
+    /// The claim that most sectors show in clear, if any does.
     pub claim: Option<Claim>,
-    /// Sectors of zeros. Under a claim there are none: they were written by somebody who does not know of it.
+    /// Number of zero sectors. Under a claim there are none, so a program that does not know the
+    /// claim wrote them.
     pub zero_sectors: u64,
 }
 
-/// The claim that most of the sectors show, and how many of them are zeros.
+/// Finds the claim that most of the sectors show, and counts the zero sectors.
 pub fn claim_in(bytes: &[u8]) -> Evidence {
     let mut shown: BTreeMap<&[u8], (u64, Claim)> = BTreeMap::new();
     let mut zero_sectors = 0;
@@ -28,11 +29,11 @@ pub fn claim_in(bytes: &[u8]) -> Evidence {
     Evidence { claim, zero_sectors }
 }
 
-/// What `home` shows, in the bytes that a claim made now would cover; where that is a claim on a home that was
-/// shorter, in the bytes that it covers.
+/// The evidence on `home`, in the bytes that a claim made now would cover. If these show a claim
+/// made while the home was shorter: the evidence in the bytes that this claim covers.
 ///
 /// # Errors
-/// The store's; `Corrupt` where the home is shorter than when it was claimed.
+/// Those of the store; `Corrupt` if the home is shorter than when it was claimed.
 pub async fn look<S: BlockStore>(home: &S) -> Result<Evidence> {
     let extent = Extent::of(home.bytes());
     let evidence = claim_in(&read_extent(home, extent).await?);

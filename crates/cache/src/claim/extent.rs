@@ -1,15 +1,15 @@
-//! Which bytes of a home are claimed.
+//! The claimed bytes of a home.
 use super::{Claim, OPERATION_BYTES};
 use std::ops::Range;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{BLOCK_BYTES, SECTOR_BYTES};
 
-/// Claimed at either end of a home.
+/// Claimed bytes at either end of a home.
 const END_BYTES: u64 = 1 << 20;
 
-/// The first and the last MiB of a home of so many bytes; all of a smaller one. Where it ends within a block, the last
-/// MiB begins with the next whole block, as stores are used in blocks.
+/// The first and the last MiB of a home of this size, or all of a smaller one. If the last MiB
+/// would begin within a block, it begins with the next whole block, as stores are used in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     home_bytes: u64,
@@ -22,15 +22,15 @@ pub(super) fn can_end(end: u64, held: u64) -> bool {
 }
 
 impl Extent {
-    /// Of a home of so many bytes, whole sectors.
+    /// The extent for a home of `home_bytes`, whole sectors.
     pub fn of(home_bytes: u64) -> Self {
         Extent { home_bytes }
     }
 
-    /// That of `claim` in `home`, which may be longer than it was.
+    /// The extent of `claim` in `home`, which may have become longer.
     ///
     /// # Errors
-    /// `Corrupt` where it is shorter.
+    /// `Corrupt` if it has become shorter.
     pub fn of_claim(claim: &Claim, home: &impl BlockStore) -> Result<Self> {
         let (bytes, held) = (claim.home_bytes(), home.bytes());
         if can_end(bytes, held) {
@@ -40,19 +40,20 @@ impl Extent {
         Err(Error::new(ErrorKind::Corrupt, context))
     }
 
-    /// Its ranges of bytes, in their order; one of them may be empty.
+    /// Its two byte ranges, in order; one may be empty.
     pub fn ranges(&self) -> [Range<u64>; 2] {
         let first = self.home_bytes.min(END_BYTES);
         let last = self.home_bytes.saturating_sub(END_BYTES).next_multiple_of(BLOCK_BYTES);
         [0..first, first.max(last)..self.home_bytes]
     }
 
-    /// Bytes in all.
+    /// Total number of bytes.
     pub fn bytes(&self) -> u64 {
         self.ranges().iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The operations that it takes: each as a range of the home, with its place among the claimed bytes.
+    /// The operations needed to read or write it: each a range of the home, with its position among
+    /// the claimed bytes.
     pub fn operations(&self) -> Vec<(Range<u64>, usize)> {
         let (mut operations, mut place) = (Vec::new(), 0);
         for range in self.ranges() {
@@ -66,7 +67,8 @@ impl Extent {
         operations
     }
 
-    /// What of `bytes` bytes from `offset` on is claimed: each part with its place in there, and its place among the claimed bytes.
+    /// The claimed parts of the `bytes` bytes that start at `offset`: each with its range in these
+    /// bytes, and its position among the claimed bytes.
     pub fn parts(&self, offset: u64, bytes: usize) -> impl Iterator<Item = (Range<usize>, usize)> {
         let wanted = offset..offset + bytes as u64;
         let mut place = 0;
@@ -98,7 +100,7 @@ mod tests {
         ] {
             let extent = Extent::of(bytes);
             assert_eq!(extent.bytes(), claimed);
-            // Each byte is in it as its distance to the ends says, and once.
+            // Each byte belongs to it exactly if it is near an end, and only once.
             let all: Vec<u64> = (0..bytes).step_by(4096).collect();
             for at in &all {
                 let near = *at < MIB || bytes - at <= MIB;

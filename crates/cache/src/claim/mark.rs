@@ -1,15 +1,17 @@
-//! What a home without a claim looked like when its cache wrote there last, so that changes behind it are noticed.
+//! The state of a home without a claim after the cache's last write to it. It serves to detect changes
+//! that were made behind the cache.
 //!
-//! Two places in the journal, at bytes 12288 and 16384, written in turn; of those that are intact the newer one counts.
+//! There are two places in the journal, at bytes 12288 and 16384, written in turn; the newer intact one
+//! counts.
 //!
-//! | offset | bytes | what |
+//! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic `TantMark` |
 //! | 8 | 8 | sequence number: counts the marks |
 //! | 16 | 4 | 0: nothing is known of the home; 1: the cache is writing to it; 2: it has written everything, and synced it |
-//! | 20 | 4 | which of the first 32 pages are as their checksums say, a bit each, from the lowest on |
+//! | 20 | 4 | a bit for each of the first 32 pages, from the lowest on: its checksum is valid |
 //! | 24 | 8 | bytes of the home |
-//! | 32 | 8 | when it was modified, in nanoseconds since 1970; 0 where that is not known |
+//! | 32 | 8 | time of its last modification, in nanoseconds since 1970; 0 if unknown |
 //! | 64 | 128 | CRC-32C of each of its first 32 pages |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use std::cell::Cell;
@@ -17,17 +19,18 @@ use tantalum_base::checksum::crc32c;
 use tantalum_base::{PAGE_BYTES, Result, ResultExt};
 use tantalum_media::BlockStore;
 
-/// Pages at the beginning of a home that are looked at: superblocks of file systems are there.
+/// Number of pages at the beginning of a home that are checked: superblocks of file systems are
+/// there.
 pub(super) const PAGES: usize = 32;
 
 const MARKS_AT: [u64; 2] = [12288, 16384];
 const MAGIC: &[u8; 8] = b"TantMark";
 const CHECKSUMS_AT: usize = 64;
 const CRC_AT: usize = PAGE_BYTES - 4;
-/// Sequence numbers are below this: what says more is no mark.
+/// Sequence numbers are below this. A mark with a larger one is invalid.
 const SEQUENCE_END: u64 = 1 << 62;
 
-/// What is known of a home.
+/// The recorded state of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) state: State,
@@ -35,7 +38,7 @@ pub(super) struct Mark {
     pub(super) checksums: [Option<u32>; PAGES],
 }
 
-/// Whether the cache writes to it.
+/// Whether the cache is writing to the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Unknown,
@@ -70,7 +73,7 @@ impl Mark {
         page[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// The mark and its sequence number; `None` for what is none, or damaged.
+    /// The mark and its sequence number; `None` if the page is no mark, or damaged.
     fn decode(page: &[u8]) -> Option<(u64, Self)> {
         let word = |at: usize| page[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -94,7 +97,7 @@ impl Mark {
 /// The newest mark in `journal`, and its sequence number.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub(super) async fn newest<J: BlockStore>(journal: &J) -> Result<(u64, Mark)> {
     let mut newest = (0, Mark::UNKNOWN);
     for at in MARKS_AT {
@@ -106,10 +109,11 @@ pub(super) async fn newest<J: BlockStore>(journal: &J) -> Result<(u64, Mark)> {
     Ok(newest)
 }
 
-/// Says in `journal` that nothing is known of the home: another cache comes over it, whatever it holds.
+/// Records in `journal` that nothing is known of the home, because another cache will be put over
+/// it, whatever its content.
 ///
 /// # Errors
-/// The store's.
+/// Those of the store.
 pub async fn forget_marks<J: BlockStore>(journal: J) -> Result<()> {
     let (sequence, _) = newest(&journal).await?;
     let marks = Marks::new(journal, sequence);
@@ -123,20 +127,20 @@ pub(super) struct Marks<J> {
 }
 
 impl<J: BlockStore> Marks<J> {
-    /// Those of `journal`, of which the newest has this sequence number.
+    /// The marks of `journal`; the newest has this sequence number.
     pub(super) fn new(journal: J, sequence: u64) -> Self {
         Marks { journal, sequence: Cell::new(sequence) }
     }
 
-    /// Whether the journal has none.
+    /// Whether the journal has no marks.
     pub(super) fn is_empty(&self) -> bool {
         self.sequence.get() == 0
     }
 
-    /// Makes `mark` the one that counts; durable when it returns.
+    /// Makes `mark` the current one; durable when it returns.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub(super) async fn write(&self, mark: &Mark) -> Result<()> {
         let sequence = self.sequence.get() + 1;
         let mut page = self.journal.buffer(PAGE_BYTES);

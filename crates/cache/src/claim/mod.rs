@@ -1,19 +1,21 @@
-//! The claim of a cache on its home, which lies on the home itself: nothing mounts it by mistake.
+//! The claim of a cache on its home. It is stored on the home itself, so that nobody mounts the home by
+//! mistake.
 //!
-//! A full home has no spare room. So its first and its last MiB, all of a smaller home, are kept XORed, sector by sector, with one
-//! text of 512 bytes of which none is zero. Every byte there differs from what it stands for: no file system, partition table or
-//! member of anything is known any more. Where sectors hold zeros the text shows in clear, for people and for `tantalum unclaim`.
+//! A full home has no spare room. So its first and its last MiB, or all of a smaller home, are kept
+//! XORed, sector by sector, with a text of 512 bytes, none of which is zero. Every byte there differs
+//! from its true content: no file system, partition table or member of an array is recognised any more.
+//! Sectors of zeros show the text in clear, for people and for `tantalum unclaim`.
 //!
 //! ```text
-//! text       Claim: the text; whose the home is
+//! text       Claim: the text; names the owner of the home
 //! extent     Extent: which bytes are claimed
 //! claimed    Claimed: a home as its cache sees it
-//! evidence   what a home shows of a claim
-//! change     Change: a claim is put on or taken off, so that it can be redone from what was saved first
-//! opening    a home is opened, and its claim is as it should be
-//! unclaim    the same from the home alone
-//! watched    Watched: a home that has no claim, and whether somebody changed it
-//!   mark       what it looked like, in the journal
+//! evidence   evidence of a claim on a home
+//! change     Change: puts a claim on or takes it off; can be redone from the content saved first
+//! opening    opens a home, and brings its claim into the wanted state
+//! unclaim    takes a claim off with nothing but the home
+//! watched    Watched: a home without a claim; detects changes by others
+//!   mark       the recorded state of such a home, in the journal
 //! ```
 mod change;
 mod claimed;
@@ -36,5 +38,5 @@ pub use text::{Claim, SECTOR_BYTES};
 pub use unclaim::{UNDO_BYTES, unclaim};
 pub use watched::{Watched, check_unchanged};
 
-/// Longest read and write of a home here: 1 MiB.
+/// Maximum bytes of one read or write of a home here: 1 MiB.
 const OPERATION_BYTES: usize = 1 << 20;

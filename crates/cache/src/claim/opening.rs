@@ -1,4 +1,5 @@
-//! A home is opened: what was cut short is made again, and its claim is as it should be, or it is refused.
+//! Opens a home: an interrupted change is redone, and the claim is brought into the wanted state.
+//! Otherwise the home is refused.
 use super::{Change, Claim, Claimed, Evidence, Extent, look};
 use crate::fault_points::Fault;
 use crate::journal::Journal;
@@ -7,25 +8,26 @@ use tantalum_base::{Error, ErrorKind, Payload, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::StoreLayer;
 
-/// What can be done where a home is not as its cache left it.
+/// The possible remedies if a home is not as its cache left it.
 pub(super) const WAYS_OUT: &str = "put its own home back; `tantalum check --accept-loss` takes this one as it is, with what is newer in the \
                         flash over it; `tantalum attach --force` takes it as it is and gives the flash up";
 
-/// Whose home it is, and how it is opened.
+/// The owner of a home, and how the home is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct HomeOwner {
     /// Identity of the volume.
     pub volume_id: u128,
     /// Whether nothing may be written.
     pub read_only: bool,
-    /// Whether a home that somebody wrote to is taken as it is.
+    /// Whether a home that another program wrote to is accepted as it is.
     pub accept_loss: bool,
 }
 
-/// Opens `home`, whose `journal` lies elsewhere, as its cache sees it: a change of the claim that was cut short is made again.
+/// Opens `home`, whose `journal` is stored elsewhere, as its cache sees it. An interrupted change
+/// of the claim is redone.
 ///
 /// # Errors
-/// `Corrupt` where somebody has written over the claim, or it is another volume's; the stores'.
+/// `Corrupt` if the claim was overwritten, or belongs to another volume; those of the stores.
 pub async fn open_home<S, J, P>(
     home: S,
     journal: Option<&Journal<J, P>>,
@@ -58,7 +60,8 @@ where
     Ok(claimed)
 }
 
-/// The claim that is on the home, which is the volume's own; where loss is accepted, another's, or its own that is made whole again.
+/// The claim on the home, which must be the volume's own. If loss is accepted, it may also be
+/// another volume's, or an own one that is restored here.
 async fn present_claim<S, J, P>(
     home: &S,
     journal: Option<&Journal<J, P>>,
@@ -85,7 +88,7 @@ where
         Some(journal) => match journal.claim().await {
             Ok(known) => known,
             Err(error) if shown.is_none() => return Err(error),
-            // The home shows it, too.
+            // The home shows the claim, too.
             Err(_) => None,
         },
         None => None,
@@ -117,7 +120,8 @@ fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
     WRITTEN_OVER.error(ErrorKind::Corrupt, context)
 }
 
-/// Takes a home as it is to which somebody wrote: where it still shows its claim that is made whole, and otherwise it has none.
+/// Accepts a home as it is although another program wrote to it. If the home still shows its claim,
+/// the claim is restored; otherwise the home has none.
 async fn mend<S, J, P>(
     journal: &Journal<J, P>,
     home: &S,
@@ -138,10 +142,11 @@ where
     Ok(shown)
 }
 
-/// Puts the claim that is `wanted` on a home that has none, where it shows there; takes off one that is not wanted any more.
+/// Puts the claim that is `wanted` on a home that has none, if it will be visible there; takes off
+/// a claim that is no longer wanted.
 ///
 /// # Errors
-/// The stores'.
+/// Those of the stores.
 pub async fn settle<S, J, P>(
     journal: &Journal<J, P>,
     home: &Claimed<S>,
@@ -183,10 +188,11 @@ fn why_not<J: BlockStore, P: Payload>(
     }
 }
 
-/// Makes home an image of its own, without a claim, that belongs to nobody. What the journal held has been applied.
+/// Makes the home an image of its own, without a claim and without an owner. The content of the
+/// journal has been applied.
 ///
 /// # Errors
-/// The stores'. It can be repeated when the home is opened again.
+/// Those of the stores. After opening the home again, this can be repeated.
 pub async fn release<S, J, P>(journal: &Journal<J, P>, home: &Claimed<S>) -> Result<()>
 where
     S: BlockStore,
@@ -206,7 +212,8 @@ where
 /// Puts `claim` on `home`, which has none.
 ///
 /// # Errors
-/// `InvalidInput`, with nothing written, where it could not be seen on the home; the stores'.
+/// `InvalidInput`, with nothing written, if the claim would not be visible on the home; those of
+/// the stores.
 pub async fn put_on<S, J, P>(journal: &Journal<J, P>, home: &S, claim: Claim) -> Result<()>
 where
     S: BlockStore,
@@ -225,7 +232,7 @@ where
 /// Takes `claim` off `home`.
 ///
 /// # Errors
-/// The stores'.
+/// Those of the stores.
 pub async fn take_off<S, J, P>(journal: &Journal<J, P>, home: &S, claim: Claim) -> Result<()>
 where
     S: BlockStore,
@@ -236,7 +243,7 @@ where
     perform(journal, &change, home).await
 }
 
-/// Makes `change`, so that it can be made again where it is cut short.
+/// Performs `change`, so that it can be redone if it is interrupted.
 async fn perform<S, J, P>(journal: &Journal<J, P>, change: &Change, home: &S) -> Result<()>
 where
     S: BlockStore,

@@ -1,21 +1,21 @@
 //! The text that a claimed home is XORed with.
 //!
-//! Lines of text, for who looks at the disk; 512 bytes, none of them zero:
+//! Lines of text, for people who look at the disk; 512 bytes, none of them zero:
 //!
 //! ```text
 //! Tantalum claim 1
 //! volume 0123456789abcdef0123456789abcdef
 //! bytes 0000000040000000                     of the home, in hexadecimal
-//! journal /var/lib/tantalum/home.journal     a path that is too long has "..." in place of its beginning
+//! journal /var/lib/tantalum/home.journal     a path that is too long begins with "..."
 //! home /dev/sdb
 //! This disk has a flash cache: do not mount or change it. ...
 //! .....                                      as many as are needed
-//! crc 89abcdef                               CRC-32C of all before this line
+//! crc 89abcdef                               CRC-32C of everything before this line
 //! ```
 use std::path::Path;
 use tantalum_base::checksum::crc32c;
 
-/// What a text covers, and what a medium writes whole or not at all.
+/// Length of a text. A medium writes this many bytes completely or not at all.
 pub const SECTOR_BYTES: usize = 512;
 
 const MAGIC: &str = "Tantalum claim 1\n";
@@ -27,12 +27,12 @@ const HOME_CHARS_MAX: usize = 80;
 const CRC_LINE: &str = "\ncrc ";
 const CRC_AT: usize = SECTOR_BYTES - CRC_LINE.len() - 9;
 
-/// What lies on a home that has a cache.
+/// The claim on a home that has a cache.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Claim([u8; SECTOR_BYTES]);
 
 impl Claim {
-    /// That of the volume with this identity on a home of so many bytes, with these places of journal and home.
+    /// The claim of this volume on a home of `home_bytes`, with these paths of journal and home.
     pub fn new(volume_id: u128, home_bytes: u64, journal: &Path, home: &Path) -> Self {
         let mut text = format!(
             "{MAGIC}volume {volume_id:032x}\nbytes {home_bytes:016x}\njournal {}\nhome {}\n{SENTENCE}",
@@ -47,7 +47,7 @@ impl Claim {
         Claim(bytes)
     }
 
-    /// The claim that a sector is, if it is one.
+    /// The claim in a sector; `None` if the sector is no claim.
     pub fn of_sector(sector: &[u8]) -> Option<Self> {
         if !sector.starts_with(MAGIC.as_bytes()) {
             return None;
@@ -68,17 +68,17 @@ impl Claim {
         self.volume().unwrap_or(0)
     }
 
-    /// Bytes of the home when it was claimed: where its end is.
+    /// Bytes of the home when it was claimed, which gives the position of its end.
     pub fn home_bytes(&self) -> u64 {
         self.bytes_of_home().unwrap_or(0)
     }
 
-    /// Where the journal is, or the end of that.
+    /// The path of the journal, or its end.
     pub fn journal(&self) -> &str {
         self.line("journal ").unwrap_or("")
     }
 
-    /// Where the home was, or the end of that.
+    /// The path of the home, or its end.
     pub fn home(&self) -> &str {
         self.line("home ").unwrap_or("")
     }
@@ -93,7 +93,7 @@ impl Claim {
         self.home() == shown(path, HOME_CHARS_MAX)
     }
 
-    /// XORs `bytes`, which begin with a sector, in place.
+    /// XORs `bytes`, which begin at a sector boundary, in place.
     pub fn toggle(&self, bytes: &mut [u8]) {
         for sector in bytes.chunks_mut(SECTOR_BYTES) {
             sector.iter_mut().zip(&self.0).for_each(|(byte, text)| *byte ^= text);
@@ -123,7 +123,7 @@ impl std::fmt::Debug for Claim {
     }
 }
 
-/// A path in one line of ASCII, `most` characters at the most.
+/// A path as one line of ASCII with at most `most` characters.
 fn shown(path: &Path, most: usize) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let plain = |char: char| if char == ' ' || char.is_ascii_graphic() { char } else { '?' };

@@ -1,21 +1,22 @@
-//! A home is made readable from itself alone: flash and journal are lost, or it is a copy that was taken below the cache.
+//! Makes a home readable again with nothing but the home: flash and journal are lost, or it is a
+//! copy that was made below the cache.
 use super::{Change, Claim, Evidence, look};
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 use tantalum_media::BlockStore;
 
-/// Where the record of the change is in the undo file, and what the ends of the home hold.
+/// Positions in the undo file: of the record of the change, and of the content of the home's ends.
 const RECORD_AT: u64 = 0;
 const ORIGINALS_AT: u64 = 4096;
 
 /// Bytes of an undo file.
 pub const UNDO_BYTES: u64 = ORIGINALS_AT + (2 << 20);
 
-/// Takes off the claim that `home` shows. What its ends hold is saved in `undo` first, 2 MiB and a page, so that it can be
-/// repeated where it is cut short. Returns that claim.
+/// Takes off the claim that `home` shows. The content of its ends is first saved in `undo`, 2 MiB
+/// and a page, so that this can be repeated if it is interrupted. Returns the claim.
 ///
 /// # Errors
-/// `InvalidInput` where home shows no claim; `Corrupt` where a change of it was cut short, or what `undo` holds is of another
-/// home; the stores'.
+/// `InvalidInput` if the home shows no claim; `Corrupt` if a change of the claim was interrupted,
+/// or `undo` belongs to another home; those of the stores.
 pub async fn unclaim<S: BlockStore, U: BlockStore>(home: &S, undo: &U) -> Result<Claim> {
     let begun = Change::load(undo, RECORD_AT, |_| ORIGINALS_AT).await;
     if let Ok(change) = begun

@@ -1,8 +1,10 @@
-//! A home without a claim, watched: whether somebody changed it while its cache was away.
+//! Watches a home without a claim, to detect changes made while its cache was away.
 //!
-//! Before the cache writes to a home that it left settled, the journal says so, and of which of its first pages the content
-//! is open. When everything is synced it says again what they hold, and when the home was modified. So at an opening what must
-//! not have changed is known: after a close all of it, after a kill what was not being written.
+//! Before the cache writes to a home that it left settled, it records in the journal that it is
+//! writing, and drops the checksums of those of the first pages that will change. When everything
+//! is synced, it records all checksums again, and the time of modification. So at an opening it is
+//! known which content must be unchanged: after a close everything, after a kill everything that
+//! was not being written.
 use super::mark::{Mark, Marks, PAGES, State, newest};
 use crate::fault_points::Fault;
 use crate::refusals::CHANGED;
@@ -23,15 +25,15 @@ pub struct Watched<S> {
 struct Watch<S> {
     marks: Marks<S>,
     mark: Cell<Mark>,
-    /// Changes that were begun, and those that are in flight.
+    /// The number of changes begun so far, and of those in flight.
     changes: Cell<u64>,
     in_flight: Cell<u64>,
-    /// Taken while a mark is written, or is about to be.
+    /// Held while a mark is written, or is about to be written.
     turn: Semaphore,
     is_settling: Cell<bool>,
 }
 
-/// A change of the home that has not ended.
+/// A change of the home in flight.
 struct InFlight<S>(Rc<Watch<S>>);
 
 impl<S> InFlight<S> {
@@ -49,15 +51,16 @@ impl<S> Drop for InFlight<S> {
 }
 
 impl<S: BlockStore> Watched<S> {
-    /// One that is not watched.
+    /// A home that is not watched.
     pub fn new(inner: S) -> Self {
         Watched { inner, watch: RefCell::new(None) }
     }
 
-    /// Watches the home from now on; its marks are in `journal`, and what they say holds where they are `believed`. Writes nothing.
+    /// Watches the home from now on. Its marks are in `journal`, and are used only if they are
+    /// `believed`. Writes nothing.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub async fn watch(&self, journal: S, believed: bool) -> Result<()> {
         let (sequence, mark) = newest(&journal).await?;
         let marks = Marks::new(journal, sequence);
@@ -70,10 +73,11 @@ impl<S: BlockStore> Watched<S> {
         Ok(())
     }
 
-    /// Marks the home as it is now, unless its mark says all of it: after a kill, some was being written.
+    /// Marks the home as it is now, unless its mark is complete. After a kill it is not, as writes
+    /// were in flight.
     ///
     /// # Errors
-    /// The stores'.
+    /// Those of the stores.
     pub async fn mark(&self) -> Result<()> {
         match self.watched() {
             Some(watch) if !matches!(watch.mark.get().state, State::Settled { .. }) => {
@@ -83,10 +87,11 @@ impl<S: BlockStore> Watched<S> {
         }
     }
 
-    /// Watches it no more, as it has a claim, and says durably that its marks mean nothing.
+    /// Stops watching, because the home has a claim, and records durably that its marks are
+    /// invalid.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub async fn forget(&self) -> Result<()> {
         let Some(watch) = self.watch.take() else { return Ok(()) };
         match watch.marks.is_empty() {
@@ -99,7 +104,7 @@ impl<S: BlockStore> Watched<S> {
         self.watch.borrow().clone()
     }
 
-    /// Says that the home is settled, unless a change was begun since there were so many.
+    /// Records that the home is settled, unless another change was begun after the first `changes`.
     async fn settle(&self, watch: &Watch<S>, changes: u64) -> Result<()> {
         let _turn = watch.turn.acquire(1).await;
         watch.is_settling.set(true);
@@ -121,7 +126,7 @@ impl<S: BlockStore> Watched<S> {
         Ok(())
     }
 
-    /// Says that a range is being changed, before it is.
+    /// Records that a range is about to be changed.
     async fn begin_change(&self, offset: u64, bytes: u64) -> Result<Option<InFlight<S>>> {
         let Some(watch) = self.watched() else { return Ok(None) };
         if watch.is_settling.get() || watch.mark.get().is_broken_by(offset, bytes) {
@@ -139,7 +144,7 @@ impl<S: BlockStore> Watched<S> {
 }
 
 impl Mark {
-    /// Whether a change there makes it untrue.
+    /// Whether a change in this range makes the mark untrue.
     fn is_broken_by(&self, offset: u64, bytes: u64) -> bool {
         self.state != State::Writing
             || pages_in(offset, bytes).any(|at| self.checksums[at].is_some())
@@ -151,13 +156,13 @@ impl Mark {
     }
 }
 
-/// Which of the first pages a range has.
+/// The first pages that a range overlaps.
 fn pages_in(offset: u64, bytes: u64) -> std::ops::Range<usize> {
     let page = |byte: u64| (byte / PAGE_BYTES as u64).min(PAGES as u64) as usize;
     page(offset)..page((offset + bytes).next_multiple_of(PAGE_BYTES as u64))
 }
 
-/// What the first pages hold.
+/// Checksums of the first pages.
 async fn checksums<S: BlockStore>(home: &S) -> Result<[Option<u32>; PAGES]> {
     let pages = PAGES.min(home.bytes() as usize / PAGE_BYTES);
     let mut checksums = [None; PAGES];
@@ -172,10 +177,10 @@ async fn checksums<S: BlockStore>(home: &S) -> Result<[Option<u32>; PAGES]> {
     Ok(checksums)
 }
 
-/// Refuses a home that is not as the marks in `journal` say.
+/// Refuses a home that differs from the marks in `journal`.
 ///
 /// # Errors
-/// `Corrupt` with what has changed; the stores'.
+/// `Corrupt` with the difference; those of the stores.
 pub async fn check_unchanged<S: BlockStore, J: BlockStore>(home: &S, journal: &J) -> Result<()> {
     let (_, mark) = newest(journal).await?;
     let changed = match mark.state {
@@ -185,7 +190,7 @@ pub async fn check_unchanged<S: BlockStore, J: BlockStore>(home: &S, journal: &J
             Some(format!("it has {} bytes and had {}", home.bytes(), mark.home_bytes))
         }
         State::Settled { modified_ns }
-            // A power cut may have taken the time of the last change, not its content.
+            // A power cut may have lost the time of the last change, but not its content.
             if modified_ns > 0 && home.modified_ns().is_some_and(|now_ns| now_ns > modified_ns) =>
         {
             Some("it was modified since".to_owned())
@@ -221,7 +226,7 @@ impl<S: BlockStore> StoreLayer for Watched<S> {
 
     async fn sync(&self) -> Result<()> {
         let Some(watch) = self.watched() else { return self.inner.sync().await };
-        // A change that is in flight now may not be covered.
+        // A change in flight now may not be covered by the sync.
         let changes = (watch.in_flight.get() == 0).then(|| watch.changes.get());
         self.inner.sync().await?;
         match changes {

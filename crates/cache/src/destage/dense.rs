@@ -1,5 +1,5 @@
-//! Dense: the tracks with the most dirty pages go home first (DTF; write cache, section 3.2), each as few long
-//! writes.
+//! Dense: the tracks with the most dirty pages are destaged first (DTF; write cache, section 3.2),
+//! each in few long writes.
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -9,7 +9,8 @@ use super::slices::HomeWrite;
 use crate::fault_points::Fault;
 use crate::tiered::Tiered;
 
-/// A round takes one in so many of the dirty pages, so that tracks become denser meanwhile.
+/// A round takes about this fraction of the dirty pages, so that other tracks become denser
+/// meanwhile.
 const ROUND_DIVISOR: u64 = 4;
 
 impl<R, M, H, J> Tiered<R, M, H, J>
@@ -19,7 +20,7 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Writes the densest tracks home. What cannot be read stays dirty, and the others go home.
+    /// Destages the densest tracks. Pages that cannot be read stay dirty; the others are destaged.
     pub(super) async fn dense_round(&self) -> Result<(), Failure> {
         let tries_again = self.is_due_again();
         if tries_again {
@@ -31,7 +32,8 @@ where
         self.destager.took_all_ns.set(took_all.then(|| self.runtime.now_ns()));
         let round = self.destager.round.get() + 1;
         self.destager.round.set(round);
-        // What home is told must be in the flash for good: it is what counts after a power cut.
+        // Everything sent to the home must be durable in the flash: the flash counts after a power
+        // cut.
         self.drive.settle().await?;
         self.leave_out_refused().await?;
         if !Fault::HomeNotForetold.is_planted() {
@@ -52,7 +54,7 @@ where
             let slice: Vec<PageRange> = slice.collect();
             read = read.and(self.write_tracks(&slice).await?);
         }
-        // What is left of it is lost, or at home already.
+        // Pages left in the round are lost, or already on the home.
         self.dirty.borrow_mut().end_round();
         self.destager.ended.set(round);
         self.put_off_unreadable(tries_again);
@@ -61,10 +63,11 @@ where
         Ok(())
     }
 
-    /// Leaves pages out of the round that are not dirty in the flash: it refused their last write. A later write of such a page may
-    /// be in the write cache now, and the flash may refuse that one, too; then home alone would have it. A page that is dirty and
-    /// durable in the flash stays: its flash content counts until home has a newer one as a whole. The next round has the
-    /// pages that were left out and changed since.
+    /// Removes from the round pages that are not dirty in the flash, because the flash refused
+    /// their last write. A later write of such a page may be in the write cache now. If the flash
+    /// refused that one too, only the home would have it. A page that is dirty and durable in the
+    /// flash stays: its flash content counts until the home has all of a newer one. The next round
+    /// has the removed pages that changed since.
     async fn leave_out_refused(&self) -> Result<()> {
         if Fault::RefusedWritesGoHome.is_planted() {
             return Ok(());
@@ -80,12 +83,12 @@ where
         };
         match is_durable {
             true => Ok(()),
-            // They changed since, and perhaps for the first time since the flash refused a write.
+            // They changed since, perhaps for the first time since the flash refused a write.
             false => self.drive.settle().await,
         }
     }
 
-    /// The tracks of the next round, in the order of their places; `all` where somebody waits for it.
+    /// The tracks of the next round, in page order; `all` tracks if a task waits for the round.
     fn densest_tracks(&self, all: bool) -> Vec<PageRange> {
         let pages = &self.dirty.borrow().fresh;
         let track_pages = u64::from(self.options.track_pages);
@@ -110,7 +113,8 @@ where
         tracks
     }
 
-    /// Writes what the round took of `tracks`, and can be read; whether all can.
+    /// Writes the pages of `tracks` that the round took and that can be read. The inner result is
+    /// an error if some cannot be read.
     async fn write_tracks(&self, tracks: &[PageRange]) -> Result<Result<(), Failure>> {
         let mut contents = Vec::new();
         let mut zeros: Vec<PageRange> = Vec::new();
@@ -134,7 +138,7 @@ where
         Ok(read)
     }
 
-    /// What the round took of `tracks`.
+    /// The pages of `tracks` that the round took.
     fn taken_of(&self, tracks: &[PageRange]) -> Vec<PageNo> {
         let round = &self.dirty.borrow().round;
         let of = |track: &PageRange| {

@@ -1,10 +1,12 @@
-//! Ordered: all that is dirty at one moment goes to the journal, and then to its places.
+//! Ordered: everything that is dirty at one moment is written to the journal, and then in place on
+//! the home.
 //!
-//! The epoch ends when no trim is in flight, in one step: what was accepted before it is in it, what comes
-//! later is not. It must be durable in the flash before the journal is committed: otherwise home might know of a change that
-//! the flash lost, and have one half of what was written all or nothing. Who changes a page of
-//! the epoch that is not in the journal yet brings it there first (`Tiered::preserve`). Where that page cannot be read, the
-//! epoch is given up, and the change need not wait: a later epoch has it.
+//! The epoch is closed in one step, while no trim is in flight: everything accepted before belongs
+//! to it, everything later does not. It must be durable in the flash before the journal is
+//! committed. Otherwise the home might have a change that the flash lost, and only half of an
+//! atomic write. A change of a page of the epoch that is not in the journal yet first brings the
+//! old content there (`Tiered::preserve`). If that content cannot be read, the epoch is abandoned
+//! and the change need not wait: a later epoch includes it.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
@@ -30,7 +32,7 @@ where
         self.journal.as_ref().ok_or_else(|| invalid("there is no journal beside the home"))
     }
 
-    /// One epoch, or what is left of the one that was committed before.
+    /// Runs one epoch, or finishes the one that was committed before.
     pub(super) async fn epoch(&self) -> Result<(), Failure> {
         if self.destager.committed.borrow().is_none() {
             self.write_down_epoch().await?;
@@ -51,7 +53,8 @@ where
         self.destager.epoch_failure.replace(None);
         journal.begin(epoch);
         self.settle_closing().await?;
-        // No await from here until the epoch has its pages: they are all changes up to this version.
+        // No await from here until the epoch has its pages: these are all changes up to this
+        // version.
         let version = self.drive.ftl().durable_version();
         let (trims, unix_ms) = (self.trims.get(), (self.unix_ms)());
         {
@@ -64,7 +67,7 @@ where
         self.destager.round.set(epoch);
         self.destager.took_all_ns.set(Some(self.runtime.now_ns()));
         let filled = all_ended((0..BATCHES).map(|_| self.fill_journal())).await;
-        // Writers may still bring pages there: no other epoch may begin before they have.
+        // Writers may still be appending pages. No other epoch may begin before they are done.
         let done = || (self.destager.appends.get() == 0).then_some(());
         self.destager.appended.until(done).await;
         filled?;
@@ -85,16 +88,16 @@ where
         journal.commit(closed).await?;
         self.destager.committed.replace(Some(closed));
         self.destager.mark_safe(epoch);
-        // None came meanwhile: this has their turn.
+        // No trim came meanwhile, as this task holds the trim turn.
         self.trims.set(self.trims.get() - trims);
         self.may_change.wake_all();
         drop(turn);
         Ok(())
     }
 
-    /// Waits until all that was accepted is durable in the flash. Meanwhile nothing else is accepted: so the epoch that
-    /// ends then has every change up to a version, and none behind it, and whether home is ahead of a damaged log
-    /// can be told.
+    /// Waits until everything accepted is durable in the flash. Meanwhile nothing else is accepted.
+    /// So the epoch that is closed then has every change up to a version, and none after it. This
+    /// makes it possible to decide whether the home is ahead of a damaged log.
     async fn settle_closing(&self) -> Result<()> {
         if Fault::EpochNotSettled.is_planted() {
             return Ok(());
@@ -106,7 +109,7 @@ where
         settled
     }
 
-    /// Brings pages of the epoch to the journal until all are there.
+    /// Appends pages of the epoch to the journal until all are there.
     async fn fill_journal(&self) -> Result<(), Failure> {
         loop {
             let batch = self.next_batch();
@@ -120,8 +123,9 @@ where
         }
     }
 
-    /// Pages of the epoch that are not in the journal yet, and the clean ones between them that make one long
-    /// write of two: those hold what they held when it ended, or they would be dirty.
+    /// Pages of the epoch that are not in the journal yet, and the clean pages between them that
+    /// join two writes into one long write. These still have their content of the moment when the
+    /// epoch was closed; otherwise they would be dirty.
     fn next_batch(&self) -> Vec<PageNo> {
         let most = self.options.journal_batch_pages as usize;
         let mut dirty = self.dirty.borrow_mut();
@@ -147,8 +151,8 @@ where
         batch
     }
 
-    /// Reads pages of the epoch as they are at the first poll, lets them change, and brings them to
-    /// the journal. Where that fails, the epoch does.
+    /// Reads pages of the epoch as of the first poll, lets them change, and appends them to the
+    /// journal. If that fails, the epoch fails.
     pub(crate) async fn write_to_journal(&self, pages: Vec<PageNo>) {
         let (mut contents, mut trimmed) = (Vec::new(), Vec::<PageRange>::new());
         let claimed: Vec<PageNo> = {
@@ -175,7 +179,8 @@ where
             claimed.iter().for_each(|page| _ = dirty.moving.remove(*page));
         }
         if let Err(failure) = read {
-            // Before any of these pages changes: they are not as they were when the epoch ended.
+            // Recorded before any of these pages changes: the epoch must not be committed without
+            // their old content.
             self.destager.epoch_failure.borrow_mut().get_or_insert(failure);
             self.may_change.wake_all();
         } else {
@@ -201,8 +206,9 @@ where
         Ok(())
     }
 
-    /// Of a run of an epoch that may be home, or partly, what home may lack: pages that are dirty. What is clean
-    /// is there already, and may be newer there: if it went home without a journal, as in
+    /// Collects the dirty pages of a run. The run belongs to an epoch that may be on the home
+    /// already, completely or in part, so the home may lack only dirty pages. Clean pages are on
+    /// the home already, and may be newer there: if they were destaged without a journal, as in
     /// [`Destage::Dense`](crate::Destage::Dense), which a volume may use for a while.
     fn put_what_is_dirty(&self, run: Run<M::Page>, writes: &mut Vec<HomeWrite<M::Page>>) {
         let dirty = self.dirty.borrow();
@@ -233,7 +239,7 @@ where
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
-        // Pages of it may be home, and newer ones too.
+        // Pages of the epoch, and newer ones, may already be on the home.
         let again = self.destager.reopened.get() || self.dirty.borrow().round.is_empty();
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
@@ -245,7 +251,7 @@ where
                 let range = run.range();
                 at = range.end();
                 next = Some(at);
-                // Zeros cost nothing.
+                // Zeros cost almost nothing.
                 pages += if matches!(run, Run::Zeros(_)) { 1 } else { range.pages };
                 match again {
                     true => self.put_what_is_dirty(run, &mut writes),
@@ -262,7 +268,7 @@ where
         self.destager.committed.replace(None);
         self.destager.epoch.set(closed.epoch);
         self.destager.ended.set(closed.epoch);
-        // What was taken in no run of the journal is at home already.
+        // Pages of the round that are in no run of the journal are already on the home.
         self.dirty.borrow_mut().end_round();
         Ok(())
     }

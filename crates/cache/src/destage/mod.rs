@@ -1,11 +1,11 @@
-//! The destager: writes dirty pages home in the background, in rounds.
+//! The destager: writes dirty pages to the home in the background, in rounds.
 //!
 //! ```text
-//! mod         when a round begins, and what follows a failure
-//! epoch       ordered: the journal first, then the places
-//! recount     after a kill: which pages that count as dirty are at home
+//! mod         when a round begins, and the reaction to a failure
+//! epoch       ordered: the journal first, then in place
+//! recount     after a kill: which pages that count as dirty are already on the home
 //! dense       the fullest tracks first
-//! unreadable  pages that the flash cannot read: they are tried again
+//! unreadable  dirty pages that the flash cannot read: they are retried
 //! slices      writes pages in place and marks them clean, a slice at a time
 //! ```
 mod dense;
@@ -25,56 +25,57 @@ use crate::options::Destage;
 use crate::tiered::Tiered;
 use unreadable::{Failure, Retries};
 
-/// Times that the wait after a failure doubles.
+/// Maximum number of times that the wait after a failure doubles.
 const DOUBLINGS_MAX: u32 = 7;
 
-/// What the destager is told, and tells.
+/// The state of the destager: requests to it, and its results.
 pub(crate) struct Destager {
-    /// Something to do, or something to do at once.
+    /// Woken when there is something to do, or something urgent.
     work: WaitQueue,
     urgent: Cell<bool>,
     resting: Cell<bool>,
     at_rest: Cell<bool>,
-    /// It rests, or a round has ended.
+    /// Woken when the destager rests, or a round has ended.
     progress: WaitQueue,
-    /// The number of the round that was begun last.
+    /// Number of the last round that was begun.
     round: Cell<u64>,
-    /// All rounds up to this one have ended well.
+    /// All rounds up to this one have succeeded.
     ended: Cell<u64>,
-    /// All rounds up to this one are safe without the flash: home has them, or the journal beside it.
+    /// All rounds up to this one are safe without the flash: on the home, or in the journal beside
+    /// it.
     safe: Cell<u64>,
-    /// All that was acknowledged before this moment is safe without the flash.
+    /// Everything acknowledged before this time is safe without the flash.
     safe_since_ns: Cell<u64>,
-    /// When the present round took all that was dirty; `None` where it took less.
+    /// The time at which the present round took everything dirty; `None` if it took less.
     took_all_ns: Cell<Option<u64>>,
-    /// Somebody waits for this round.
+    /// The latest round that a task waits for.
     wanted: Cell<u64>,
-    /// The last failure of a round, with the number of failures in a row.
+    /// The last failure of a round, and the number of consecutive failures.
     failure: RefCell<Option<Error>>,
     failures: Cell<u32>,
-    /// Rounds that failed since it was opened.
+    /// Rounds that failed since opening.
     rounds_failed: Cell<u64>,
-    /// The epoch that home has.
+    /// The last epoch that is on the home.
     epoch: Cell<u64>,
-    /// An epoch is committed that has to be written in place before anything else.
+    /// A committed epoch that must be written in place before anything else.
     committed: RefCell<Option<Closed>>,
-    /// It was committed before the last opening.
+    /// That epoch was committed before the last opening.
     reopened: Cell<bool>,
     /// An epoch is being closed: no change is accepted.
     pub(crate) closing: Cell<bool>,
-    /// Clean pages that the journal has room for in the present epoch.
+    /// Number of clean pages that the journal has room for in the present epoch.
     fill_room: Cell<u64>,
-    /// Appends to the journal that are under way.
+    /// Appends to the journal in flight.
     appends: Cell<u32>,
     appended: WaitQueue,
-    /// Why the present epoch cannot be committed.
+    /// The reason why the present epoch cannot be committed.
     epoch_failure: RefCell<Option<Failure>>,
     unreadable: Retries,
 }
 
 impl Destager {
-    /// One that begins with the epoch that was `committed` when the journal was opened. The `last` one that
-    /// ever was is at home, or is that.
+    /// A destager that begins with the epoch that was `committed` when the journal was opened.
+    /// `last` is the last epoch ever committed: it is on the home, or is that one.
     pub fn new(committed: Option<Closed>, last: Option<Closed>) -> Self {
         let epoch = last.map_or(0, |closed| closed.epoch);
         Destager {
@@ -109,25 +110,25 @@ impl Destager {
         self.work.wake_all();
     }
 
-    /// Has pages go home at once.
+    /// Requests that pages are destaged at once.
     pub fn hurry(&self) {
         if !self.urgent.replace(true) {
             self.work.wake_all();
         }
     }
 
-    /// The number of the next round, which takes what is dirty then.
+    /// The number of the next round, which takes everything dirty by then.
     pub fn round_after_this(&self) -> u64 {
         self.round.get() + 1
     }
 
-    /// Somebody waits for this round.
+    /// Records that a task waits for this round.
     pub fn want(&self, round: u64) {
         self.wanted.set(self.wanted.get().max(round));
         self.work.wake_all();
     }
 
-    /// Whether somebody waits for a round that has not begun, and takes all that is dirty.
+    /// Whether a task waits for a round that has not begun, and that must take everything dirty.
     fn is_next_wanted(&self) -> bool {
         self.wanted.get() > self.round.get()
     }
@@ -141,7 +142,7 @@ impl Destager {
         self.progress.wake_all();
     }
 
-    /// The epoch that home has; 0 where there is none.
+    /// The last epoch that is on the home; 0 if there is none.
     pub fn epoch(&self) -> u64 {
         self.epoch.get()
     }
@@ -154,11 +155,11 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Works until it is told to rest, or the flash fails.
+    /// Works until it is asked to rest, or the flash fails.
     pub(crate) async fn run_destager(&self) -> Result<()> {
         let worked = self.destage_until_rest().await;
         self.destager.at_rest.set(true);
-        // Who waits for room, or for a page, has to hear that there will be none.
+        // Tasks that wait for room or for a page must learn that the wait is in vain.
         self.dirty.borrow_mut().give_up();
         self.destager.progress.wake_all();
         self.may_change.wake_all();
@@ -203,7 +204,7 @@ where
         }
     }
 
-    /// Tells who waits that a round has failed, and waits before the next one, longer each time.
+    /// Reports a failed round to its waiters, and waits before the next round, longer each time.
     async fn round_failed(&self, failure: Failure) {
         let error = match &failure {
             Failure::Unreadable => {
@@ -220,7 +221,7 @@ where
         self.destager.rounds_failed.set(self.destager.rounds_failed.get() + 1);
         self.destager.progress.wake_all();
         if matches!(failure, Failure::Unreadable) && self.options.destage == Destage::Dense {
-            // Other pages need not wait for those.
+            // Other pages need not wait for the unreadable ones.
             self.destager.failures.set(0);
             self.home_works();
             return;
@@ -239,7 +240,7 @@ where
         self.count(|counts| counts.home_failure = None);
     }
 
-    /// Notes that an operation of the home failed.
+    /// Records that an operation of the home failed.
     pub(crate) fn home_failed(&self, error: &Error) {
         tracing::warn!(%error, "the home failed; what it lacks stays in the flash, and is tried again");
         self.count(|counts| {
@@ -248,12 +249,12 @@ where
         });
     }
 
-    /// Notes that a change comes to a cache of which home has everything.
+    /// Records that a change arrives while the home has everything.
     pub(crate) fn home_is_behind_now(&self) {
         self.destager.safe_since_ns.set(self.runtime.now_ns());
     }
 
-    /// Time since all that had been written was safe without the flash; 0 where all is.
+    /// Time since everything written was safe without the flash; 0 if nothing is dirty.
     pub(crate) fn destage_lag_ns(&self) -> u64 {
         match self.dirty.borrow().len() {
             0 => 0,
@@ -261,25 +262,26 @@ where
         }
     }
 
-    /// Whether an epoch is committed that home does not have yet.
+    /// Whether an epoch is committed that the home does not have yet.
     fn has_epoch(&self) -> bool {
         self.destager.committed.borrow().is_some()
     }
 
-    /// Whether there is anything to write home.
+    /// Whether there is anything to destage.
     fn has_dirty_pages(&self) -> bool {
         let dirty = self.dirty.borrow();
         !dirty.fresh.is_empty() || !dirty.unreadable.is_empty() || self.has_epoch()
     }
 
-    /// Whether a round has anything to do now: where pages go home one by one, it leaves out those that could not be
-    /// read until they are tried again.
+    /// Whether a round has anything to do now. Rounds of `Destage::Dense` skip unreadable pages
+    /// until their retry is due.
     fn has_work_now(&self) -> bool {
         let is_fresh = !self.dirty.borrow().fresh.is_empty();
         is_fresh || self.has_epoch() || self.is_due_again()
     }
 
-    /// Waits until a round is due: some time after there is something to do, or at once where it is urgent.
+    /// Waits until a round is due: some time after there is something to do, or at once if it is
+    /// urgent.
     async fn wait_for_work(&self) {
         let rests = || self.destager.resting.get() || self.drive.check_failed().is_err();
         let any = || (rests() || self.has_work_now()).then_some(());
@@ -303,7 +305,7 @@ where
         self.destager.urgent.set(false);
     }
 
-    /// Waits until the destager rests, for good.
+    /// Makes the destager rest for good, and waits until it does.
     pub(crate) async fn rest_destager(&self) {
         self.destager.resting.set(true);
         self.destager.work.wake_all();
@@ -322,7 +324,7 @@ where
         destager.progress.until(safe).await
     }
 
-    /// Why no round will end well, or did not since there were `failed` failed ones.
+    /// The reason why no round will succeed, or why one failed after the first `failed` failures.
     fn why_no_round(&self, failed: u64) -> Option<Error> {
         let destager = &self.destager;
         if destager.at_rest.get() {
@@ -333,14 +335,14 @@ where
         failure.clone().filter(|_| destager.rounds_failed.get() > failed)
     }
 
-    /// Writes home all that is dirty now.
+    /// Destages everything that is dirty now.
     pub(crate) async fn destage_all(&self) -> Result<()> {
         self.drive.settle().await?;
         loop {
             if !self.has_dirty_pages() && self.dirty.borrow().round.is_empty() {
                 return Ok(());
             }
-            // The round under way may have begun before.
+            // The round in progress may have begun before.
             let round = self.destager.round.get() + 1;
             self.destager.want(round);
             let failed = self.destager.rounds_failed.get();

@@ -1,10 +1,11 @@
-//! After a kill: which pages that count as dirty are at home.
+//! After a kill: finds pages that count as dirty but are already on the home.
 //!
-//! That a page is clean is not in the log. Where no journal says it either (`crate::opening`), a kill makes pages dirty again
-//! that went home since the last checkpoint. Together they may be more than the journal has room for, and no epoch could ever be
-//! written down. What was really dirty had room. So home is asked what it has. That it is there for good nobody knows: where a
-//! sync failed, in this program or the one before, what was written before may be in the memory of the machine alone. So
-//! what is the same is written once more.
+//! The log does not record that a page is clean. If no journal records it either
+//! (`crate::opening`), a kill makes pages dirty again that were destaged since the last checkpoint.
+//! Together they may exceed the room of the journal, so that no epoch could ever be written. The
+//! pages that were really dirty had room. So the pages are compared with the home. Equal content on
+//! the home need not be durable: if a sync failed, in this process or the one before, earlier
+//! writes may be only in the memory of the machine. So equal pages are written once more.
 use tantalum_base::{PageDevice, PageNo, Payload};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -12,7 +13,7 @@ use tantalum_runtime::Runtime;
 use super::Failure;
 use crate::tiered::Tiered;
 
-/// Pages that are compared at a time.
+/// Pages compared at a time.
 const COMPARED_PAGES: usize = 256;
 
 impl<R, M, H, J> Tiered<R, M, H, J>
@@ -22,7 +23,7 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Marks those dirty pages clean of which home has the content already.
+    /// Marks those dirty pages clean whose content the home already has.
     pub(super) async fn find_clean_pages(&self) -> Result<(), Failure> {
         self.dirty.borrow_mut().take_all();
         let found = self.compare_with_home().await;
@@ -32,7 +33,8 @@ where
     }
 
     async fn compare_with_home(&self) -> Result<(), Failure> {
-        // What is compared must be what the log has of the page: a newer content may wait to go there.
+        // The comparison needs the content that the log has: a newer content may still wait to be
+        // written there.
         self.drive.settle().await?;
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
@@ -51,11 +53,11 @@ where
         Ok(())
     }
 
-    /// Compares pages that the round took, in their order.
+    /// Compares pages that the round took, in page order.
     async fn compare(&self, pages: &[PageNo]) -> Result<(), Failure> {
         let mut here: Vec<(PageNo, M::Page)> = Vec::with_capacity(pages.len());
         for page in pages {
-            // A trimmed page takes hardly any room.
+            // A trimmed page needs hardly any room.
             if !self.drive.is_trimmed(*page) && self.drive.holds(*page) {
                 here.push((*page, M::Page::zero()));
             }

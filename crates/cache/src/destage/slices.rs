@@ -1,4 +1,5 @@
-//! Writes pages in place and marks them clean, a slice at a time, so that room comes as home goes on.
+//! Writes pages in place and marks them clean, a slice at a time, so that room becomes free as
+//! destaging proceeds.
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -44,7 +45,8 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Writes these, some at a time, makes them durable, and marks the pages clean that did not change since.
+    /// Performs these writes, a limited number at a time, makes them durable, and marks the pages
+    /// clean that did not change since.
     pub(super) async fn write_slice(&self, writes: Vec<HomeWrite<M::Page>>) -> Result<()> {
         if writes.is_empty() {
             return Ok(());
@@ -74,7 +76,7 @@ where
         Ok(())
     }
 
-    /// The writes of pages that come in their order: neighbours together.
+    /// The writes for these pages, which are in page order: neighbours share a write.
     pub(super) fn in_long_writes(&self, contents: &[(PageNo, M::Page)]) -> Vec<HomeWrite<M::Page>> {
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
         let follows = |one: &(PageNo, M::Page), next: &(PageNo, M::Page)| next.0.0 == one.0.0 + 1;
@@ -105,7 +107,8 @@ where
     }
 }
 
-/// Waits until all of these have ended, side by side; the first error in their order.
+/// Runs these concurrently until all have ended; returns the first error, in the order of the
+/// futures.
 pub(super) async fn all_ended<E, F: Future<Output = Result<(), E>>>(
     futures: impl Iterator<Item = F>,
 ) -> Result<(), E> {

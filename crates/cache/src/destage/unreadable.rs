@@ -1,9 +1,10 @@
-//! Dirty pages that the flash cannot read: they are tried again.
+//! Dirty pages that the flash cannot read: they are retried.
 //!
-//! An error says nothing of a page's content: a path may fail over, a controller reset, and on stripes one member may be away
-//! while its neighbours answer. So such a page stays dirty until it can be read, is overwritten or trimmed, or the flash itself
-//! says that it is lost. An epoch that lacks a page would be no moment of the past: it is given up, and a later one
-//! takes all that is dirty then. Without epochs all other pages go home meanwhile.
+//! A read error says nothing about a page's content: a path may fail over, a controller may reset,
+//! and on stripes one member may be missing while the others answer. So such a page stays dirty
+//! until it can be read, is overwritten or trimmed, or the flash itself reports it as lost. An
+//! epoch without one of its pages would not match any past moment: it is abandoned, and a later one
+//! takes everything dirty by then. Without epochs all other pages are destaged meanwhile.
 use std::cell::{Cell, RefCell};
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
@@ -14,12 +15,12 @@ use super::DOUBLINGS_MAX;
 use crate::fault_points::Fault;
 use crate::tiered::Tiered;
 
-/// Why a round did not end well.
+/// The reason why a round did not succeed.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
     /// Dirty pages cannot be read from the flash.
     Unreadable,
-    /// Home, its journal, or anything else failed.
+    /// The home, its journal, or anything else failed.
     Other(Error),
 }
 
@@ -29,13 +30,13 @@ impl From<Error> for Failure {
     }
 }
 
-/// When dirty pages that could not be read are tried again, where others go home meanwhile.
+/// The next retry of dirty pages that could not be read, while other pages are destaged.
 #[derive(Default)]
 pub(super) struct Retries {
-    /// Tries since there are any.
+    /// Number of retries since there are such pages.
     tries: Cell<u32>,
     due_ns: Cell<u64>,
-    /// What the last one answered.
+    /// The error of the last retry.
     answer: RefCell<Option<Error>>,
 }
 
@@ -46,12 +47,12 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Fills in the contents of dirty pages, all as of the first poll. Those that cannot be read leave the list, and the
-    /// round.
+    /// Fills in the contents of dirty pages, all as of the first poll. Pages that cannot be read
+    /// are removed from the list and from the round.
     ///
     /// # Errors
-    /// `Unreadable` where one of them may be read another time; every other page has its content then. Of a page that is
-    /// at home, or lost, none.
+    /// `Unreadable` if one of them may become readable later; every other page has its content
+    /// then. A page that is on the home, or lost, causes no error.
     pub(super) async fn read_dirty(
         &self,
         contents: &mut Vec<(PageNo, M::Page)>,
@@ -83,11 +84,11 @@ where
         Ok(content)
     }
 
-    /// Notes that `page`, which the round has or which is tried again, could not be read.
+    /// Records that `page`, which is in the round or being retried, could not be read.
     fn not_read(&self, page: PageNo, error: Error) -> Result<(), Failure> {
         let dirty = &mut *self.dirty.borrow_mut();
         if !self.drive.holds(page) || self.drive.is_clean(page) {
-            // It was to fill a gap, and home has it.
+            // The page was to fill a gap, and the home has it.
             dirty.round.remove(page);
             return Ok(());
         }
@@ -104,7 +105,7 @@ where
         Err(Failure::Other(error))
     }
 
-    /// Reads the first of the pages that could not be read once more: while that fails, no epoch would have it.
+    /// Retries the first of the unreadable pages: while that fails, no epoch can include it.
     ///
     /// # Errors
     /// As [`read_dirty`](Self::read_dirty).
@@ -112,7 +113,7 @@ where
         loop {
             let Some(page) = self.dirty.borrow().unreadable.next(PageNo(0)) else { return Ok(()) };
             let Err(error) = self.read_one_dirty(page).await else { return Ok(()) };
-            // Unless it was changed, or lost, meanwhile.
+            // Unless it was changed or lost meanwhile.
             if self.dirty.borrow().unreadable.contains(page) {
                 self.not_read(page, error)?;
                 self.dirty.borrow_mut().unreadable.remove(page);
@@ -121,7 +122,7 @@ where
     }
 
     /// # Errors
-    /// `Unreadable` where dirty pages are left that could not be read.
+    /// `Unreadable` if unreadable dirty pages are left.
     pub(super) fn none_is_unreadable(&self) -> Result<(), Failure> {
         match self.dirty.borrow().unreadable.is_empty() {
             true => Ok(()),
@@ -129,26 +130,27 @@ where
         }
     }
 
-    /// Notes that a round has ended with all that was dirty.
+    /// Records that a round with everything dirty has succeeded.
     pub(super) fn all_were_read(&self) {
         if self.destager.unreadable.answer.take().is_some() {
             tracing::info!("no dirty page is left in the flash that cannot be read");
         }
     }
 
-    /// When they are tried again, if there are any.
+    /// The time of their next retry, if there are any.
     pub(super) fn unreadable_due_ns(&self) -> Option<u64> {
         let any = !self.dirty.borrow().unreadable.is_empty();
         any.then(|| self.destager.unreadable.due_ns.get())
     }
 
-    /// Whether pages that could not be read should be tried again, where others go home meanwhile.
+    /// Whether unreadable pages are due for a retry, while others are destaged.
     pub(super) fn is_due_again(&self) -> bool {
         let is_due = |due_ns| self.destager.is_next_wanted() || self.runtime.now_ns() >= due_ns;
         self.unreadable_due_ns().is_some_and(is_due)
     }
 
-    /// Notes that a round has ended in which such pages were tried again, or some were found: the next try comes later.
+    /// Records that a round has ended that retried such pages, or found some: the next retry comes
+    /// later.
     pub(super) fn put_off_unreadable(&self, tried: bool) {
         let Retries { tries, due_ns, .. } = &self.destager.unreadable;
         if self.dirty.borrow().unreadable.is_empty() {
@@ -160,7 +162,7 @@ where
         }
     }
 
-    /// What is said of the dirty pages that cannot be read.
+    /// The error for dirty pages that cannot be read.
     pub(super) fn unreadable_error(&self) -> Error {
         let context = match self.dirty.borrow().count_unreadable() {
             (pages, Some(first)) => format!(

@@ -8,26 +8,27 @@ use tantalum_base::{Error, PageDevice, PageNo, Payload, Result};
 use tantalum_media::BlockStore;
 use tantalum_runtime::sync::Semaphore;
 
-/// What [`apply`] did.
+/// The result of [`apply`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Pages with contents that were written.
     pub pages: u64,
-    /// Writes that this took.
+    /// Number of writes that this needed.
     pub writes: u64,
     /// Pages that were zeroed.
     pub zeroed_pages: u64,
 }
 
-/// Brings `home` to the committed epoch, if there is one: its pages are written in their order, adjacent
-/// ones together in writes as long as the home takes, up to `in_flight_max` at a time; then the home is
-/// flushed. May be repeated, also where it was cut short.
+/// Writes the committed epoch, if there is one, to `home`. Pages are written in order, adjacent
+/// ones together in writes as long as the home allows, up to `in_flight_max` at a time. Then the
+/// home is flushed. May be repeated, even after it was interrupted.
 ///
 /// # Errors
-/// Those of [`next_run`](Journal::next_run) and of the home. Some of the pages may have been written.
+/// Those of [`next_run`](Journal::next_run) and of the home. Some of the pages may have been
+/// written.
 ///
 /// # Panics
-/// Where `in_flight_max` is 0.
+/// If `in_flight_max` is 0.
 pub async fn apply<S, P, D>(
     journal: &Journal<S, P>,
     home: &D,
@@ -55,11 +56,11 @@ where
     Ok(work.applied.get())
 }
 
-/// What the lanes share, each of which has one operation in flight.
+/// State shared by the lanes. Each lane has one operation in flight.
 struct Work<'a, S, P, D> {
     journal: &'a Journal<S, P>,
     home: &'a D,
-    /// Where the next run is looked for; `None` behind the last one.
+    /// The page at which the search for the next run starts; `None` after the last run.
     next: Cell<Option<PageNo>>,
     turn: Semaphore,
     failure: RefCell<Option<Error>>,
@@ -87,7 +88,7 @@ impl<S: BlockStore, P: Payload, D: PageDevice<Page = P>> Work<'_, S, P, D> {
         let Some(from) = self.next.get() else { return Ok(None) };
         let pages_max = self.home.limits().atomic_write_pages_max.max(1) as usize;
         let run = self.journal.next_run(from, pages_max).await?;
-        // A lane that failed meanwhile has ended the work.
+        // Another lane failed meanwhile, which ended the work.
         if self.next.get().is_none() {
             return Ok(None);
         }

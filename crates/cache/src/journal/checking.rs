@@ -1,5 +1,6 @@
-//! Checks a journal: the contents of the epoch that is committed in it, and both copies of its head. What lies behind a
-//! head that says that none is means nothing.
+//! Checks a journal: the contents of the epoch that is committed in it, and both copies of its
+//! head. If the head says that no epoch is committed, the contents are meaningless and are not
+//! checked.
 use super::Journal;
 use super::head::{COPIES_AT, damaged_copy};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageNo, Payload, Result};
@@ -10,10 +11,11 @@ use tantalum_runtime::life_cycle::is_damage;
 const NAMES: [&str; 2] = ["first copy", "second copy"];
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// What is damaged, or cannot be read. The journal must be as it was opened.
+    /// Finds content that is damaged or cannot be read. The journal must be in the state in which
+    /// it was opened.
     ///
     /// # Errors
-    /// None that a finding could tell.
+    /// Only errors that no finding can express.
     pub async fn check(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         for at in 0..self.with_committed(|committed| committed.index.entries.len()).unwrap_or(0) {
@@ -51,7 +53,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(findings)
     }
 
-    /// What a finding says of where an entry is.
+    /// The place of an entry, for a finding.
     fn place_of(&self, at: usize) -> String {
         let page = self.with_committed(|committed| committed.index.entries[at].page);
         format!("journal, page {}", page.unwrap_or(PageNo(0)))

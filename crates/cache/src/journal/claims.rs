@@ -1,9 +1,11 @@
-//! The claim on the home, in the journal: what is on the home, and how to make a change of it again that was cut short.
+//! The journal's part in the claim on the home: which claim is on the home, and how to redo an
+//! interrupted change of it.
 //!
-//! There is room for two [records](crate::claim::Change), at bytes 4096 and 8192, and the head says which counts. A change is
-//! saved in the other one, and what the ends of the home hold in the last bytes of the journal, while no epoch is there that
-//! reaches so far. When that is durable the head says that the claim is being changed; when home is done, that it is there, or
-//! that there is none.
+//! There is room for two [records](crate::claim::Change), at bytes 4096 and 8192; the head says
+//! which one counts. A change is saved in the other one, and the content of the home's ends in the
+//! last bytes of the journal, where no epoch may extend then. When that is durable, the head is set
+//! to say that the claim is being changed. When the home is done, the head says that the claim is
+//! there, or that there is none.
 use super::index::pages_for;
 use super::{FIRST_CONTENT_BYTE, Journal};
 use crate::claim::{Change, Claim, Record};
@@ -13,14 +15,14 @@ use tantalum_media::BlockStore;
 
 const RECORDS_AT: [u64; 2] = [4096, 8192];
 
-/// Which of the two records.
+/// Selects one of the two records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Slot {
     First,
     Second,
 }
 
-/// What the head says of the claim.
+/// The state of the claim, as recorded in the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Standing {
     None,
@@ -64,30 +66,32 @@ impl Standing {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// Whether it says that the home has a claim.
+    /// Whether the journal says that the home has a claim.
     pub fn has_claim(&self) -> bool {
         matches!(self.heads.claim.get(), Standing::On(_))
     }
 
-    /// Whether a change of the claim was cut short: nothing may be written home before it is made again.
+    /// Whether a change of the claim was interrupted: nothing may be written to the home before it
+    /// is redone.
     pub fn has_unfinished_change(&self) -> bool {
         matches!(self.heads.claim.get(), Standing::Changing(_))
     }
 
-    /// The claim that the home has.
+    /// The claim on the home.
     ///
     /// # Errors
-    /// `Checksum` or `Format` where the record is damaged; the store's.
+    /// `Checksum` or `Format` if the record is damaged; those of the store.
     pub async fn claim(&self) -> Result<Option<Claim>> {
         let Standing::On(slot) = self.heads.claim.get() else { return Ok(None) };
         let record = Record::load(&self.store, slot.record_at()).await;
         Ok(record.context(|| "the journal's record of the claim")?.after)
     }
 
-    /// The change that was cut short.
+    /// The change that was interrupted.
     ///
     /// # Errors
-    /// `Checksum` or `Format` where the journal is damaged, or nothing was cut short; the store's.
+    /// `Checksum` or `Format` if the journal is damaged, or no change was interrupted; those of the
+    /// store.
     pub async fn unfinished_change(&self) -> Result<Change> {
         let Standing::Changing(slot) = self.heads.claim.get() else {
             return Err(Error::new(ErrorKind::Format, "no change of the claim was begun"));
@@ -99,7 +103,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         )
     }
 
-    /// Whether what `change` saves has room beside the committed epoch.
+    /// Whether the journal has room to save `change` besides the committed epoch.
     pub fn has_room_for(&self, change: &Change) -> bool {
         let epoch_pages = self.with_committed(|committed| {
             committed.index.entries.len() as u64 + pages_for(committed.index.len())
@@ -108,11 +112,11 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         epoch_pages.unwrap_or(0).saturating_add(saved_pages) <= self.limits.room_pages
     }
 
-    /// Saves what `change` is about to do, durably. It must be carried out and [ended](Self::end_change) before anything
-    /// else is written here or home.
+    /// Saves the plan of `change`, durably. It must be carried out and [ended](Self::end_change)
+    /// before anything else is written to the journal or the home.
     ///
     /// # Errors
-    /// `OutOfSpace` where it has no room; the store's.
+    /// `OutOfSpace` if there is no room for it; those of the store.
     pub async fn begin_change(&self, change: &Change) -> Result<()> {
         if !self.has_room_for(change) {
             let context = "the journal has no room for what the ends of the home hold";
@@ -129,10 +133,10 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_present_head().await
     }
 
-    /// Says, durably, that home is as `change` wants it.
+    /// Records, durably, that `change` is complete on the home.
     ///
     /// # Errors
-    /// The store's: it may be said all the same.
+    /// Those of the store; the record may be written despite an error.
     pub async fn end_change(&self, change: &Change) -> Result<()> {
         match (change.after, self.heads.claim.get()) {
             (None, _) => return self.forget_claim().await,
@@ -142,19 +146,19 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_present_head().await
     }
 
-    /// Says, durably, that home has no claim.
+    /// Records, durably, that the home has no claim.
     ///
     /// # Errors
-    /// The store's: it may be said all the same.
+    /// Those of the store; the record may be written despite an error.
     pub async fn forget_claim(&self) -> Result<()> {
         self.heads.claim.set(Standing::None);
         self.write_present_head().await
     }
 
-    /// Says, durably, that home has `claim`, which was found there.
+    /// Records, durably, that the home has `claim`, which was found there.
     ///
     /// # Errors
-    /// The store's: it may be said all the same.
+    /// Those of the store; the record may be written despite an error.
     pub async fn note_claim(&self, claim: Claim) -> Result<()> {
         let slot = self.heads.claim.get().other_slot();
         let record = Record {
@@ -174,7 +178,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_head(state).await
     }
 
-    /// Where so many bytes end with the journal.
+    /// The position at which `bytes` bytes at the end of the journal begin.
     fn originals_at(&self, bytes: u64) -> u64 {
         let room_bytes = self.limits.room_pages * PAGE_BYTES as u64;
         FIRST_CONTENT_BYTE + room_bytes.saturating_sub(bytes)

@@ -1,13 +1,13 @@
-//! The head of a journal: whose it is, and which epoch is committed in it, or was.
+//! The head of a journal: its owner, and the epoch that is or was committed in it.
 //!
 //! Two copies, at bytes 0 and 524288, written one after the other. Little endian:
 //!
-//! | offset | bytes | what |
+//! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic `TantJrnl` |
 //! | 8 | 4 | format version |
-//! | 12 | 2 | 1 where an epoch is committed; 2 where it was given up since, or pages go home without one, and bytes 64 to 79 are zero; 3 likewise, and home lacks nothing that any flash has: no volume was opened since it was attached, or since it was detached or rescued; 0 where there was none, and what comes from byte 48 on is zero |
-//! | 14 | 2 | the claim on the home (`super::claims`): 0 there is none; 1 and 2: it is being changed, as the first or the second record says; 3 and 4: it is there, as that record says. Format version 1 had none |
+//! | 12 | 2 | 1: an epoch is committed; 2: it was given up since, or pages are destaged without an epoch, and bytes 64 to 79 are zero; 3: as 2, and the home lacks nothing that any flash has: no volume was opened since it was attached, or since it was detached or rescued; 0: there was none, and everything from byte 48 on is zero |
+//! | 14 | 2 | the claim on the home (`super::claims`): 0: there is none; 1 and 2: it is being changed, according to the first or the second record; 3 and 4: it is there, according to that record. Format version 1 had none |
 //! | 16 | 16 | identity of the volume |
 //! | 32 | 8 | pages of the home |
 //! | 40 | 8 | sequence number: counts the times that the head was written |
@@ -16,8 +16,8 @@
 //! | 64 | 4 | pages with contents |
 //! | 68 | 4 | checksum of the checksums of the index pages, each as its four bytes |
 //! | 72 | 8 | ranges of zeros |
-//! | 80 | 8 | every change up to this version is in this epoch, or went home before; 0 where that is not known |
-//! | 88 | 4 | pages that are missing, as the flash could not read them; 4294967295 where they are more than 500; 4294967294 where home may have, and lack, any change up to the version at 80 |
+//! | 80 | 8 | every change up to this version is in this epoch, or was destaged before; 0 if unknown |
+//! | 88 | 4 | number of missing pages, which the flash could not read; 4294967295: more than 500; 4294967294: the home may have, and may lack, any change up to the version at 80 |
 //! | 92 | 4000 | these pages, 8 bytes each; the rest zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::claims::Standing;
@@ -28,12 +28,13 @@ use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, Version};
 use tantalum_ftl::Lacks;
 
-/// Where the copies are: far enough apart that a medium that loses one to its neighbour keeps the other.
+/// Positions of the copies: far enough apart that a medium that loses one together with its
+/// neighbourhood keeps the other.
 pub(super) const COPIES_AT: [u64; 2] = [0, 512 << 10];
 
 const MAGIC: &[u8; 8] = b"TantJrnl";
 const FORMAT_VERSION: u32 = 2;
-/// Of journals that know no claim.
+/// The version of journals without a claim.
 const FIRST_VERSION: u32 = 1;
 const CRC_AT: usize = PAGE_BYTES - 4;
 const EMPTY: u32 = 0;
@@ -41,7 +42,7 @@ const COMMITTED: u32 = 1;
 const GIVEN_UP: u32 = 2;
 const RELEASED: u32 = 3;
 
-/// Most pages that it can name.
+/// Maximum number of missing pages that the head can list.
 pub(super) const LACKED_PAGES_MAX: usize = (CRC_AT - LACKED_AT) / 8;
 
 const SEQUENCE_AT: usize = 40;
@@ -49,37 +50,37 @@ const SEQUENCE_AT: usize = 40;
 /// Sequence numbers and numbers of epochs are below this.
 const COUNTS_END: u64 = 1 << 62;
 
-/// What a medium writes whole or not at all.
+/// A medium writes this many bytes completely or not at all.
 const SECTOR_BYTES: usize = 512;
 
 const LACKED_AT: usize = 92;
 const PAGES_UNKNOWN: u32 = u32::MAX;
 const CHANGES_UNKNOWN: u32 = u32::MAX - 1;
 
-/// What a copy of the head says.
+/// The content of a copy of the head.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Head {
     pub(super) pair: Pair,
     pub(super) sequence: u64,
     pub(super) state: State,
-    /// What home may lack.
+    /// Pages or changes that the home may lack.
     pub(super) lacks: Lacks,
     /// The claim on the home.
     pub(super) claim: Standing,
 }
 
-/// Which epoch is there.
+/// The state of the epoch in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     Empty,
     Committed(Commit),
-    /// It is home, and may have been written over.
+    /// The epoch is on the home, and may have been overwritten here.
     GivenUp(Closed),
-    /// Likewise, and home is an image of its own, whose content is all that there is.
+    /// The same, and the home is an image of its own, whose content is complete.
     Released(Closed),
 }
 
-/// An epoch that is committed.
+/// A committed epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Commit {
     pub(super) closed: Closed,
@@ -128,7 +129,7 @@ impl Head {
     /// Reads one copy.
     ///
     /// # Errors
-    /// `Format` for what is no journal or one of another version; `Checksum` where it is damaged.
+    /// `Format` if it is no journal or has another version; `Checksum` if it is damaged.
     fn decode(page: &[u8]) -> Result<Self> {
         if page[..8] != *MAGIC {
             return Err(Error::new(ErrorKind::Format, "no magic number"));
@@ -181,19 +182,21 @@ impl Head {
     }
 }
 
-/// What the two copies come to.
+/// The result of reading the two copies.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) head: Head,
-    /// The copy to write first: the damaged or older one, so that the other stays while it is written.
+    /// The copy to write first: the damaged or older one, so that the other remains while it is
+    /// written.
     pub(super) write_first: usize,
 }
 
-/// The head that counts, of the two copies: the newer of those that are intact. As they are written one
-/// after the other, a power cut damages one of them at the most.
+/// Chooses the head that counts: the newer intact one of the two copies. As they are written one
+/// after the other, a power cut damages at most one of them.
 ///
 /// # Errors
-/// `Format` where there is no journal, or one of another version; `Checksum` where both copies are damaged.
+/// `Format` if there is no journal, or one of another version; `Checksum` if both copies are
+/// damaged.
 pub(super) fn decide(copies: [&[u8]; 2]) -> Result<Found> {
     let [first, second] = copies.map(Head::decode);
     let found = match (first, second) {
@@ -209,10 +212,11 @@ pub(super) fn decide(copies: [&[u8]; 2]) -> Result<Found> {
     Ok(Found { head: found.0, write_first: found.1 })
 }
 
-/// Which of the `copies` is damaged, and does not look as a power cut leaves one: a cut leaves each sector of 512 bytes as it
-/// was before or as it is in the other copy. What is the same in every head of this journal is neither; nor is a sector with
-/// the other copy's sequence number, and something else. Where a single bit differs, it was flipped: in the sequence number
-/// it may be a step.
+/// Finds the copy, if any, that is damaged in a way that a power cut cannot explain. A cut leaves
+/// each sector of 512 bytes either as it was before or as it is in the other copy. So a cut
+/// explains neither a difference in the fields that are the same in every head of this journal, nor
+/// a first sector with the other copy's sequence number but other content. A single differing bit
+/// was flipped, unless it is in the sequence number, where it may be a step.
 pub(super) fn damaged_copy(copies: [&[u8; PAGE_BYTES]; 2]) -> Option<usize> {
     let damaged = match copies.map(|copy| Head::decode(copy).is_ok()) {
         [true, false] => 1,
@@ -238,7 +242,8 @@ fn has_magic(page: &[u8]) -> bool {
     page[..8] == *MAGIC
 }
 
-/// Of what is wrong with the copies, what says most: another version, then damage, then nothing there.
+/// The most significant of the errors of the copies: first another version, then damage, then that
+/// nothing is there.
 fn worst(copies: [&[u8]; 2], errors: [(usize, Option<Error>); 2]) -> Error {
     let weight = |at: usize, error: &Error| match (has_magic(copies[at]), error.kind()) {
         (true, ErrorKind::Format) => 2,
@@ -338,7 +343,7 @@ mod tests {
         let crc = crc32c(&old[..CRC_AT]);
         old[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         assert_eq!(decide([&old, &old]).unwrap().head, head);
-        // Beside the first head that this version wrote it is the other copy.
+        // Together with the first head that this version writes, it is the other copy.
         let newer = Head { sequence: 8, ..HEAD };
         assert_eq!(decide([&old, &page(newer.clone())]).unwrap().head, newer);
         assert_eq!(damaged_copy([&old, &page(newer)]), None);
@@ -404,7 +409,7 @@ mod tests {
     fn a_torn_copy_is_none() {
         for sequence in 1..40 {
             let (before, whole) = (given_up(sequence), given_up(sequence + 1));
-            // Some sectors landed, and some did not, of the first copy or of the second.
+            // Only some sectors of a copy were written.
             for landed in 0u32..256 {
                 let mut torn = before;
                 for sector in (0..8).filter(|sector| landed >> sector & 1 == 1) {

@@ -1,4 +1,4 @@
-//! What a journal says of its home, in its head.
+//! The state of the home, as recorded in the journal's head.
 use super::claims::Standing;
 use super::head::{self, COPIES_AT, Found, Head, LACKED_PAGES_MAX, State};
 use super::reading::Window;
@@ -12,14 +12,14 @@ use tantalum_media::BlockStore;
 use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::sync::Semaphore;
 
-/// What is known of the head's copies.
+/// The in-memory state of the head's copies.
 pub(super) struct Heads {
     pub(super) sequence: Cell<u64>,
     /// The copy that is older or damaged, if one is.
     pub(super) write_first: Cell<usize>,
-    /// Whether the store may say that an epoch is committed.
+    /// Whether the head on the store may say that an epoch is committed.
     pub(super) say_committed: Cell<bool>,
-    /// What it says of epochs.
+    /// The state of the epoch, as in the head.
     pub(super) state: Cell<State>,
     /// The claim on the home.
     pub(super) claim: Cell<Standing>,
@@ -27,19 +27,20 @@ pub(super) struct Heads {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// What the home has when the last committed epoch is there, if that is known.
+    /// The state of the home once the last committed epoch is on it, if known.
     pub fn home_state(&self) -> Option<HomeState> {
         let Closed { version, .. } = self.last.get()?;
         (version > Version::NEVER)
             .then(|| HomeState { version, lacks: self.lacks.borrow().clone() })
     }
 
-    /// Whether pages went home one by one since the last epoch: nothing but the flash knows what home lacks.
+    /// Whether pages were destaged without an epoch since the last epoch: only the flash knows
+    /// which changes the home lacks.
     pub fn is_without_epochs(&self) -> bool {
         *self.lacks.borrow() == Lacks::ChangesUnknown
     }
 
-    /// Notes, before it is committed, the pages that the epoch should have and that could not be read.
+    /// Records, before the commit, the pages that the epoch should have but that could not be read.
     pub fn lacks(&self, pages: impl Iterator<Item = PageNo>) {
         let pages: Vec<PageNo> = pages.take(LACKED_PAGES_MAX + 1).collect();
         self.lacks.replace(match pages.len() {
@@ -48,8 +49,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         });
     }
 
-    /// Frees what memory holds of the committed epoch, which has been applied. The store keeps it until
-    /// something is appended to the next one.
+    /// Frees the memory of the committed epoch, which has been applied. The store keeps the epoch
+    /// until something is appended to the next one.
     pub fn forget(&self) {
         self.window.replace(Window::empty());
         let mut phase = self.phase.borrow_mut();
@@ -58,24 +59,26 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         }
     }
 
-    /// Makes the store say that home has the committed epoch, durably, and frees what memory holds of it.
+    /// Records durably in the store that the home has the committed epoch, and frees the memory of
+    /// that epoch.
     ///
     /// # Errors
-    /// The store's: it may be said all the same.
+    /// Those of the store; the record may be written despite an error.
     pub async fn mark_applied(&self) -> Result<()> {
         self.forget();
         self.give_up_committed().await
     }
 
-    /// Whether it says that home is an image of its own, which belongs to nobody.
+    /// Whether the journal says that the home is an image of its own, without an owner.
     pub fn is_released(&self) -> bool {
         matches!(self.heads.state.get(), State::Released(_))
     }
 
-    /// Says, durably, before a volume that was opened acknowledges anything, that its flash may have what home lacks.
+    /// Records durably that the flash may have content that the home lacks. Must precede the first
+    /// acknowledgement of a volume that was opened.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub async fn own_home(&self) -> Result<()> {
         if self.is_released() && !Fault::HomeNotClaimed.is_planted() {
             self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await?;
@@ -83,15 +86,15 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(())
     }
 
-    /// Gives the committed epoch up, which has been applied and synced: home is about to be used without this
-    /// journal, and what it holds must never go there again. Another cache may be put over home from now on. The claim
-    /// has been taken off home.
+    /// Gives up the committed epoch, which has been applied and synced. The home will be used
+    /// without this journal, and the journal's content must never be written there again. From now
+    /// on another cache may be put over the home. The claim has already been taken off the home.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub async fn give_up(&self) -> Result<()> {
         self.forget();
-        // What home has may change from now on.
+        // The content of the home may change from now on.
         let unknown = |last| Closed { version: Version::NEVER, ..last };
         self.last.set(self.last.get().map(unknown));
         let _turn = self.heads.turn.acquire(1).await;
@@ -100,11 +103,12 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_head(State::Released(self.last.get().unwrap_or_default())).await
     }
 
-    /// Says, durably, before pages go home without an epoch, that home may have any change up to `version`, which is
-    /// durable in the flash, and gives the committed epoch up. [`Version::NEVER`] where that is not known.
+    /// Records durably that the home may have any change up to `version`, which is durable in the
+    /// flash, and gives up the committed epoch. Must precede destaging without an epoch.
+    /// [`Version::NEVER`] if the version is unknown.
     ///
     /// # Errors
-    /// The store's: it may be said all the same.
+    /// Those of the store; the record may be written despite an error.
     pub async fn home_may_have(&self, version: Version) -> Result<()> {
         self.forget();
         let last = self.last.get().unwrap_or_default();
@@ -115,7 +119,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_head(self.last.get().map_or(State::Empty, State::GivenUp)).await
     }
 
-    /// Makes the store say that nothing is committed, before something is written over.
+    /// Records in the store that nothing is committed, before something is overwritten.
     pub(super) async fn give_up_committed(&self) -> Result<()> {
         let _turn = self.heads.turn.acquire(1).await;
         if self.heads.say_committed.get() && !Fault::CommittedWrittenOver.is_planted() {
@@ -152,13 +156,14 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     }
 }
 
-/// Whether opening a journal has failed because there is none, or a damaged one; where the store could not be read there may
-/// be one that is whole.
+/// Whether opening a journal failed because there is none, or a damaged one. If the store could not
+/// be read, there may be an intact one.
 pub fn is_no_journal(error: &Error) -> bool {
     error.kind() == ErrorKind::Format || is_damage(error.kind())
 }
 
-/// Reads the head: the newer of its copies. Where one cannot be read it may be the newer one, so that neither counts.
+/// Reads the head: the newer of its copies. If a copy cannot be read, this fails: that copy may be
+/// the newer one.
 pub(super) async fn read_head<S: BlockStore>(store: &S) -> Result<Found> {
     if store.bytes() < FIRST_CONTENT_BYTE {
         let context = format!("{NO_JOURNAL}: it has {} bytes", store.bytes());

@@ -1,4 +1,5 @@
-//! Which page's content lies where in a journal, in memory and in the journal's index pages.
+//! The index of a journal: the position of each page's content, in memory and in the journal's index
+//! pages.
 //!
 //! The index follows the contents: an entry of 16 bytes for each page with contents, in the order of page
 //! numbers, then one for each range of zeros, in the same order; 252 entries a page. Little endian:
@@ -8,10 +9,10 @@
 //! | 0 | 8 | magic `TantJidx` |
 //! | 8 | 16 | identity of the volume |
 //! | 24 | 8 | the epoch |
-//! | 32 | 4 | which of the epoch's index pages this is, from 0 |
+//! | 32 | 4 | number of this index page within the epoch, from 0 |
 //! | 36 | 4 | entries |
 //! | 40 | 8 | zero |
-//! | 48 | 16 an entry | a content: page (8), its place among the contents, from 0 (4), checksum of the content (4). A range of zeros: first page (8), pages (8) |
+//! | 48 | 16 an entry | a content: page (8), its position among the contents, from 0 (4), checksum of the content (4). A range of zeros: first page (8), pages (8) |
 //! | 4080 | 12 | zero |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use super::head::{Commit, long, wide, word};
@@ -29,33 +30,33 @@ const ENTRIES_AT: usize = 48;
 const ENTRY_BYTES: usize = 16;
 const CRC_AT: usize = PAGE_BYTES - 4;
 
-/// Where a page's content is.
+/// The position of a page's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     pub(super) page: PageNo,
-    /// Place among the contents, in pages.
+    /// Position among the contents, in pages.
     pub(super) slot: u32,
-    /// Of the content.
+    /// Checksum of the content.
     pub(super) checksum: u32,
 }
 
-/// What an epoch changes.
+/// The changes of an epoch.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Index {
-    /// In the order of page numbers, once it is [sorted](Index::sort).
+    /// In the order of page numbers, once the index is [sorted](Index::sort).
     pub(super) entries: Vec<Entry>,
-    /// Likewise.
+    /// In the same order.
     pub(super) zeros: Vec<PageRange>,
 }
 
-/// What comes first, at or after a page.
+/// The next change at or after a page.
 pub(super) enum Next {
     /// The entries of consecutive pages.
     Contents(Range<usize>),
     Zeros(PageRange),
 }
 
-/// Index pages that this many entries take.
+/// Index pages needed for this many entries.
 pub(super) fn pages_for(entries: u64) -> u64 {
     entries.div_ceil(ENTRIES_PER_PAGE)
 }
@@ -65,10 +66,10 @@ impl Index {
         (self.entries.len() + self.zeros.len()) as u64
     }
 
-    /// Brings entries and ranges into the order of page numbers.
+    /// Sorts entries and ranges by page number.
     ///
     /// # Errors
-    /// `InvalidInput` where a page comes twice.
+    /// `InvalidInput` if a page occurs twice.
     pub(super) fn sort(&mut self) -> Result<()> {
         self.entries.sort_unstable_by_key(|entry| entry.page);
         self.zeros.sort_unstable_by_key(|range| range.first);
@@ -82,7 +83,7 @@ impl Index {
         }
     }
 
-    /// A page that is not behind the one before it.
+    /// A page that does not come after the one before it.
     fn first_overlap(&self) -> Option<PageNo> {
         let twice = self.entries.windows(2).find(|two| two[0].page >= two[1].page);
         let overlap = self.zeros.windows(2).find(|two| two[0].end() > two[1].first);
@@ -95,15 +96,15 @@ impl Index {
         twice.map(|two| two[1].page).or(overlap.map(|two| two[1].first)).or_else(both)
     }
 
-    /// Whether `page` is in it.
+    /// Whether `page` is in the index.
     pub(super) fn has(&self, page: PageNo) -> bool {
         let zeros = self.zeros.partition_point(|range| range.end() <= page);
         self.entries.binary_search_by_key(&page, |entry| entry.page).is_ok()
             || self.zeros.get(zeros).is_some_and(|range| range.contains(page))
     }
 
-    /// The consecutive pages with contents, `pages_max` at the most, or the range of zeros, that come first
-    /// at or after `from`.
+    /// The next change at or after `from`: consecutive pages with contents, at most `pages_max`, or
+    /// a range of zeros.
     pub(super) fn next(&self, from: PageNo, pages_max: usize) -> Option<Next> {
         let at = self.entries.partition_point(|entry| entry.page < from);
         let range = self.zeros.partition_point(|range| range.end() <= from);
@@ -122,7 +123,7 @@ impl Index {
         }
     }
 
-    /// How many entries from `at` on name contents that lie one behind the other, `pages_max` at the most.
+    /// Number of entries from `at` on whose contents are stored consecutively, at most `pages_max`.
     pub(super) fn neighbours(&self, at: usize, pages_max: usize) -> usize {
         let rest = &self.entries[at..];
         let most = rest.len().min(pages_max);
@@ -131,7 +132,7 @@ impl Index {
         end.unwrap_or(most)
     }
 
-    /// Fills index page `number`; its checksum.
+    /// Fills index page `number`; returns its checksum.
     pub(super) fn encode(&self, pair: Pair, epoch: u64, number: u64, page: &mut [u8]) -> u32 {
         let first = number * ENTRIES_PER_PAGE;
         let entries = ENTRIES_PER_PAGE.min(self.len() - first);
@@ -160,7 +161,7 @@ impl Index {
     }
 }
 
-/// Reads index pages, in their order, and compares them with what was committed.
+/// Reads index pages in order, and compares them with the committed checksum.
 pub(super) struct Reader {
     pair: Pair,
     commit: Commit,
@@ -174,10 +175,10 @@ impl Reader {
         Reader { pair, commit, number: 0, checksum: 0, index: Index::default() }
     }
 
-    /// Takes the next index page.
+    /// Reads the next index page.
     ///
     /// # Errors
-    /// `Checksum` where it is damaged; `Corrupt` where it is another one.
+    /// `Checksum` if it is damaged; `Corrupt` if it is a different page.
     pub(super) fn page(&mut self, page: &[u8]) -> Result<()> {
         let crc = word(page, CRC_AT);
         self.checksum = crc32c_append(self.checksum, &crc.to_le_bytes());
@@ -221,10 +222,10 @@ impl Reader {
         Err(Error::new(ErrorKind::Corrupt, context))
     }
 
-    /// The whole index.
+    /// Returns the whole index.
     ///
     /// # Errors
-    /// `Corrupt` where it is not the one that was committed.
+    /// `Corrupt` if it is not the one that was committed.
     pub(super) fn finish(self) -> Result<Index> {
         let Closed { epoch, .. } = self.commit.closed;
         let wrong = |what: &str| {
@@ -265,7 +266,7 @@ mod tests {
         Index { entries: entries.collect(), zeros: zeros.collect() }
     }
 
-    /// The pages, and what was committed.
+    /// The index pages, and the matching commit.
     fn encoded(index: &Index, epoch: u64) -> (Vec<[u8; PAGE_BYTES]>, Commit) {
         let mut checksum = 0;
         let pages = (0..pages_for(index.len())).map(|number| {
@@ -310,7 +311,7 @@ mod tests {
         let (older, _) = encoded(&index, 8);
         assert_eq!(kind(&[good[0], older[1]]), Some(ErrorKind::Corrupt), "another epoch");
         assert_eq!(kind(&[good[1], good[0]]), Some(ErrorKind::Corrupt), "another order");
-        // The same epoch and number, as after an attempt that came to nothing.
+        // The same epoch and number, as after an attempt that failed.
         let mut attempt = Index { entries: index.entries.clone(), zeros: Vec::new() };
         attempt.entries[299].checksum ^= 1;
         let (attempt, _) = encoded(&attempt, 9);

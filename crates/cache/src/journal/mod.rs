@@ -1,30 +1,32 @@
-//! The journal beside a home: what the destager is about to write in place, so that the home can be brought to
-//! a consistent image whenever it is caught between two, also where the flash is lost.
+//! The journal beside a home. It contains the pages that the destager is about to write in place. So the
+//! home can be brought to a consistent image even if it is caught between two images, and even if the
+//! flash is lost.
 //!
 //! # On the store
 //! ```text
 //! byte 0        head, first copy                       head.rs
 //! byte 4096     two records of the claim on the home   claims.rs
-//! byte 12288    two marks of a home without one         ../claim/mark.rs
+//! byte 12288    two marks of a home without one        ../claim/mark.rs
 //! byte 524288   head, second copy
 //! byte 1 MiB    contents: one page each, in the order in which they were appended
-//! behind them   the index: which page each content is of, and what is zeros      index.rs
+//! after them    the index: the page of each content, and the ranges of zeros      index.rs
 //! ```
-//! Every epoch begins at the same place and overwrites the one before it.
+//! Every epoch begins at the same position and overwrites the one before it.
 //!
 //! # How an epoch becomes valid
-//! 1. Where the head says that an epoch is committed, it is written so that it says none is, and this is durable
-//!    before anything else is written: the epoch has been applied, and is about to be overwritten.
+//! 1. If the head says that an epoch is committed, the head is first rewritten to say that none is. This
+//!    is durable before anything else is written. That epoch has been applied, and will be overwritten.
 //! 2. Contents and index are written, in any order, and synced.
-//! 3. The head is written: the epoch, how many contents and ranges it has, and a checksum of its index.
+//! 3. The head is written: the epoch, its numbers of contents and of ranges, and a checksum of its index.
 //!
-//! So a head that says that an epoch is committed never stands beside a part of one: whatever is missing then was
-//! damaged, and is an error. What an earlier epoch, or an attempt at the same one, left behind the
-//! head's back is not looked at. The checks find what a disk lost, or mixed up: the index names volume and epoch, the head
-//! has its checksum, and it has that of each content.
+//! So if the head says that an epoch is committed, the whole epoch was written: anything missing was
+//! damaged, which is an error. Remains of an earlier epoch, or of an attempt at the same one, that the
+//! head does not refer to are ignored. Checks detect pages that a disk lost or mixed up: the index
+//! contains volume and epoch, the head has the checksum of the index, and the index has the checksum of
+//! each content.
 //!
 //! Each time the head is written, one copy is durable before the other one is touched, and the newer one
-//! counts: a power cut damages one of them at the most. Where both are damaged, that is an error too.
+//! counts. So a power cut damages at most one of them. If both are damaged, that is an error too.
 mod apply;
 mod checking;
 mod claims;
@@ -55,10 +57,10 @@ use writing::{InFlight, Writing};
 
 const FIRST_CONTENT_BYTE: u64 = 1 << 20;
 
-/// Pages of a write, or of a read: 1 MiB.
+/// Pages of a write or of a read: 1 MiB.
 const CONTENTS_PER_WRITE: usize = 256;
 
-/// Who a journal belongs to.
+/// The owner of a journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
     /// Identity of the volume.
@@ -74,8 +76,9 @@ pub struct Closed {
     pub epoch: u64,
     /// When its last change was acknowledged, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Every change up to this version is in it, or went home before, but for what the flash could not
-    /// [read](Journal::lacks), and was durable in the flash. [`Version::NEVER`] where that is not known.
+    /// Every change up to this version is in the epoch, or was destaged before, except for pages
+    /// that the flash could not [read](Journal::lacks). These changes were durable in the flash.
+    /// [`Version::NEVER`] if unknown.
     pub version: Version,
 }
 
@@ -105,9 +108,10 @@ impl<P> Run<P> {
 
 /// A journal of one epoch at a time.
 ///
-/// It is [begun](Self::begin), filled, [committed](Self::commit), read back, and begun anew. An index in memory
-/// takes 16 bytes a page. After an error of a write an epoch cannot be committed, but begun anew. The
-/// futures of its calls must not be dropped before they end, unless the journal is dropped too.
+/// It is [begun](Self::begin), filled, [committed](Self::commit), read back, and begun anew. An
+/// index in memory takes 16 bytes a page. After a write error an epoch cannot be committed, but can
+/// be begun anew. The futures of its calls must not be dropped before they end, unless the journal
+/// is dropped too.
 pub struct Journal<S, P> {
     store: S,
     pair: Pair,
@@ -116,17 +120,17 @@ pub struct Journal<S, P> {
     window: RefCell<Window<P>>,
     /// The last epoch that was committed.
     last: Cell<Option<Closed>>,
-    /// What home may lack when it has that, or the one that was begun.
+    /// Pages or changes that the home may lack once it has that epoch, or the one that was begun.
     lacks: RefCell<Lacks>,
     heads: Heads,
-    /// Wakes who waits for writes of contents.
+    /// Wakes tasks that wait for writes of contents.
     ended: WaitQueue,
 }
 
-/// What an epoch has to keep to.
+/// The limits of an epoch.
 struct Limits {
     home_pages: u64,
-    /// Pages that contents and index have room for.
+    /// Room for contents and index, in pages.
     room_pages: u64,
     memory_pages_max: u32,
 }
@@ -138,19 +142,20 @@ enum Phase<P> {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// Makes an empty journal, of a home that is an image of its own until it is [owned](Self::own_home); what `store`
-    /// held is lost. Of each epoch the contents of up to
-    /// `memory_pages_max` pages stay in memory until it is forgotten.
+    /// Makes an empty journal, which says that the home is an image of its own until it is
+    /// [owned](Self::own_home). The content of `store` is lost. Of each epoch the contents of up to
+    /// `memory_pages_max` pages stay in memory until the epoch is forgotten.
     ///
     /// # Errors
-    /// `InvalidInput` where the store has no room for a page; the store's: also where it cannot be read, as an older
-    /// journal's head may be there.
+    /// `InvalidInput` if the store has no room for a page. Those of the store; this includes a
+    /// store that cannot be read, as it may contain the head of an older journal.
     pub async fn format(store: S, pair: Pair, memory_pages_max: u32) -> Result<Self> {
         if pages_max(room_pages(store.bytes())) == 0 {
             let context = format!("a journal does not fit in {} bytes", store.bytes());
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
-        // An older journal's head must not count, should one copy not be written.
+        // The new sequence number must be above that of an older journal, whose head must not count
+        // if only one copy gets written.
         let (sequence, write_first) = match read_head(&store).await {
             Ok(found) => (found.head.sequence, found.write_first),
             Err(error) if is_no_journal(&error) => (0, 0),
@@ -161,7 +166,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(journal)
     }
 
-    /// The volume whose flash may have what home lacks; `None` where home is an image of its own.
+    /// The volume whose flash may have content that the home lacks; `None` if the home is an image
+    /// of its own.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -173,7 +179,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         })
     }
 
-    /// Who the journal in `store` belongs to.
+    /// The owner of the journal in `store`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -181,13 +187,13 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(read_head(store).await?.head.pair)
     }
 
-    /// Opens a journal; the epoch that is committed in it, if one is, can be read with
+    /// Opens a journal. The epoch that is committed in it, if any, can be read with
     /// [`next_run`](Self::next_run). Writes nothing.
     ///
     /// # Errors
-    /// `Format` where there is no journal, one of another version, or not that of `pair`; `Checksum` or
-    /// `Corrupt` where the head or the index of a committed epoch is damaged; the store's. Contents are
-    /// checked when they are read.
+    /// `Format` if there is no journal, one of another version, or not that of `pair`; `Checksum`
+    /// or `Corrupt` if the head or the index of a committed epoch is damaged; those of the store.
+    /// Contents are checked when they are read.
     pub async fn open(
         store: S,
         pair: Pair,
@@ -208,7 +214,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok((journal, Some(closed)))
     }
 
-    /// Learns what the head says; the epoch that is committed, if one is.
+    /// Adopts the content of the head; returns the committed epoch, if there is one.
     fn take_over(&self, head: Head) -> Option<Commit> {
         self.lacks.replace(head.lacks);
         self.heads.claim.set(head.claim);
@@ -246,29 +252,30 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         }
     }
 
-    /// Most pages with contents in an epoch. A range of zeros takes the room of an index entry, 16 bytes.
+    /// Maximum pages with contents in an epoch. A range of zeros needs the space of an index entry,
+    /// 16 bytes.
     pub fn pages_max(&self) -> u64 {
         pages_max(self.limits.room_pages)
     }
 
-    /// Most ranges of zeros in an epoch of so many `contents`.
+    /// Maximum ranges of zeros in an epoch with this many `contents`.
     pub fn zero_ranges_max(&self, contents: u64) -> u64 {
         let index_pages = self.limits.room_pages.saturating_sub(contents);
         (index_pages * ENTRIES_PER_PAGE).saturating_sub(contents)
     }
 
-    /// The last epoch that was committed. Where the journal does not have it any more it has been applied: the
+    /// The last epoch that was committed. If the journal no longer has it, it has been applied: the
     /// home is at that epoch.
     pub fn last_committed(&self) -> Option<Closed> {
         self.last.get()
     }
 
-    /// Begins an epoch. What was committed before is given up, though it stays valid on the store until
-    /// something is appended: whoever calls this has applied it and synced the home. An epoch that was begun
-    /// and not committed is dropped; it may be begun anew.
+    /// Begins an epoch. The epoch committed before is given up, though it stays valid on the store
+    /// until something is appended: the caller must have applied it and synced the home. An epoch
+    /// that was begun and not committed is dropped; it may be begun anew.
     ///
     /// # Panics
-    /// Where `epoch` is not above all that were committed, or something is still being appended.
+    /// If `epoch` is not above all that were committed, or something is still being appended.
     pub fn begin(&self, epoch: u64) {
         self.window.replace(Window::empty());
         let before = self.phase.replace(Phase::Writing(Writing::new(epoch)));
@@ -279,18 +286,19 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         assert!(epoch > last, "epoch {epoch} does not come after epoch {last}");
     }
 
-    /// Appends pages, in any order; an epoch has each page once at the most. May be called while another
-    /// call is in flight. What fills no write of its own is written with what follows.
+    /// Appends pages, in any order; an epoch may have each page at most once. May be called while
+    /// another call is in flight. Pages that do not fill a write are written together with later
+    /// ones.
     ///
     /// # Errors
-    /// `OutOfSpace` where the store is too small, and `OutOfRange`: nothing of `pages` was appended, and the
-    /// epoch may be committed without them. The store's: the epoch has failed.
+    /// `OutOfSpace` if the store is too small, and `OutOfRange`: none of `pages` was appended, and
+    /// the epoch may be committed without them. Those of the store: the epoch has failed.
     ///
     /// # Panics
-    /// Where no epoch was begun, or it is being committed.
+    /// If no epoch was begun, or it is being committed.
     pub async fn append(&self, pages: Vec<(PageNo, P)>) -> Result<()> {
         let batches = self.writing(|writing| writing.take(pages, &self.limits))?;
-        // All are counted before the first is written, so that a commit waits for them.
+        // All are counted before the first is written, so that a commit waits for all.
         let writes: Vec<_> = batches.into_iter().map(|batch| InFlight::new(self, batch)).collect();
         for write in writes {
             write.perform().await?;
@@ -301,22 +309,23 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     /// Appends pages that read as zeros.
     ///
     /// # Errors
-    /// As of [`append`](Self::append).
+    /// As for [`append`](Self::append).
     ///
     /// # Panics
-    /// As [`append`](Self::append).
+    /// As for [`append`](Self::append).
     pub async fn append_zeros(&self, range: PageRange) -> Result<()> {
         self.writing(|writing| writing.take_zeros(range, &self.limits))
     }
 
-    /// Commits the epoch: durable when it returns, and can be read. Waits for what is being appended.
+    /// Commits the epoch: when this returns, it is durable and can be read. Waits for pages that
+    /// are being appended.
     ///
     /// # Errors
-    /// `InvalidInput` where a page changes twice; the store's, and that of an append. The epoch may be
-    /// committed all the same where the store failed: begin it anew, or open the journal again.
+    /// `InvalidInput` if a page changes twice; those of the store and of an append. If the store
+    /// failed, the epoch may be committed nevertheless: begin it anew, or open the journal again.
     ///
     /// # Panics
-    /// Where this epoch was not begun.
+    /// If this epoch was not begun.
     pub async fn commit(&self, closed: Closed) -> Result<()> {
         let result = self.try_commit(closed).await;
         if let Err(error) = &result {
@@ -363,7 +372,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         }
     }
 
-    /// Writes the index behind the contents; its checksum.
+    /// Writes the index behind the contents; returns its checksum.
     async fn write_index(&self, epoch: u64, index: &Index) -> Result<u32> {
         let contents = index.entries.len() as u64;
         let (pages, mut number, mut checksum) = (pages_for(index.len()), 0, 0);
@@ -405,7 +414,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     }
 }
 
-/// Where the page starts that is so many behind the first content.
+/// The position of page number `page` among the contents, in bytes.
 fn byte_of(page: u64) -> u64 {
     FIRST_CONTENT_BYTE + page * PAGE_BYTES as u64
 }
@@ -416,7 +425,7 @@ fn room_pages(store_bytes: u64) -> u64 {
     room.min(u64::from(u32::MAX))
 }
 
-/// Most contents that fit in with the index pages that they take.
+/// Maximum contents that fit together with the index pages they need.
 fn pages_max(room_pages: u64) -> u64 {
     room_pages - room_pages.div_ceil(ENTRIES_PER_PAGE + 1)
 }

@@ -9,7 +9,7 @@ use tantalum_media::BlockStore;
 pub(super) struct Committed<P> {
     pub(super) epoch: u64,
     pub(super) index: Index,
-    /// The contents of the first slots.
+    /// The contents of the first slots, kept in memory.
     pub(super) kept: Vec<P>,
 }
 
@@ -32,14 +32,15 @@ impl<P: Payload> Window<P> {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// What the committed epoch changes first, at or after `from`: up to `pages_max` consecutive pages with
-    /// their contents, or a range of zeros. `None` behind the last one, and where no epoch is committed.
+    /// The next change of the committed epoch at or after `from`: up to `pages_max` consecutive
+    /// pages with their contents, or a range of zeros. `None` after the last one, or if no epoch is
+    /// committed.
     ///
     /// # Errors
-    /// `Checksum` where a content is damaged, with its page; the store's.
+    /// `Checksum`, with the page, if a content is damaged; those of the store.
     ///
     /// # Panics
-    /// Where `pages_max` is 0.
+    /// If `pages_max` is 0.
     pub async fn next_run(&self, from: PageNo, pages_max: usize) -> Result<Option<Run<P>>> {
         assert!(pages_max > 0, "a run has a page");
         let entries = match self.with_committed(|committed| committed.index.next(from, pages_max)) {
@@ -57,7 +58,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(first.map(|first| Run::Contents { first, pages }))
     }
 
-    /// Whether the committed epoch changes `page`; false where none is committed.
+    /// Whether the committed epoch changes `page`; false if none is committed.
     pub(crate) fn has(&self, page: PageNo) -> bool {
         self.with_committed(|committed| committed.index.has(page)).unwrap_or(false)
     }
@@ -91,7 +92,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok((entry.page, content))
     }
 
-    /// Reads this entry's content, and those of the entries behind it that lie behind it in the journal too.
+    /// Reads this entry's content. Contents of following entries that are stored directly behind it
+    /// are read too.
     async fn read_ahead(&self, at: usize, entry: Entry) -> Result<P> {
         let pages = self.with_committed(|it| it.index.neighbours(at, CONTENTS_PER_WRITE));
         let pages = pages.ok_or_else(given_up)?;

@@ -6,20 +6,20 @@ use tantalum_media::BlockStore;
 
 pub(super) struct Writing<P> {
     pub(super) epoch: u64,
-    /// Of all that was appended, written or not.
+    /// The index of everything appended, written or not.
     index: Index,
     /// Contents that do not fill a write yet: those with the last slots.
     gathered: Vec<P>,
-    /// The contents of the first slots.
+    /// The contents of the first slots, kept in memory.
     kept: Vec<P>,
-    /// Writes of contents that have not ended.
+    /// Writes of contents in flight.
     pub(super) in_flight: usize,
-    /// What became of a write that failed: the epoch cannot be committed.
+    /// The error of a failed write: the epoch cannot be committed.
     pub(super) failure: Option<Error>,
     is_closed: bool,
 }
 
-/// Contents of slots that lie one behind the other.
+/// Contents of consecutive slots.
 pub(super) struct Batch<P> {
     pub(super) first_slot: u32,
     pub(super) pages: Vec<P>,
@@ -38,10 +38,10 @@ impl<P: Payload> Writing<P> {
         }
     }
 
-    /// Takes pages; returns what fills writes.
+    /// Accepts pages; returns the batches that fill a write.
     ///
     /// # Errors
-    /// With nothing taken: `OutOfSpace`, `OutOfRange`, that of an earlier write.
+    /// With nothing accepted: `OutOfSpace`, `OutOfRange`, or the error of an earlier write.
     pub(super) fn take(
         &mut self,
         pages: Vec<(PageNo, P)>,
@@ -65,10 +65,10 @@ impl<P: Payload> Writing<P> {
         Ok(batches)
     }
 
-    /// Takes a range of zeros.
+    /// Accepts a range of zeros.
     ///
     /// # Errors
-    /// As of [`take`](Self::take).
+    /// As for [`take`](Self::take).
     pub(super) fn take_zeros(&mut self, range: PageRange, limits: &Limits) -> Result<()> {
         self.check_room(0, 1, limits)?;
         check_range(range, limits)?;
@@ -80,7 +80,7 @@ impl<P: Payload> Writing<P> {
         Ok(())
     }
 
-    /// Takes no more from now on; returns what was not written yet.
+    /// Accepts nothing more from now on; returns the contents that were not written yet.
     pub(super) fn close(&mut self) -> Result<Option<Batch<P>>> {
         self.check_failure()?;
         assert!(!self.is_closed, "epoch {} is committed twice", self.epoch);
@@ -88,10 +88,10 @@ impl<P: Payload> Writing<P> {
         Ok(self.take_gathered())
     }
 
-    /// The index, sorted; all contents are written.
+    /// Returns the sorted index; all contents are written.
     ///
     /// # Errors
-    /// `InvalidInput` where a page comes twice; that of a write.
+    /// `InvalidInput` if a page occurs twice; that of a write.
     pub(super) fn finish(&mut self) -> Result<(Index, Vec<P>)> {
         self.check_failure()?;
         let mut index = std::mem::take(&mut self.index);
@@ -139,7 +139,8 @@ fn check_range(range: PageRange, limits: &Limits) -> Result<()> {
     Err(Error::new(ErrorKind::OutOfRange, context))
 }
 
-/// A write of contents, which a commit waits for. Unless it is done the epoch has failed.
+/// A write of contents, which a commit waits for. If it is dropped before it is done, the epoch
+/// fails.
 pub(super) struct InFlight<'a, S, P> {
     journal: &'a Journal<S, P>,
     batch: Option<Batch<P>>,

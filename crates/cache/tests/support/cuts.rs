@@ -20,7 +20,7 @@ pub enum Where {
     Home,
 }
 
-/// When power is cut.
+/// The power cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     pub at: Where,
@@ -33,14 +33,14 @@ pub struct Cut {
 pub const STYLES: [CutStyle; 4] =
     [CutStyle::DropAll, CutStyle::LandAll, CutStyle::Random, CutStyle::TearAll];
 
-/// The media, and what outlives the dark.
+/// The media, which survive the cuts.
 struct Rig {
     journal: MemoryStore,
     home: MemoryStore,
     seed: u64,
 }
 
-/// How far the epochs came.
+/// The progress of the epochs.
 #[derive(Default)]
 struct Progress {
     committing: Cell<u64>,
@@ -48,7 +48,7 @@ struct Progress {
     applied: Cell<u64>,
 }
 
-/// One time between two cuts.
+/// The time between two cuts.
 struct Life {
     runtime: Virtual,
     journal: Store,
@@ -82,7 +82,7 @@ impl Life {
         }
     }
 
-    /// Runs `main`; whether it came to its end, or met the cut.
+    /// Runs `main`; returns whether it ended, or met the cut.
     fn run<T: 'static>(
         &self,
         main: impl Future<Output = Result<T>> + 'static,
@@ -94,7 +94,7 @@ impl Life {
         }
     }
 
-    /// Cuts power of both.
+    /// Cuts the power of both.
     fn end(self, style: CutStyle, seed: u64) {
         let (journal, home) = (self.journal.clone(), self.home.clone());
         self.runtime.drop_tasks();
@@ -107,7 +107,7 @@ impl Life {
     }
 }
 
-/// Appends an epoch by several tasks, commits it, applies it, forgets it.
+/// Appends an epoch in several tasks, commits it, applies it, and forgets it.
 async fn pass(
     runtime: &Virtual,
     journal: &Rc<TestJournal>,
@@ -145,7 +145,7 @@ async fn work(
     epochs: Vec<Epoch>,
     progress: Rc<Progress>,
 ) -> Result<()> {
-    // Some contents are read back, the others are kept.
+    // Some contents are read back from the store, the others from memory.
     let journal = Rc::new(Journal::format(stores.0, PAIR, 40).await?);
     let home = Image::new(stores.1, HOME_PAGES)?;
     for (number, epoch) in (1..).zip(&epochs) {
@@ -154,7 +154,7 @@ async fn work(
     Ok(())
 }
 
-/// Operations of each store, where nothing is cut.
+/// The number of operations of each store without a cut.
 pub fn operations(epochs: &[Epoch], seed: u64) -> [(Where, u64); 2] {
     let (rig, progress) = (rig(seed), Rc::default());
     let life = rig.life(0);
@@ -169,10 +169,10 @@ fn rig(seed: u64) -> Rig {
     Rig { journal, home, seed }
 }
 
-/// Cuts power, opens what is left and looks at it, is cut again meanwhile, and goes on.
+/// Cuts power, opens and checks the remains, is cut again meanwhile, and continues.
 ///
 /// # Errors
-/// What is wrong.
+/// The first broken promise.
 pub fn survive(epochs: &[Epoch], cut: Cut) -> Result<(), String> {
     let told = |what: String| format!("{cut:?}: {what}");
     let rig = rig(cut.seed);
@@ -185,7 +185,7 @@ pub fn survive(epochs: &[Epoch], cut: Cut) -> Result<(), String> {
     life.end(cut.style, cut.seed);
 
     let found = look(&rig, &progress, cut).map_err(told)?;
-    // A cut while the epoch is being written home: the journal must still have all of it.
+    // A cut while the epoch is being written to the home: the journal must still have all of it.
     if found.is_some_and(|epoch| epoch != progress.applied.get()) {
         let mut rng = Rng::split(cut.seed, "the second cut");
         let second = Cut { at: Where::Home, operation: rng.below(12), ..cut };
@@ -210,7 +210,7 @@ pub fn survive(epochs: &[Epoch], cut: Cut) -> Result<(), String> {
     go_on(&rig, epochs, epoch).map_err(told)
 }
 
-/// Opens the journal and writes what it has home; its epoch.
+/// Opens the journal and applies its epoch to the home; returns the number of the epoch.
 async fn rescue(journal: Store, home: Store) -> Result<Option<u64>> {
     let (journal, closed) = TestJournal::open(journal, PAIR, 40).await?;
     if let Some(closed) = closed {
@@ -222,8 +222,8 @@ async fn rescue(journal: Store, home: Store) -> Result<Option<u64>> {
     Ok(closed.map(|closed| closed.epoch))
 }
 
-/// What the journal says after a cut: an epoch that was being committed at least, or none where all that
-/// was committed is home.
+/// Checks the journal after a cut: it must have at least an epoch that was being committed, or none
+/// if everything committed is on the home.
 fn look(rig: &Rig, progress: &Progress, cut: Cut) -> Result<Option<u64>, String> {
     let (committing, committed) = (progress.committing.get(), progress.committed.get());
     let life = rig.life(1);
@@ -271,7 +271,7 @@ fn same(home: &MemoryStore, epochs: &[Epoch], epoch: u64) -> Result<(), String> 
     }
 }
 
-/// Applies what the journal has, and passes the next epoch, if there is one.
+/// Applies the epoch in the journal, and runs the next one, if there is one.
 fn go_on(rig: &Rig, epochs: &[Epoch], last: u64) -> Result<(), String> {
     let life = rig.life(4);
     let (runtime, journal, home) = (life.runtime.clone(), life.journal.clone(), life.home.clone());
@@ -280,7 +280,7 @@ fn go_on(rig: &Rig, epochs: &[Epoch], last: u64) -> Result<(), String> {
     let main = async move {
         let opened = TestJournal::open(journal.clone(), PAIR, 40).await;
         let opened = match opened {
-            // Power was cut before there was one.
+            // Power was cut before there was a journal.
             Err(_) if last == 0 => (TestJournal::format(journal, PAIR, 40).await?, None),
             opened => opened?,
         };

@@ -1,4 +1,4 @@
-//! Damage to every block of a committed epoch: what is read is right, or an error.
+//! Damage to every block of a committed epoch: each read returns the right content or an error.
 use super::contents::content;
 use super::epochs::{Epoch, JOURNAL_BYTES, PAIR, made_up};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, Rng};
@@ -9,7 +9,8 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
-/// A journal of two epochs, the larger one last; how the store was after the first.
+/// Writes a journal with two epochs, the larger one last; returns the content of the store after
+/// the first.
 fn written(store: &MemoryStore, epochs: [&Epoch; 2]) -> Vec<u8> {
     let mut before = Vec::new();
     for (number, epoch) in (1..).zip(epochs) {
@@ -37,7 +38,7 @@ fn run<T: 'static>(main: impl Future<Output = Result<T>> + 'static) -> Result<T>
     Virtual::new(Schedule::Fifo).run(main).expect("no deadlock")
 }
 
-/// Whether the journal has the epoch, whole.
+/// Whether the journal has the complete epoch.
 fn look(store: &MemoryStore, epoch: &Epoch) -> Result<bool> {
     let (store, mut expected) = (store.clone(), epoch.clone());
     expected.contents.sort_unstable();
@@ -80,8 +81,8 @@ fn put(store: &MemoryStore, at: u64, block: &[u8]) {
     run(write).unwrap();
 }
 
-/// Flips a bit in each block, then has each block as it was an epoch ago, as where a write was lost. What
-/// was noticed nowhere.
+/// Flips a bit in each block, then restores each block to its content of the epoch before, as after
+/// a lost write. Returns the first damage that was not noticed.
 pub fn damage_everywhere(seed: u64) -> Option<String> {
     let epochs = made_up(seed, 5);
     let store = MemoryStore::new(JOURNAL_BYTES);
@@ -96,7 +97,7 @@ pub fn damage_everywhere(seed: u64) -> Option<String> {
         if block.iter().all(|byte| *byte == 0) {
             continue;
         }
-        // Heads and index mean something at every byte.
+        // Heads and index have meaning in every byte.
         let is_content = contents.contains(&at);
         for _ in 0..if is_content { 2 } else { 100 } {
             let (byte, bit) = (at + rng.below(PAGE_BYTES as u64), rng.below(8) as u8);

@@ -1,4 +1,4 @@
-//! Epochs for a journal, and the images that a home has after each of them.
+//! Epochs for a journal, and the image of the home after each of them.
 use super::contents::content;
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, PageNo, PageRange, Rng};
@@ -9,14 +9,14 @@ pub const PAIR: Pair = Pair { volume_id: 0xfeed, pages: HOME_PAGES };
 pub const HOME_BYTES: u64 = HOME_PAGES * PAGE_BYTES as u64;
 pub const JOURNAL_BYTES: u64 = (1 << 20) + 640 * PAGE_BYTES as u64;
 
-/// What an epoch changes: contents by number, in the order in which they are appended, and zeros.
+/// The changes of an epoch: contents by number, in the order in which they are appended, and zeros.
 #[derive(Clone, Default)]
 pub struct Epoch {
     pub contents: Vec<(PageNo, u64)>,
     pub zeros: Vec<PageRange>,
 }
 
-/// The content number of each page; those that are zero are left out.
+/// The content number of each page; zero pages are left out.
 pub type Model = BTreeMap<u64, u64>;
 
 /// The first page of a home that differs from the model.
@@ -26,7 +26,8 @@ pub fn first_difference(home: &[u8], model: &Model) -> Option<usize> {
     pages.find_map(|(page, found)| (*found != content(number(page))[..]).then_some(page))
 }
 
-/// The epochs `1..=count`: large and small ones, some in order, some in any, and one that is empty.
+/// The epochs `1..=count`: large and small ones, some in page order, some in any order, and one
+/// that is empty.
 pub fn made_up(seed: u64, count: u64) -> Vec<Epoch> {
     let mut rng = Rng::split(seed, "epochs");
     (1..=count).map(|number| made_up_epoch(&mut rng, number)).collect()

@@ -1,15 +1,16 @@
-//! What was written, when, and what may be read therefore.
+//! The writes, their times, and the contents that may therefore be read.
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, PageBuf};
 
-/// One change of a client: what its pages hold after it, by the number of the write that they have it from (0: zeros).
+/// One change of a client: the content of its pages after it, as the number of the write that the
+/// content is from (0: zeros).
 #[derive(Clone, Debug)]
 pub struct Change {
     pub pages: BTreeMap<u64, u64>,
-    /// Moments at which it was issued, and acknowledged.
+    /// The times at which it was issued and acknowledged.
     pub issued: u64,
     pub acknowledged: Option<u64>,
-    /// Whether that promised that it is safe without the flash.
+    /// Whether the acknowledgement promised that it is safe without the flash.
     pub safe: bool,
 }
 
@@ -33,7 +34,7 @@ pub fn content(page: u64, count: u64) -> PageBuf {
     PageBuf::copy_from(&bytes)
 }
 
-/// Which write a page has its content from; `None` where it is that of no write of this page.
+/// The write that a page has its content from; `None` if no write of this page has this content.
 pub fn count_of(page: u64, bytes: &[u8]) -> Option<u64> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Some(0);
@@ -48,19 +49,20 @@ impl History {
         self.clock
     }
 
-    /// The last change of `client` is acknowledged, which promises that it is safe without the flash where it `waits` for
-    /// that. It was issued when the mode had changed so often.
+    /// The last change of `client` is acknowledged. If it `waits`, this promises that it is safe
+    /// without the flash. It was issued after `mode_changes` changes of the mode.
     pub fn acknowledge(&mut self, client: usize, waits: bool, mode_changes: u64) {
         let now = self.tick();
         let is_same_mode = self.mode_changes == mode_changes;
         if let Some(change) = self.clients[client].last_mut() {
             change.acknowledged = Some(now);
-            // While the mode changes, neither the old one nor the new one need be kept to.
+            // During a change of the mode, neither the promise of the old mode nor that of the new
+            // one holds.
             change.safe = waits && is_same_mode;
         }
     }
 
-    /// What each page of `client` holds after its first `changes` changes.
+    /// The content of each page of `client` after its first `changes` changes.
     fn state(&self, client: usize, changes: usize) -> BTreeMap<u64, u64> {
         let mut state = BTreeMap::new();
         for change in &self.clients[client][..changes] {
@@ -69,8 +71,9 @@ impl History {
         state
     }
 
-    /// How many of its changes each client sees at the most in `image`, which says for each page which write it is
-    /// from: a prefix of each client's, and of all of them.
+    /// The maximum number of changes of each client that are visible in `image`, which returns for
+    /// each page the write that it is from. Must be a prefix of each client's changes, and of all
+    /// changes.
     pub fn prefix(&self, image: impl Fn(u64) -> Option<u64>) -> Result<Vec<usize>, String> {
         let (mut most, mut least) = (Vec::new(), Vec::new());
         for (client, changes) in self.clients.iter().enumerate() {
@@ -95,8 +98,8 @@ impl History {
         Ok(most)
     }
 
-    /// Nothing that is seen was issued after something was acknowledged that is not. A change that changed
-    /// nothing, such as a trim of zeros, may be seen or not.
+    /// No visible change was issued after the acknowledgement of an invisible one. A change without
+    /// effect, such as a trim of zeros, may count as visible or not.
     fn is_closed(&self, least: &[usize], most: &[usize]) -> Result<(), String> {
         for (client, count) in most.iter().enumerate() {
             let Some(missing) = self.clients[client].get(*count) else { continue };
@@ -114,7 +117,7 @@ impl History {
         Ok(())
     }
 
-    /// Drops what is not seen: it never happened.
+    /// Drops the changes that are not visible: they never happened.
     pub fn settle(&mut self, seen: &[usize]) {
         for (changes, count) in self.clients.iter_mut().zip(seen) {
             changes.truncate(*count);
@@ -123,14 +126,14 @@ impl History {
         }
     }
 
-    /// Changes of each client that are acknowledged.
+    /// Number of acknowledged changes of each client.
     pub fn acknowledged(&self) -> Vec<usize> {
         let acknowledged =
             |changes: &Vec<Change>| changes.iter().filter(|it| it.acknowledged.is_some()).count();
         self.clients.iter().map(acknowledged).collect()
     }
 
-    /// All that is acknowledged is safe without the flash from now on.
+    /// Everything acknowledged is safe without the flash from now on.
     pub fn all_are_safe(&mut self) {
         let changes = self.clients.iter_mut().flatten();
         changes
@@ -138,15 +141,16 @@ impl History {
             .for_each(|change| change.safe = true);
     }
 
-    /// How many changes of each client have to be there without the flash.
+    /// Number of changes of each client that must be present without the flash.
     pub fn safe(&self) -> Vec<usize> {
         let safe =
             |changes: &Vec<Change>| changes.iter().rposition(|it| it.safe).map_or(0, |at| at + 1);
         self.clients.iter().map(safe).collect()
     }
 
-    /// Whether `page` of `client` may be from write `found` at home, where changes up to the last safe one are, or
-    /// later ones, of which the flash has lost some: no other write of the page has a larger number.
+    /// Whether `page` of `client` may be from write `found` on the home. The home has the changes
+    /// up to the last safe one, and possibly later ones, some of which the flash has lost: no other
+    /// write of the page has a larger number.
     pub fn may_be_at_home(&self, client: usize, page: u64, found: u64) -> bool {
         let safe = self.safe()[client];
         let at_least = self.state(client, safe).get(&page).copied().unwrap_or(0);

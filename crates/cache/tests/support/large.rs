@@ -1,4 +1,4 @@
-//! Changes of clients that outgrow their memory: transactions of which most waits in the flash.
+//! Changes of clients that outgrow their memory: transactions that are mostly staged.
 use super::history::{Change, History, content, count_of};
 use super::lives::passes;
 use super::media::Device;
@@ -8,10 +8,10 @@ use tantalum_base::{
     Error, ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Payload, Result, Rng, TxId,
 };
 
-/// Makes such a change of the pages `own` of client `me`, or takes it back.
+/// Makes such a change of the pages `own` of client `me`, or aborts it.
 ///
 /// # Errors
-/// The device's; `Corrupt` where it reads what it should not.
+/// Those of the device; `Corrupt` if it returns wrong content.
 pub async fn change(
     device: &Device,
     history: &RefCell<History>,
@@ -24,7 +24,7 @@ pub async fn change(
         history.writes += 1;
         history.writes
     };
-    // What it writes first to some of them.
+    // The first content that it writes to some of the pages.
     let (before, write) = (number(history), number(history));
     let mut pages = BTreeMap::new();
     for _ in 0..9 + rng.below(30) {
@@ -48,13 +48,13 @@ pub async fn change(
     };
     let mut is_safe = waits;
     if let Err(error) = device.commit(tx).await {
-        // Home failed, for a moment, and the flash has it.
+        // The home failed for a moment, but the flash has the change.
         is_safe = false;
         if !passes(&error) && error.kind() != ErrorKind::OutOfSpace {
             return Err(error);
         }
         if !passes(&error) {
-            // What was in memory found no room: nothing of it is there.
+            // The pages in memory found no room: no part of the change is present.
             history.borrow_mut().clients[me].pop();
             return Ok(());
         }
@@ -63,7 +63,7 @@ pub async fn change(
     Ok(())
 }
 
-/// Writes `pages` in `tx`, which reads them as it wrote them, while others do not.
+/// Writes `pages` in `tx`. The transaction must read its own writes, and others must not see them.
 async fn write_all(
     device: &Device,
     history: &RefCell<History>,

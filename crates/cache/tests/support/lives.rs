@@ -1,4 +1,4 @@
-//! A cache that lives through power cuts at any operation of flash, home or journal.
+//! A cache that survives power cuts at any operation of flash, home or journal.
 use super::history::{Change, History, content, count_of};
 use super::large;
 use super::media::{At, Device, Media};
@@ -14,16 +14,16 @@ use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
-/// Commands of a client in a power-on at the most.
+/// Maximum commands of a client per power-on.
 const STEPS_MAX: u32 = 3000;
 
-/// Changes of mode in a power-on at the most.
+/// Maximum changes of the mode per power-on.
 const MODES: u32 = 40;
 
 /// Clients, each with a third of the pages.
 const CLIENTS: usize = 3;
 
-/// What a life was about.
+/// Counts of events in a life.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub cuts: u64,
@@ -35,9 +35,9 @@ pub struct Seen {
     pub rescued_older: u64,
     /// Operations of home and journal that failed.
     pub failed: u64,
-    /// Reads of the flash that did.
+    /// Reads of the flash that failed.
     pub flash_reads: u64,
-    /// Changes that were promised to be safe without the flash when they were rescued.
+    /// Changes that were promised to be safe without the flash at the time of a rescue.
     pub safe: u64,
 }
 
@@ -58,14 +58,14 @@ impl Seen {
     }
 }
 
-/// A life, and its pages.
+/// The parameters of a life.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
     pub seed: u64,
     pub destage: Destage,
     pub power_ons: u64,
     pub pages: u64,
-    /// Operations between two cuts at the most.
+    /// Maximum operations between two cuts.
     pub after_max: u64,
     /// Whether writes and syncs of home and journal, and reads of the flash, fail now and then.
     pub fails: bool,
@@ -78,7 +78,7 @@ impl Life {
         Life { seed, destage, power_ons: 8, pages, after_max, fails: false }
     }
 
-    /// One in which all three fail now and then.
+    /// A life in which all three fail now and then.
     pub fn failing(seed: u64, destage: Destage) -> Life {
         Life { fails: true, ..Life::of(seed, destage) }
     }
@@ -143,7 +143,7 @@ async fn client(
                 };
                 let is_safe = match done {
                     Ok(()) => waits,
-                    // The flash has it.
+                    // The flash has the change.
                     Err(error) if passes(&error) => false,
                     Err(error) => return stopped(&error),
                 };
@@ -171,14 +171,14 @@ async fn client(
     Ok(())
 }
 
-/// Changes what the cache is for, now and then, until the power goes.
+/// Changes the mode now and then, until the power goes.
 async fn change_modes(
     runtime: Virtual,
     device: Rc<Device>,
     history: Rc<RefCell<History>>,
     mut rng: Rng,
 ) {
-    // Not for ever: where the power is gone, nothing at all goes on.
+    // Not forever: after the power is gone, nothing else makes progress.
     for _ in 0..MODES {
         let mode = Mode::ALL[rng.below(4) as usize];
         history.borrow_mut().mode_changes += 1;
@@ -193,12 +193,12 @@ async fn change_modes(
     }
 }
 
-/// An error that was made to come, and passes.
+/// Whether this is an injected error, which passes.
 pub fn passes(error: &tantalum_base::Error) -> bool {
     format!("{error:?}").contains("(injected)")
 }
 
-/// An error that the power cut explains.
+/// Accepts errors that the power cut explains.
 fn stopped(error: &tantalum_base::Error) -> Result<(), String> {
     match error.kind() {
         ErrorKind::PowerCut | ErrorKind::Latched => Ok(()),
@@ -207,7 +207,7 @@ fn stopped(error: &tantalum_base::Error) -> Result<(), String> {
     }
 }
 
-/// Lives `life`.
+/// Runs `life`.
 ///
 /// # Errors
 /// The first broken promise.
@@ -225,7 +225,7 @@ pub fn live(life: Life) -> Result<Seen, String> {
         let on = media.power_on(&runtime);
         let places = if destage == Destage::Ordered { 4 } else { 3 };
         let at = [At::Flash, At::Flash, At::Home, At::Journal][rng.below(places) as usize];
-        // The journal sees few operations.
+        // The journal gets few operations.
         let most = match at {
             At::Journal => life.after_max / 12,
             _ => life.after_max,
@@ -275,7 +275,7 @@ pub fn live(life: Life) -> Result<Seen, String> {
     Ok(seen)
 }
 
-/// Opens the device, checks every page, and lets clients work.
+/// Opens the device, checks every page, and runs the clients.
 async fn session(
     runtime: Virtual,
     opened: impl Future<Output = tantalum_base::Result<Rc<Device>>>,
@@ -338,13 +338,13 @@ async fn session(
     done
 }
 
-/// The flash is lost: each page is at home as it was promised, or newer.
+/// The flash is lost: each page on the home must have the promised content, or a newer one.
 fn home_alone(media: &Media, history: &History) -> Result<(), String> {
     let image = media.home.image();
     let own = media.pages / CLIENTS as u64;
     let pages = (0..own * CLIENTS as u64).map(|page| (page, (page / own) as usize));
     for (page, client) in pages {
-        // What was under way when the power went may be torn: the flash has it.
+        // A write in flight at the power cut may be torn: the flash has that page.
         if let Some(found) = count_of(page, &image[page as usize * PAGE_BYTES..][..PAGE_BYTES])
             && !history.may_be_at_home(client, page, found)
         {
@@ -354,9 +354,9 @@ fn home_alone(media: &Media, history: &History) -> Result<(), String> {
     Ok(())
 }
 
-/// The flash is lost: what the journal and the home hold is what was there at one moment.
+/// The flash is lost: journal and home together must contain the state of one moment.
 fn rescue(media: &Media, history: &History, seen: &mut Seen) -> Result<(), String> {
-    // Copies: the other life goes on.
+    // Copies, as the other life continues.
     let home = MemoryStore::with_image(&media.home.image());
     let journal = MemoryStore::with_image(&media.journal.image());
     let (pair, pages, image) = (media.pair(), media.pages, home.clone());

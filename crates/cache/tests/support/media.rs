@@ -16,16 +16,16 @@ pub const VOLUME_ID: u128 = 77;
 const CACHE_PAGES: u32 = 16;
 /// Pages of a transaction in memory, and of a write.
 const WRITE_PAGES_MAX: u32 = 8;
-/// Pages in which more of it is staged.
+/// Pages in which the rest of a transaction is staged.
 const STAGING_PAGES: u64 = 600;
 
 pub type Store = CrashStore<MemoryStore, Virtual>;
-/// Flash of which reads fail for a while.
+/// Flash whose reads fail for a while.
 pub type Zones = Flaky<FileZones<Store>, Virtual>;
 /// A cache, with transactions of any size over it.
 pub type Device = Transactional<Tiered<Virtual, Zones, Image<Store>, Store>>;
 
-/// Where the power goes.
+/// The store at which the power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     Flash,
@@ -33,7 +33,7 @@ pub enum At {
     Journal,
 }
 
-/// What is left when the power is gone, and what is on while it is there.
+/// The media that survive a power cut, and the stores that are open while the power is on.
 pub struct Media {
     pub flash: FileRig,
     pub home: MemoryStore,
@@ -41,7 +41,7 @@ pub struct Media {
     powered: Option<(Store, Store)>,
     /// Operations that fail.
     faults: Vec<(Store, u64)>,
-    /// Reads of the flash that do.
+    /// Episodes of failing reads of the flash.
     episodes: Option<Episodes<Virtual>>,
     /// Slots of the flash.
     slots: u64,
@@ -74,7 +74,8 @@ impl Media {
 
     /// Switches the power on.
     pub fn power_on(&mut self, runtime: &Virtual) -> (Zones, Store, Store) {
-        // As fast as flash, slower, or faster: then home knows of an epoch soonest.
+        // As fast as flash, slower, or faster: if faster, the home gets the pages of an epoch
+        // soonest.
         let percent = [100, 100, 400, 2000, 2][(self.seed / 3 % 5) as usize];
         let time = |least: u64, most: u64| (least.min(most * percent / 200), most * percent / 100);
         let slow = CrashOptions {
@@ -103,8 +104,8 @@ impl Media {
         }
     }
 
-    /// Makes some of the next operations of home and journal fail, of which home has about so many, and all reads of parts
-    /// of the flash, for a while.
+    /// Makes some of the next operations of home and journal fail, about `operations` of them on
+    /// the home, and all reads of parts of the flash, for a while.
     pub fn fail_some(&mut self, operations: u64) {
         let (home, journal) = self.powered.as_ref().unwrap();
         for (store, operations) in [(home, operations), (journal, operations / 6)] {
@@ -131,14 +132,14 @@ impl Media {
         }
     }
 
-    /// How many operations of home and journal failed, and reads of the flash.
+    /// Number of failed operations of home and journal, and of failed reads of the flash.
     pub fn failed(&mut self) -> [u64; 2] {
         let faults = std::mem::take(&mut self.faults);
         let failed = faults.iter().filter(|(store, nth)| store.operations() > *nth).count();
         [failed as u64, self.episodes.take().map_or(0, |episodes| episodes.failed(IoClass::Read))]
     }
 
-    /// Completes when the power is gone at home or at the journal.
+    /// Completes when the power is gone at the home or at the journal.
     pub fn until_cut(&self) -> impl Future<Output = ()> + 'static {
         let (home, journal) = self.powered.clone().unwrap();
         async move {
@@ -152,13 +153,13 @@ impl Media {
         }
     }
 
-    /// Whether the power went where it was planned to.
+    /// Whether the power was cut at the planned operation.
     pub fn is_cut(&self) -> bool {
         let (home, journal) = self.powered.as_ref().unwrap();
         self.flash.is_cut() || home.is_cut() || journal.is_cut()
     }
 
-    /// Switches the power off: what is not durable has a fate of its own.
+    /// Switches the power off: content that is not durable has a fate of its own.
     pub fn power_off(&mut self, runtime: &Virtual) {
         runtime.drop_tasks();
         let (home, journal) = self.powered.take().unwrap();

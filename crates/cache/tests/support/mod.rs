@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Common parts of the tests.
 pub mod contents;
 pub mod cuts;
 pub mod damage;
