@@ -16,8 +16,8 @@ use crate::write_back::Run;
 /// Number of queues in which fixes wait for a page's latch; each frame uses one of them.
 const LATCH_QUEUES: usize = 64;
 
-/// A buffer pool over a device, or over an engine's own [`PageStore`]. Meanwhile the device's pages
-/// must not be written in any other way.
+/// A buffer pool over a device, or over an engine's own [`PageStore`]. While the pool is in use,
+/// the device's pages must not be written in any other way.
 ///
 /// Updates become durable, in no order, with [`flush`](Self::flush): an engine that needs more
 /// keeps a log.

@@ -2,7 +2,7 @@
 use crate::mode::Mode;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// This fraction of the pages that may be dirty is reserved for pages other than staged ones.
+/// One in this many of the pages that may be dirty is reserved for pages other than staged ones.
 const OTHERS_DIVISOR: u64 = 8;
 
 /// The order in which dirty pages are destaged.

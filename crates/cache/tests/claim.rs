@@ -209,8 +209,8 @@ fn search(work: Work, home_bytes: usize) -> (Option<String>, usize) {
             for (number, fate) in Fate::ALL.into_iter().enumerate() {
                 let style = STYLES[(operation as usize + number) % STYLES.len()];
                 let first = Cut { store, operation, fate, style };
-                // The second cut is at the same operation, or in nightly runs at each of the first
-                // twelve.
+                // The second cut is at a different operation each time; in nightly runs at each of
+                // the first ones.
                 let seconds = if nightly { 0..12 } else { operation..operation + 1 };
                 for second in seconds {
                     let at = if nightly { second / 2 } else { (second + number as u64) % 4 };

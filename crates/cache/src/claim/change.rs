@@ -1,6 +1,6 @@
 //! Puts a claim on a home, or takes one off.
 //!
-//! First the true content of the claimed bytes is saved elsewhere, together with the planned change. So
+//! First the content of the claimed bytes without any claim is saved elsewhere, together with the plan. So
 //! each sector can be written again in its final form, whether it was written before or not; nothing
 //! is ever toggled. A sector that has neither its old nor its new form was changed by another program:
 //! then nothing is written.
@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | 0 | 8 | magic `TantClam` |
 //! | 8 | 8 | bytes of the home, both ends of which are claimed |
-//! | 16 | 4 | CRC-32C of the claimed bytes, as without any claim |
+//! | 16 | 4 | CRC-32C of the claimed bytes without any claim |
 //! | 20 | 4 | 1: there is a claim before the change; 2: there is one afterwards; or both |
 //! | 512 | 512 | the claim before it, or zeros |
 //! | 1024 | 512 | the claim afterwards, or zeros |
@@ -38,7 +38,7 @@ pub struct Change {
     pub after: Option<Claim>,
     extent: Extent,
     home_bytes: u64,
-    /// The claimed bytes, as without any claim.
+    /// The content of the claimed bytes without any claim.
     originals: Vec<u8>,
 }
 
@@ -118,7 +118,8 @@ impl Change {
     }
 
     /// Saves everything needed to redo the change: its record at byte `record_at` of `store`, and
-    /// the claimed bytes, as without any claim, at `originals_at`. Durable when it returns.
+    /// the content of the claimed bytes without any claim at `originals_at`. Durable when it
+    /// returns.
     ///
     /// # Errors
     /// Those of the store.
@@ -225,8 +226,8 @@ impl Change {
         Err(Error::new(ErrorKind::Corrupt, context))
     }
 
-    /// Copies the claimed bytes, as without any claim, over `bytes`, which start at `offset` of the
-    /// home.
+    /// Copies the content of the claimed bytes without any claim over `bytes`, which start at
+    /// `offset` of the home.
     pub(super) fn show(&self, offset: u64, bytes: &mut [u8]) {
         for (part, place) in self.extent.parts(offset, bytes.len()) {
             let length = part.len();

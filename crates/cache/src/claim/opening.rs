@@ -61,7 +61,7 @@ where
 }
 
 /// The claim on the home, which must be the volume's own. If loss is accepted, it may also be
-/// another volume's, or an own one that is restored here.
+/// another volume's, or the volume's own one that is restored here.
 async fn present_claim<S, J, P>(
     home: &S,
     journal: Option<&Journal<J, P>>,

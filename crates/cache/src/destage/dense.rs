@@ -9,7 +9,7 @@ use super::slices::HomeWrite;
 use crate::fault_points::Fault;
 use crate::tiered::Tiered;
 
-/// A round takes about this fraction of the dirty pages, so that other tracks become denser
+/// A round takes about one in this many of the dirty pages, so that other tracks become denser
 /// meanwhile.
 const ROUND_DIVISOR: u64 = 4;
 
@@ -88,7 +88,7 @@ where
         }
     }
 
-    /// The tracks of the next round, in page order; `all` tracks if a task waits for the round.
+    /// The tracks of the next round, in page order; with `all`, every track that has dirty pages.
     fn densest_tracks(&self, all: bool) -> Vec<PageRange> {
         let pages = &self.dirty.borrow().fresh;
         let track_pages = u64::from(self.options.track_pages);

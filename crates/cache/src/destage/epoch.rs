@@ -4,9 +4,9 @@
 //! The epoch is closed in one step, while no trim is in flight: everything accepted before belongs
 //! to it, everything later does not. It must be durable in the flash before the journal is
 //! committed. Otherwise the home might have a change that the flash lost, and only half of an
-//! atomic write. A change of a page of the epoch that is not in the journal yet first brings the
-//! old content there (`Tiered::preserve`). If that content cannot be read, the epoch is abandoned
-//! and the change need not wait: a later epoch includes it.
+//! atomic write. A change of a page of the epoch that is not in the journal yet first appends the
+//! old content to the journal (`Tiered::preserve`). If that content cannot be read, the epoch is
+//! abandoned and the change need not wait: a later epoch includes it.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
@@ -207,7 +207,7 @@ where
     }
 
     /// Collects the dirty pages of a run. The run belongs to an epoch that may be on the home
-    /// already, completely or in part, so the home may lack only dirty pages. Clean pages are on
+    /// already, completely or in part, so only dirty pages may be missing there. Clean pages are on
     /// the home already, and may be newer there: if they were destaged without a journal, as in
     /// [`Destage::Dense`](crate::Destage::Dense), which a volume may use for a while.
     fn put_what_is_dirty(&self, run: Run<M::Page>, writes: &mut Vec<HomeWrite<M::Page>>) {

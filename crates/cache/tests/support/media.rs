@@ -104,8 +104,8 @@ impl Media {
         }
     }
 
-    /// Makes some of the next operations of home and journal fail, about `operations` of them on
-    /// the home, and all reads of parts of the flash, for a while.
+    /// Makes some of the next operations of home and journal fail, and for a while all reads of
+    /// parts of the flash. The home is expected to perform about `operations` operations.
     pub fn fail_some(&mut self, operations: u64) {
         let (home, journal) = self.powered.as_ref().unwrap();
         for (store, operations) in [(home, operations), (journal, operations / 6)] {
