@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a volume, found without changing it.
+//! Checks a volume for all problems without changing it.
 use tantalum_base::Result;
 use tantalum_ftl::RecoveryReport;
 use tantalum_media::block_store::StoreCounters;
@@ -12,17 +12,17 @@ use crate::open_options::OpenOptions;
 use crate::store::open_store;
 use crate::superblock::Superblock;
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckReport {
-    /// All that is wrong with what is in force, and where; nothing where the volume is sound.
+    /// Problems of the structures in force, each with its place; empty if the volume is sound.
     pub findings: Vec<Finding>,
-    /// What is damaged and not in force: nothing that the volume holds is concerned.
+    /// Damage in structures that are not in force: none of the volume's content is affected.
     pub not_in_force: Vec<Finding>,
-    /// What the superblock says, where one counts.
+    /// The superblock in force, if there is one.
     pub superblock: Option<Superblock>,
-    /// What a recovery finds, in memory alone; `None` where damage keeps the volume from being opened,
-    /// and what lies behind that was not looked at.
+    /// The result of a recovery in memory. `None` if damage prevents opening the volume; nothing behind that damage
+    /// was checked.
     pub recovery: Option<RecoveryReport>,
 }
 
@@ -37,13 +37,13 @@ impl CheckReport {
     }
 }
 
-/// Looks at both copies of the superblock, recovers in memory what the volume holds, walks every structure and reads
-/// every zone in which anything is in force, and beside a home the journal. Nothing is written; others may read
-/// meanwhile. Calls `progress` with (slots read, slots in these zones).
+/// Checks both copies of the superblock, recovers the volume in memory, walks every structure and reads every zone
+/// that holds anything in force. For a tiered volume it also checks the journal. Nothing is written; others may read
+/// at the same time. Calls `progress` with (slots read, slots in these zones).
 ///
 /// # Errors
-/// Where there is nothing to check: `Locked` where it is open to be written; `Format` where it is no
-/// volume, of another version, cut short, or of other sizes than `config` says; `Io`.
+/// If there is nothing to check: `Locked` if another process has the volume open for writing; `Format` if the store
+/// is no volume, has another version, was cut short, or has other sizes than `config`; `Io`.
 pub async fn check_volume(
     live: &Live,
     config: &VolumeConfig,

@@ -1,4 +1,4 @@
-//! The claim on the home of a volume that is made, and on a home that is all that is left.
+//! The claim on the home of a new volume, and on a home whose flash and journal are gone.
 use std::fs::File;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
@@ -20,19 +20,19 @@ use crate::home_end::open_home_file;
 use crate::members::{is_known, refuse_member};
 use crate::refusals::{HOME_CLAIMED, JOURNAL_THERE, NO_HOME, NO_ZERO_SECTOR};
 
-/// The claim that the file or block device at `path` shows, also while its cache is in use.
+/// The claim on the file or block device at `path`. It is also visible while the cache is in use.
 ///
 /// # Errors
-/// `Io` where it cannot be read.
+/// `Io` if the home cannot be read.
 pub fn claim_of(path: &Path) -> Result<Option<Claim>> {
     let file = open_home_to_look(path)?;
     Ok(ends(&file, path)?.1.claim)
 }
 
-/// Opens the file or block device at `path`, which is or becomes a home, to look at it.
+/// Opens the file or block device at `path`, a home or a future home, for reading.
 ///
 /// # Errors
-/// `Io` with what to do, where it is not there, a folder, or not to be opened by this user.
+/// `Io`, with advice, if it does not exist, is a folder, or this user may not open it.
 pub fn open_home_to_look(path: &Path) -> Result<File> {
     use std::io::ErrorKind::{NotFound, PermissionDenied};
     let at = path.display();
@@ -53,7 +53,7 @@ pub fn open_home_to_look(path: &Path) -> Result<File> {
     }
 }
 
-/// What the ends of a home hold, and show.
+/// The content of both ends of a home, and the evidence of a claim in them.
 fn ends(file: &File, path: &Path) -> Result<(Vec<u8>, Evidence)> {
     let reading = || format!("reading {}", path.display());
     let held = std::io::Seek::seek(&mut &*file, std::io::SeekFrom::End(0)).context(reading)?;
@@ -70,13 +70,13 @@ fn ends(file: &File, path: &Path) -> Result<(Vec<u8>, Evidence)> {
     let held = whole_sectors(held);
     let (bytes, evidence) = read(held)?;
     match evidence.claim.map(|claim| claim.home_bytes()) {
-        // It was shorter when it was claimed.
+        // The home was shorter when it was claimed.
         Some(home_bytes) if home_bytes < held => read(whole_sectors(home_bytes)),
         _ => Ok((bytes, evidence)),
     }
 }
 
-/// Refuses a home that shows the claim of a volume, whose flash may have what home lacks.
+/// Refuses a home that carries a volume's claim: that volume's flash may have newer content than the home.
 pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
     if overwrite || !is_there(path)? {
         return Ok(());
@@ -93,21 +93,22 @@ pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
     Err(HOME_CLAIMED.error(ErrorKind::InvalidInput, context))
 }
 
-/// Makes a change of a claim on the home of `config` again that was cut short, where that claim is given up.
+/// Completes an interrupted change of the claim on the home of `config`. The caller gives that claim up.
 pub(crate) async fn finish_claim(live: &Live, config: &VolumeConfig) -> Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let (path, journal) = (home.home_path(&config.path), home.journal_path(&config.path));
     finish_change(live, &path, home, &journal).await
 }
 
-/// Looks whether the home of `config`, whose content becomes the volume's, can be claimed. Nothing is written.
+/// Checks whether the home of `config`, whose content becomes the volume's, can be claimed. Nothing is written.
 pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let path = home.home_path(&config.path);
     let file = open_home_to_look(&path)?;
     let (mut bytes, Evidence { claim, zero_sectors }) = ends(&file, &path)?;
     match claim {
-        // What somebody wrote over is taken as it is.
+        // A claim leaves no sector of zeros. With such a sector, another program has overwritten the home, which is accepted as
+        // it is.
         Some(claim) if zero_sectors == 0 => claim.toggle(&mut bytes),
         _ => refuse_member(&file, &path)?,
     }
@@ -122,23 +123,23 @@ pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     refuse_used_partitions(live, &file, &path)
 }
 
-/// Whether a claim could be seen on a home that has these bytes at its ends.
+/// Whether a claim would be visible on a home with these bytes at its ends.
 fn would_show(ends: &[u8]) -> bool {
     ends.chunks(SECTOR_BYTES).any(|sector| sector.iter().all(|byte| *byte == 0))
 }
 
-/// Whether a new cache over the home at `path` does without a claim unless it is asked for: none could be seen there, and there
-/// is nothing that could be mounted by mistake.
+/// Whether a new cache over the home at `path` omits the claim by default: a claim would not be visible there, and the home holds
+/// nothing that could be mounted by mistake.
 ///
 /// # Errors
-/// `Io` where it cannot be read.
+/// `Io` if the home cannot be read.
 pub fn needs_no_claim(path: &Path) -> Result<bool> {
     let file = open_home_to_look(path)?;
     let (bytes, Evidence { claim, .. }) = ends(&file, path)?;
     Ok(claim.is_none() && !would_show(&bytes) && !is_known(&file, path)?)
 }
 
-/// Refuses a block device of which a partition is in use.
+/// Refuses a block device if one of its partitions is in use.
 fn refuse_used_partitions(live: &Live, file: &File, path: &Path) -> Result<()> {
     if !file.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device()) {
         return Ok(());
@@ -149,7 +150,7 @@ fn refuse_used_partitions(live: &Live, file: &File, path: &Path) -> Result<()> {
     )
 }
 
-/// Makes a change of the claim on the home again that was cut short, as the journal says.
+/// Completes an interrupted change of the claim on the home, as recorded in the journal.
 async fn finish_change(
     live: &Live,
     home: &Path,
@@ -167,7 +168,7 @@ async fn finish_change(
     };
     let (pair, journal) = match opened.await {
         Ok(opened) => opened,
-        // It may pass.
+        // A read error may be temporary.
         Err(error) if error.kind() == ErrorKind::Io => return Err(error),
         Err(_) => return Ok(()),
     };
@@ -179,7 +180,7 @@ async fn finish_change(
     open_home(home, Some(&journal), owner).await.map(drop)
 }
 
-/// Puts the claim of a new volume on its home; one that was given up is taken off first.
+/// Puts the claim of a new volume on its home, after removing a claim that was given up.
 pub(crate) async fn claim_home(
     live: &Live,
     config: &VolumeConfig,
@@ -206,20 +207,20 @@ pub(crate) async fn claim_home(
     }
 }
 
-/// Opens a home up to where the claim that it shows ends, if that is within a block, and otherwise as `options` say.
+/// Opens a home. If its claim ends within a block, the home ends there; otherwise as given by `options`.
 fn open_as_claimed(live: &Live, home: &Path, options: FileStoreOptions) -> Result<FileStore> {
     let claimed = claim_of(home)?.map(|claim| claim.home_bytes());
     let end_bytes = claimed.filter(|end| !end.is_multiple_of(BLOCK_BYTES)).or(options.end_bytes);
     FileStore::open(live, home, FileStoreOptions { end_bytes, ..options })
 }
 
-/// `bytes` without what is no whole sector.
+/// `bytes` rounded down to whole sectors.
 fn whole_sectors(bytes: u64) -> u64 {
     bytes / SECTOR_BYTES as u64 * SECTOR_BYTES as u64
 }
 
-/// Where [`unclaim_home`] saves what it is about to change: beside a file; in the present folder, where the home is a
-/// device, as what is beside that is gone after a power cut.
+/// The file in which [`unclaim_home`] saves the old content: beside a home that is a file; in the current folder if the home is a
+/// device, because files beside a device node are lost at a power cut.
 pub fn undo_path(home: &Path) -> PathBuf {
     let is_file = std::fs::metadata(home).is_ok_and(|metadata| metadata.is_file());
     let place = if is_file { home.as_os_str() } else { home.file_name().unwrap_or_default() };
@@ -228,13 +229,13 @@ pub fn undo_path(home: &Path) -> PathBuf {
     undo.into()
 }
 
-/// Takes the claim off the file or block device at `home`, which is all that there is, or a copy: what it holds is what its cache
-/// wrote there, and nothing that was newer. What it is about to change it saves in `undo` first, and goes on from there
-/// where it was cut short; in the end that is removed.
+/// Removes the claim from the file or block device at `home`, when only the home is left, or from a copy of it. The result is the
+/// content that the cache destaged, and nothing newer. The old content is saved in `undo` first; after an interruption, the next
+/// call continues from there. `undo` is removed at the end.
 ///
 /// # Errors
-/// `InvalidInput` where it shows no claim, and, unless `force` is set, where its journal is there; `Corrupt` where the claim is on a
-/// part of it alone.
+/// `InvalidInput` if the home has no claim or, without `force`, if its journal exists; `Corrupt` if only a part of the home
+/// carries the claim.
 pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) -> Result<Claim> {
     let is_begun = is_there(undo)?;
     let shown = claim_of(home)?;
@@ -248,7 +249,7 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
     let options = FileStoreOptions { sparse: true, end_bytes, ..FileStoreOptions::default() };
     let store = open_as_claimed(live, home, options)?;
     if shown.is_none() && !is_begun {
-        // Says so.
+        // With an empty undo store, this reports the error.
         let nothing = tantalum_media::block_store::MemoryStore::new(UNDO_BYTES);
         return unclaim(&store, &nothing).await.map_err(within);
     }
@@ -259,7 +260,7 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
         && !is_begun
         && matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Corrupt)
     {
-        // Nothing was changed. The error that is about to be told says more than why this may fail, too.
+        // Nothing was changed. The original error says more than a failure here.
         let _ = std::fs::remove_file(undo);
     }
     let claim = unclaimed.map_err(within)?;
@@ -269,10 +270,10 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
     Ok(claim)
 }
 
-/// Refuses a home whose journal says that it has a cache.
+/// Refuses a home if its journal says that it has a cache.
 async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     let path = Path::new(claim.journal());
-    // A copy is another file.
+    // A copy of the home is another file than the one in the claim.
     if !claim.is_of_home_at(home) || !is_there(path)? {
         return Ok(());
     }
@@ -280,7 +281,7 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     let owner = match FileStore::open(live, path, options) {
         Ok(store) => match Journal::<_, PageBuf>::owner_of(&store).await {
             Ok(owner) => owner,
-            // It may pass.
+            // A read error may be temporary.
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
             Err(_) => None,
         },

@@ -7,19 +7,19 @@
 //!       waits ◀────────── Reply ──────────┘
 //! ```
 //!
-//! A call is one round trip; [`Client::write_transaction`] is a whole transaction
-//! in one. Requests of several threads are served concurrently, at most
-//! [`WORKERS`] at a time; what more comes waits in the channel, and once that is full in `send`.
+//! A call is one round trip; [`Client::write_transaction`] does a whole transaction in one. Requests of several threads are
+//! served concurrently, at most [`WORKERS`] at a time. Further requests wait in the channel; once the channel is full, `send`
+//! blocks.
 //!
-//! Or the device's executor is lent to the callers' threads ([`Client::confined`]): no switch of
-//! threads. That is quicker where there is mostly one, as with SQLite. Of several, each runs the
-//! executor while it has something to do, and none waits for another one's I/O.
+//! Alternatively the callers' threads run the device's executor ([`Client::confined`]), which avoids thread switches. This is
+//! faster if there is usually one caller, as with SQLite. If there are several, each runs the executor while it has work to
+//! do, and none waits for another one's I/O.
 //!
-//! Or it is another process's, which serves it over a socket ([`Connection`]). What the three have in common stands in
-//! `tantalum_local`: the requests, and SQLite's locks, which are among all who use the volume.
+//! Or another process has the device open and serves it over a socket ([`Connection`]). The parts common to all three are in
+//! `tantalum_local`: the requests, and SQLite's locks, which cover all users of the volume.
 //!
-//! A `Client` must not be called on the volume's own thread: it would wait for itself. After a fork
-//! the child's calls are refused as `Closed`, and dropping its copy does nothing.
+//! Do not call a `Client` on the volume's own thread: it would wait for itself. After a fork the child's calls fail with
+//! `Closed`, and dropping its copy does nothing.
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,35 +51,34 @@ pub struct Client(Arc<Shared>);
 
 /// How requests reach the device.
 enum Link {
-    /// Its thread takes them from a channel.
+    /// The device's thread receives requests from a channel.
     Channel(RemoteSender<Message>),
     /// The caller runs the device's executor.
     Confined(Box<dyn Drive>),
-    /// Another process has it.
+    /// Another process has the device open.
     Socket(Connection),
 }
 
 struct Shared {
-    /// There until it is dropped. Another one takes its place in [`Client::reopen`], while nobody uses it.
+    /// Present until the client is dropped. [`Client::reopen`] replaces it while nobody uses it.
     open: RwLock<Option<Open>>,
     limits: Limits,
-    /// Only this process may use the device: a forked child has a copy of everything in here, and
-    /// no part in the volume.
+    /// Only this process may use the device: a forked child has a copy of everything in here, but must not use the volume.
     process: Process,
-    /// Where its file was when it was opened.
+    /// The location of its file when it was opened.
     origin: Option<Origin>,
     /// Every change is refused.
     read_only: AtomicBool,
     next_holder: AtomicU64,
-    /// What this process did with it, told while it has it open itself.
+    /// Counters of this process's requests, written to a file while this process has the volume open itself.
     counters: Arc<Counters>,
-    /// Who of this process holds what, where no other process has a part in it.
+    /// The locks held in this process, if no other process uses the volume.
     locks: Mutex<Locks<u64>>,
-    /// The last change that its users were told of, or made, where other processes make some too.
+    /// The latest change that this client has seen or made, if other processes also make changes.
     seen_change: Mutex<u64>,
 }
 
-// Fields drop in this order: the channel closes first, so that what `keeper` waits for can end.
+// Fields drop in this order: the channel closes first, so that the thread that `keeper` waits for can end.
 struct Open {
     link: Link,
     _keeper: Box<dyn Any + Send + Sync>,
@@ -88,13 +87,13 @@ struct Open {
 impl Drop for Shared {
     fn drop(&mut self) {
         if !self.process.is_current() {
-            // The parent's to close. Threads that it would wait for are not here, locks may be held
-            // by them for ever.
+            // Only the parent may close the volume. The threads that closing would wait for do not exist in the child, and may
+            // have held locks that nobody releases here.
             let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(open.take());
             return;
         }
-        // While the volume is still locked: nobody else has a file there.
+        // The volume is still locked here, so no other process has a counters file.
         drop(self.counters.stop());
     }
 }
@@ -124,13 +123,13 @@ impl Client {
         Client::new(Link::Socket(connection), limits, Box::new(()))
     }
 
-    /// Tells what this process does with the volume from now on.
+    /// Starts to write the counters of this process to their file.
     pub(crate) fn telling(self, told: Option<Told>) -> Client {
         self.0.counters.start(told);
         self
     }
 
-    /// Remembers where the volume's file is, and whether it takes no changes. Nobody else has the client yet.
+    /// Records the location of the volume's file and whether the volume is read-only. The client must not be shared yet.
     pub(crate) fn opened_at(mut self, origin: Option<Origin>, read_only: bool) -> Client {
         if let Some(shared) = Arc::get_mut(&mut self.0) {
             shared.origin = origin;
@@ -139,13 +138,13 @@ impl Client {
         self
     }
 
-    /// Whether it was opened, or is served, to be read only.
+    /// Whether the volume was opened, or is served, read-only.
     pub fn is_read_only(&self) -> bool {
         self.0.read_only.load(Ordering::Acquire)
     }
 
-    /// Whether the server of the volume has gone: nothing can be had from this client any more, and it may be opened
-    /// anew.
+    /// Whether the connection to the volume's server is lost. Every call fails from then on; the volume may be opened again
+    /// with a new client.
     pub fn has_gone(&self) -> bool {
         if !self.0.process.is_current() {
             return false;
@@ -156,24 +155,24 @@ impl Client {
         }
     }
 
-    /// Whether the volume's file is no longer the one that its name stands for: it was deleted or
-    /// moved, or another one was put in its place. `false` for a device without a file.
+    /// Whether the path of the volume no longer names its file: the file was deleted, moved or replaced. `false` for a device
+    /// without a file.
     pub fn has_moved(&self) -> bool {
         self.0.origin.as_ref().is_some_and(Origin::has_moved)
     }
 
-    /// Whether the volume's file was deleted, or replaced: nobody can open it again. `false` for a
-    /// device without a file. Half a microsecond.
+    /// Whether the volume's file was deleted or replaced, so that nobody can open it again. `false` for a device without a
+    /// file. Takes half a microsecond.
     pub fn is_deleted(&self) -> bool {
         self.0.origin.as_ref().is_some_and(Origin::is_deleted)
     }
 
-    /// The process that opened it, the only one that may use it.
+    /// The process that opened the volume. No other process may use this client.
     pub fn process(&self) -> Process {
         self.0.process
     }
 
-    /// What the device offers.
+    /// The device's limits.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
@@ -188,11 +187,11 @@ impl Client {
         self.read_as(first, pages, Some(tx))
     }
 
-    /// Reads `pages`, which are in order and may lie anywhere, at the same time, as `tx` sees them. No pages are no round
-    /// trip.
+    /// Reads `pages` concurrently, as `tx` sees them. They are in ascending order and need not be contiguous. An empty list
+    /// causes no round trip.
     ///
     /// # Errors
-    /// As [`read`](Self::read); nothing is read if one of them cannot be.
+    /// As [`read`](Self::read); if one page cannot be read, no page is returned.
     pub fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
         for page in &pages {
             self.limits().check_range(PageRange::new(*page, 1))?;
@@ -225,41 +224,40 @@ impl Client {
         Ok(read)
     }
 
-    /// Writes `pages` from `first` on, all or nothing.
+    /// Writes `pages` starting at `first`, all or nothing.
     pub fn write(&self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
         self.call(Request::Write { first, pages, tx: None }).map(drop)
     }
 
-    /// Writes `pages` from `first` on in transaction `tx`.
+    /// Writes `pages` starting at `first` in transaction `tx`.
     pub fn write_tx(&self, tx: TxId, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
         self.call(Request::Write { first, pages, tx: Some(tx) }).map(drop)
     }
 
-    /// Writes `pages`, in any order but each page once, in one transaction of its own: visible
-    /// and durable when this returns, all or nothing. Nothing to write is no round trip.
+    /// Writes `pages` in one transaction of its own, all or nothing. They may be in any order, but each page only once. The
+    /// writes are visible and durable when this returns. An empty list causes no round trip.
     ///
-    /// More pages than `limits().transaction_pages_max` are refused as
-    /// [`ErrorKind::TooLarge`].
+    /// More pages than `limits().transaction_pages_max` are refused as [`ErrorKind::TooLarge`].
     pub fn write_transaction(&self, mut pages: Vec<(PageNo, PageBuf)>) -> Result<()> {
         if pages.is_empty() {
             return Ok(());
         }
-        // Neighbours are written side by side.
+        // So that adjacent pages are written together.
         pages.sort_unstable_by_key(|(page, _)| *page);
         self.call(Request::WriteScattered(pages)).map(drop)
     }
 
-    /// Makes everything that completed before durable.
+    /// Makes all completed writes durable.
     pub fn flush(&self) -> Result<()> {
         self.call(Request::Flush).map(drop)
     }
 
-    /// Gives the range up; it reads as zeros.
+    /// Discards the range; it reads as zeros afterwards.
     pub fn trim(&self, range: PageRange) -> Result<()> {
         self.call(Request::Trim(range)).map(drop)
     }
 
-    /// Remaps: each left page takes the right page's content; all pairs or none.
+    /// Remaps pages: each left page gets the right page's content. All pairs or none.
     pub fn share(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
         self.call(Request::Share(pairs)).map(drop)
     }
@@ -269,36 +267,36 @@ impl Client {
         Ok(self.call(Request::Begin)?.tx)
     }
 
-    /// Makes all that the transaction wrote visible and durable, all or nothing.
+    /// Makes all writes of the transaction visible and durable, all or nothing.
     pub fn commit(&self, tx: TxId) -> Result<()> {
         self.call(Request::Commit(tx)).map(drop)
     }
 
-    /// Drops all that the transaction wrote.
+    /// Discards all writes of the transaction.
     pub fn abort(&self, tx: TxId) -> Result<()> {
         self.call(Request::Abort(tx)).map(drop)
     }
 
     fn read_as(&self, first: PageNo, pages: usize, tx: Option<TxId>) -> Result<Vec<PageBuf>> {
-        // Checked before memory is asked for: `pages` may come from anywhere.
+        // Checked before memory is allocated: `pages` may come from an untrusted caller.
         self.limits().check_range(PageRange::new(first, pages as u64))?;
         Ok(self.call(Request::Read { first, pages, tx })?.pages)
     }
 
-    /// A number for one who is going to hold locks.
+    /// A new number for a lock holder.
     pub fn next_holder(&self) -> u64 {
         self.0.next_holder.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Raises the lock of `holder` on the whole volume, among all who use it, in this process and others. Gives the level that
-    /// it is at then; below `wanted` where another one is in the way. The volume itself knows nothing of these locks.
+    /// Raises the lock of `holder` on the whole volume. The lock covers all users, in this process and others. Returns the
+    /// level reached, which is below `wanted` if another holder conflicts. The device itself knows nothing of these locks.
     ///
-    /// Before it may read (`Shared`), `refresh` is told which pages other processes may have changed since the
-    /// last time, and has the pages of `view` if they are among them. It is not called where none can have. One of all
-    /// threads is in there at a time. If it fails, so does this, and `holder` holds nothing.
+    /// Before `holder` may read (`Shared`), `refresh` gets the pages that other processes may have changed since the last
+    /// time. If a page of `view` is among them, it also gets the content of all pages of `view`. `refresh` is not called if
+    /// no page can have changed. One thread at a time runs it. If it fails, this call fails, and `holder` holds nothing.
     ///
     /// # Errors
-    /// `Closed` where the server has gone; the device's, and those of `refresh`.
+    /// `Closed` if the server has gone; those of the device and of `refresh`.
     pub fn raise(
         &self,
         holder: u64,
@@ -321,7 +319,7 @@ impl Client {
         refresh: impl FnOnce(&Changed, Vec<PageBuf>) -> Result<()>,
     ) -> Result<Level> {
         if wanted != Level::Shared {
-            // It holds that already: nobody else has changed anything since.
+            // The holder already has a shared lock: nobody else has changed anything since.
             let none = PageRange::new(PageNo(0), 0);
             let raise = Raise { holder, wanted, seen: 0, view: none };
             return Ok(server.call(&Call::Raise(raise))?.level);
@@ -340,7 +338,7 @@ impl Client {
 
     /// Lowers the lock of `holder` to `wanted`, which is `Shared` or `None`.
     pub fn lower(&self, holder: u64, wanted: Level) {
-        // Where its process or its server has gone, the lock has gone with it.
+        // If the process or the server has gone, the lock is gone too.
         let _ = self.with_link(|link| {
             match link {
                 Link::Socket(server) => server.tell(&Call::Lower { holder, wanted }),
@@ -350,10 +348,10 @@ impl Client {
         });
     }
 
-    /// Whether anybody means to write: its lock is above `Shared`.
+    /// Whether any holder intends to write: its lock is above `Shared`.
     ///
     /// # Errors
-    /// `Closed` where the server has gone.
+    /// `Closed` if the server has gone.
     pub fn is_reserved(&self) -> Result<bool> {
         self.with_link(|link| match link {
             Link::Socket(server) => Ok(server.call(&Call::IsReserved)?.level > Level::Shared),
@@ -361,10 +359,10 @@ impl Client {
         })
     }
 
-    /// Uses the way to the device, which stays the same meanwhile.
+    /// Calls `body` with the link to the device, which cannot be replaced during the call.
     fn with_link<T>(&self, body: impl FnOnce(&Link) -> Result<T>) -> Result<T> {
         let closed = |context: &'static str| Error::new(ErrorKind::Closed, context);
-        // First: in a forked child the lock may be held for ever by a thread that is not there.
+        // Checked first: in a forked child, a thread that does not exist there may hold the lock forever.
         if !self.0.process.is_current() {
             return Err(closed("the volume was opened before this process was forked"));
         }
@@ -373,8 +371,8 @@ impl Client {
         body(&open.ok_or_else(|| closed("the volume could not be opened again"))?.link)
     }
 
-    /// A front end keeps `pages` pages of transactions in progress, and has a moment: `tantalum stat` and `top` are to see
-    /// that it goes on. Costs next to nothing.
+    /// A front end reports that it buffers `pages` pages of transactions in progress, so that `tantalum stat` and `top` show
+    /// progress. Costs next to nothing.
     pub fn tell_progress(&self, pages: usize) {
         self.0.counters.keep(pages as u64);
         self.tick();
@@ -391,13 +389,13 @@ impl Client {
         answer
     }
 
-    /// Writes the counters down if it is time. They are not a forked child's to write.
+    /// Writes the counters to their file if they are due. A forked child does not write them.
     fn tick(&self) {
         if !self.0.process.is_current() {
             return;
         }
         self.0.counters.tick(|out| {
-            // Without the device's where it cannot tell: after a panic for one.
+            // If the device cannot report its counters, for example after a panic, they are left out.
             let told = self.with_link(|link| match link {
                 Link::Channel(sender) => {
                     let (reply, told) = remote::reply();
@@ -426,7 +424,7 @@ impl Client {
                 let answer = server.ask(request)?;
                 if changes {
                     let mut seen = lock(&self.0.seen_change);
-                    // The one change since was this. Of others it hears with its next lock.
+                    // Exactly one change was made since: this one. Changes of others are reported with the next lock.
                     if answer.last_change == *seen + 1 {
                         *seen = answer.last_change;
                     }
@@ -437,19 +435,19 @@ impl Client {
     }
 }
 
-/// State behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
+/// State behind a mutex is changed in one step, so it is consistent even after a panic elsewhere.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Closes in a destructor. Nobody is left to be told of a failure, and what was acknowledged is
-/// durable all the same. Nor may a panic go on from a destructor, which may run because of one.
+/// Closes in a destructor. A failure can be reported to nobody, and acknowledged writes are durable all the same. A panic must
+/// not leave a destructor, which may already run because of a panic.
 pub(crate) fn close_quietly(close: impl FnOnce() -> Result<()>) {
     match catch_unwind(AssertUnwindSafe(close)) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!("closing the volume failed: {error}"),
         Err(panic) => {
-            // Its message was printed. Dropping what was thrown could panic again.
+            // The panic's message was printed. Dropping its payload could panic again.
             std::mem::forget(panic);
             tracing::error!("closing the volume failed: a bug made it panic");
         }

@@ -1,11 +1,11 @@
-//! The content of a volume or a home, by the magic numbers of its users.
+//! Recognizes the content of a volume or a home by its magic numbers.
 use tantalum_base::PAGE_BYTES;
 
-/// So many bytes at the beginning have all that [`content_of`] looks at.
+/// The number of leading bytes that [`content_of`] examines.
 pub const CONTENT_BYTES: usize = 17 * PAGE_BYTES;
 
-/// Where the file systems, containers and partition tables that are in use have their magic numbers. A disk may show
-/// several; the first counts.
+/// Magic numbers of common file systems, containers and partition tables, with their offsets. A disk may have
+/// several; the first one in this table counts.
 pub(crate) const KNOWN: [(u64, &[u8], &str); 21] = [
     (0, b"LUKS\xba\xbe", "LUKS"),
     (0, b"XFSB", "XFS"),
@@ -25,13 +25,13 @@ pub(crate) const KNOWN: [(u64, &[u8], &str); 21] = [
     (3, b"EXFAT   ", "exFAT"),
     (54, b"FAT1", "FAT"),
     (82, b"FAT32", "FAT"),
-    // Of both sector sizes; in front of them a table of the old kind says that the disk is taken.
+    // For both sector sizes. A GPT disk also has an MBR in front that marks the disk as used.
     (512, b"EFI PART", "a GPT partition table"),
     (4096, b"EFI PART", "a GPT partition table"),
     (510, &[0x55, 0xaa], "an MBR partition table"),
 ];
 
-/// Of parts of something else, and of databases, which nobody mounts.
+/// Magic numbers of members of larger units, and of databases, which nobody mounts.
 const OTHERS: [(u64, &[u8], &str); 16] = [
     // SQLite on a volume, behind its header page; a database that was copied there as a file.
     (0, b"TANTSQLT", "SQLite"),
@@ -56,14 +56,14 @@ pub(crate) const MD_MAGIC: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
 const LVM: &[u8] = b"LABELONE";
 
 const EXT_MAGIC_AT: u64 = 1080;
-/// Features in the superblock of ext2, ext3 and ext4, of 32 bits each.
+/// Offset of the feature bits in the superblock of ext2, ext3 and ext4, 32 bits each.
 const EXT_COMPATIBLE_AT: usize = 1024 + 92;
 const EXT_INCOMPATIBLE_AT: usize = 1024 + 96;
 const EXT_HAS_JOURNAL: u32 = 0x4;
 /// Extents, 64 bits, flexible groups: ext3 has none of them.
 const EXT4_ONLY: u32 = 0x40 | 0x80 | 0x200;
 
-/// The name of what begins with these bytes, of which [`CONTENT_BYTES`] are enough; `None` where it is nothing known.
+/// The name of the content that begins with these bytes ([`CONTENT_BYTES`] are enough); `None` if it is unknown.
 pub fn content_of(first: &[u8]) -> Option<&'static str> {
     let has = |at: u64, magic: &[u8]| {
         first.get(at as usize..).is_some_and(|bytes| bytes.starts_with(magic))
@@ -73,7 +73,7 @@ pub fn content_of(first: &[u8]) -> Option<&'static str> {
     Some(if *at == EXT_MAGIC_AT { ext(first) } else { *name })
 }
 
-/// Which of the three.
+/// Distinguishes ext2, ext3 and ext4.
 fn ext(first: &[u8]) -> &'static str {
     let word = |at: usize| {
         let bytes = first.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());

@@ -1,15 +1,15 @@
-//! The two copies of the superblock, and which of them counts.
+//! The two copies of the superblock, and the choice between them.
 //!
-//! They are written together when the volume is made, one after the other when it grows, and never again but to mend one. So
+//! Both are written together when the volume is created, and one after the other when it grows. Otherwise a copy is written only
+//! to repair it. On opening:
 //!
-//! - where both are intact and say the same, that counts;
-//! - where both are intact and one says what the other became when the volume grew, that counts: the growth was cut short when all
-//!   that it needs was there. The next opening to write writes the other one again;
-//! - where one is damaged, whatever its bytes look like, the other one counts, and the next opening to
-//!   write writes the damaged one again;
-//! - where both are intact and contradict each other, or one is of another version, a disk lost a write
-//!   when a volume was made over an older one: one of them would show the old volume's content in
-//!   place of the new one's, and nothing tells which. Nothing is opened then.
+//! - Both are intact and equal: they count.
+//! - Both are intact and one is the successor of the other after a growth: the successor counts. The growth was interrupted when
+//!   everything that the larger volume needs was in place. The next opening for writing rewrites the older copy.
+//! - One is damaged, whatever its bytes look like: the other one counts. The next opening for writing rewrites the damaged copy.
+//! - Both are intact and contradict each other, or one has another version: a disk lost a write when a volume was created over an
+//!   older one. One copy would show the old volume's content in place of the new one's, and it is impossible to tell which. The
+//!   volume is not opened.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -23,15 +23,16 @@ use crate::superblock::{
 
 const NAMES: [&str; COPIES] = ["first copy, byte 0", "second copy, byte 4096"];
 
-/// What one copy says.
+/// The state of one copy.
 enum Copy {
     Good(Superblock),
-    /// As it was written, and nothing that this program can use.
+    /// Intact, but not usable by this program.
     Foreign(Error),
     Damaged(Error),
 }
 
-/// The superblock of the store at `path`, which another process may have open: it writes it only where it mends a copy.
+/// Reads the superblock of the store at `path`. Another process may have the store open: it writes the superblock only to repair
+/// a copy.
 ///
 /// # Errors
 /// `Io`; those of [`Copies::in_force`].
@@ -42,17 +43,17 @@ pub fn superblock_at(path: &Path) -> Result<Superblock> {
     Copies::decode(&bytes).in_force()
 }
 
-/// What the copies of a superblock say.
+/// The copies of a superblock.
 pub struct Copies {
     copies: Vec<Copy>,
-    // Those in which bytes are not zero that nobody uses.
+    // Copies with non-zero unused bytes.
     odd: Vec<usize>,
-    // Why there is no superblock, where none is good.
+    // The reason for which there is no superblock, if no copy is good.
     failure: Option<Error>,
 }
 
 impl Copies {
-    /// Of a store that begins with `bytes`.
+    /// The copies in a store that begins with `bytes`.
     pub fn decode(bytes: &[u8]) -> Self {
         let (mut copies, mut odd) = (Vec::new(), Vec::new());
         let mut failure: Option<(u8, Error)> = None;
@@ -67,8 +68,8 @@ impl Copies {
                 }
                 Err(error) => error,
             };
-            // What says something definite (another version) outweighs what is damaged, and that
-            // what is no superblock at all.
+            // Of several errors, a definite one (another version) counts more than damage, and damage counts more than a copy
+            // that is no superblock at all.
             let weight = match (has_magic(copy), error.kind()) {
                 (false, _) => 0,
                 (true, ErrorKind::Checksum) => 1,
@@ -85,8 +86,8 @@ impl Copies {
     /// The superblock that counts.
     ///
     /// # Errors
-    /// `Format` where there is none, or only one of another version; `Checksum` where both are damaged;
-    /// `Corrupt` where two intact copies contradict each other.
+    /// `Format` if there is none, or only one of another version; `Checksum` if both are damaged; `Corrupt` if two intact copies
+    /// contradict each other.
     pub fn in_force(&self) -> Result<Superblock> {
         let good = || {
             self.copies.iter().filter_map(|copy| match copy {
@@ -110,8 +111,8 @@ impl Copies {
         Ok(*newest)
     }
 
-    /// The copies that are to be written again where `superblock` counts, from 0: those that are damaged, and those that the
-    /// volume has outgrown.
+    /// The indexes, from 0, of the copies to rewrite if `superblock` counts: damaged copies, and copies from before the volume's
+    /// last growth.
     pub fn to_mend<'a>(&'a self, superblock: &'a Superblock) -> impl Iterator<Item = usize> + 'a {
         let differs = move |(_, copy): &(usize, &Copy)| match copy {
             Copy::Good(said) => superblock.is_grown_from(said),
@@ -121,7 +122,7 @@ impl Copies {
         self.copies.iter().enumerate().filter(differs).map(|(at, _)| at)
     }
 
-    /// What is wrong with each copy, and with both together.
+    /// The problems of each copy, and of both together.
     pub fn problems(&self) -> Vec<Finding> {
         let mut problems: Vec<Finding> = Vec::new();
         for (copy, name) in self.copies.iter().zip(NAMES) {
@@ -173,14 +174,14 @@ mod tests {
 
     type Bytes = [u8; SUPERBLOCK_BYTES];
 
-    /// The good copy with `byte` at `at`, and its checksum as it was.
+    /// The good copy with `byte` at `at` and the old checksum.
     fn with(at: usize, byte: u8) -> Bytes {
         let mut bytes = SUPERBLOCK.encode();
         bytes[at] = byte;
         bytes
     }
 
-    /// The same as if it had been written so.
+    /// The same with a correct checksum.
     fn written_with(at: usize, byte: u8) -> Bytes {
         let mut bytes = with(at, byte);
         let crc = crc32c(&bytes[..SUPERBLOCK_BYTES - 4]);
@@ -188,7 +189,7 @@ mod tests {
         bytes
     }
 
-    /// What `one` and `other` come to in either order: problems, copies to mend, what counts.
+    /// Judges `one` and `other` in either order: problems, copies to repair, the superblock that counts.
     fn judged(one: Bytes, other: Bytes) -> Vec<(Vec<Finding>, Vec<usize>, Result<Superblock>)> {
         let judge = |copies: [Bytes; 2]| {
             let copies = Copies::decode(&copies.concat());
@@ -220,7 +221,7 @@ mod tests {
     fn a_damaged_copy_is_named_and_mended_from_the_other_one() {
         let good = SUPERBLOCK.encode();
         let damages = [[0; SUPERBLOCK_BYTES], [0xa5; SUPERBLOCK_BYTES], with(0, 0), with(40, 0xff)];
-        // Also where a flipped bit makes it look like one of another version, or kind.
+        // Also if a flipped bit makes it look like another version or kind.
         for damaged_copy in damages.into_iter().chain([with(8, 4), with(12, 7)]) {
             for (at, (problems, damaged, superblock)) in
                 judged(damaged_copy, good).into_iter().enumerate()
@@ -246,7 +247,7 @@ mod tests {
             assert_eq!((copies.in_force().unwrap(), copies.problems()), (grown, vec![]));
             assert_eq!(copies.to_mend(&grown).collect::<Vec<_>>(), [at]);
         }
-        // What did not come about by one growth contradicts.
+        // A copy that is not one growth away contradicts the other.
         for other in [
             Superblock { growths: 2, ..grown },
             Superblock { pages_before: 999, ..grown },

@@ -1,4 +1,4 @@
-//! Making a new volume where there may be something already.
+//! Creates a volume, without overwriting existing data unless requested.
 use std::path::{Path, PathBuf};
 use tantalum_base::{ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::claim::forget_marks;
@@ -25,22 +25,21 @@ use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};
 use crate::unfinished::{Pairing, pairing};
 
-/// Stores up to this size are written over once at creation, so that no first write to a zone
-/// pays for the file system's allocation; larger ones zone by zone, as they are used.
+/// Stores up to this size are overwritten once at creation, so that no first write to a zone pays for the file system's
+/// allocation. Larger stores are prepared zone by zone, as zones are used.
 const PREPARE_BYTES_MAX: u64 = 4 << 30;
 
-/// Looked at in one step.
+/// Bytes examined in one step.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
-/// Makes the volume that `config` describes. `overwrite` gives up what is there.
+/// Creates the volume of `config`. With `overwrite`, existing data is given up.
 ///
-/// A new file is made under another name and renamed when it is whole: a creation that is cut
-/// short leaves no half volume at the volume's path, and the next one takes over what it left.
+/// A new file is created under another name and renamed when it is complete. An interrupted creation leaves no incomplete volume
+/// at the volume's path, and the next one reuses its file.
 ///
 /// # Errors
-/// `InvalidInput` where something is there already and `overwrite` is not set, or where the
-/// configuration needs no creation; `OutOfSpace` where there is no room; `Locked` where another
-/// process uses or makes it. Nothing new is left behind after an error.
+/// `InvalidInput` if something exists already and `overwrite` is not set, or if the configuration needs no creation; `OutOfSpace`
+/// if there is no room; `Locked` if another process uses or creates the volume. Nothing new is left behind after an error.
 pub async fn create_volume(
     live: &Live,
     config: &VolumeConfig,
@@ -49,12 +48,12 @@ pub async fn create_volume(
     create(live, config, overwrite, Home::New { overwrite }, |_| ()).await
 }
 
-/// Makes the tiered volume that `config` describes over a home that is there already and whose content becomes
-/// the volume's. `overwrite` gives up what flash and journal hold. `tell` hears what is about to be taken, when nothing speaks
-/// against it and nothing is allocated yet.
+/// Creates the tiered volume of `config` over an existing home, whose content becomes the volume's. With `overwrite`, the content
+/// of flash and journal is given up. `tell` gets the space that the volume will use, after all checks have passed and before
+/// anything is allocated.
 ///
 /// # Errors
-/// As [`create_volume`]; `Io` where there is no such home.
+/// As [`create_volume`]; `Io` if there is no such home.
 pub async fn attach_volume(
     live: &Live,
     config: &VolumeConfig,
@@ -65,7 +64,7 @@ pub async fn attach_volume(
     create(live, config, overwrite, Home::AsItIs, tell).await
 }
 
-/// Looks whether [`attach_volume`] would refuse, but for want of space ([`refuse_without_space`]). Nothing is written.
+/// Checks whether [`attach_volume`] would refuse, except for lack of space ([`refuse_without_space`]). Nothing is written.
 ///
 /// # Errors
 /// As [`attach_volume`].
@@ -88,10 +87,10 @@ fn refuse_without_home(config: &VolumeConfig) -> Result<()> {
     home.map_or(Ok(()), |home| open_home_to_look(&home).map(drop))
 }
 
-/// What becomes of the home of a new tiered volume.
+/// The treatment of the home of a new tiered volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
-    /// It is made, and reads as zeros.
+    /// It is created, and reads as zeros.
     New { overwrite: bool },
     /// Its content becomes the volume's.
     AsItIs,
@@ -127,19 +126,20 @@ async fn create(
         return own_home(live, config, made).await;
     }
     let staged = staging_path(&path);
-    // Where this is locked it is another creation's, to be left alone.
+    // If this file is locked, another creation is using it.
     let bytes = superblock.store_bytes();
     let store = FileStore::create(live, &staged, bytes, store_options(config))
         .map_err(|error| told_as_no_room(error, &path, bytes))?;
     let made = stage(live, store, [&path, &staged], config, &superblock, home).await;
     if made.is_err() {
-        // The error that is about to be told says more than why this may fail, too.
+        // The original error says more than a failure to remove this file.
         let _ = std::fs::remove_file(&staged);
     }
     own_home(live, config, made?).await
 }
 
-/// The superblock of the new volume, where the places of its stores can be had and nothing is lost that is not given up.
+/// The superblock of the new volume, after checking that its stores are available and that nothing is lost that the caller does
+/// not give up.
 async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Superblock> {
     if config.media.media_type == MediaType::Memory {
         let context = format!("{IN_MEMORY}: it needs no command of its own");
@@ -161,8 +161,9 @@ async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Su
     Ok(superblock)
 }
 
-/// Says on the home of a new volume, if it has one, and in the journal beside it that home belongs to it, so that it gets no
-/// other cache also before this one is used. Last: a creation that is cut short owns nothing.
+/// Records on the home of a new volume, if there is one, and in the journal beside it that the home belongs to the volume. From
+/// then on the home gets no other cache, even before this volume is used. This is the last step: an interrupted creation owns
+/// nothing.
 async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Result<Superblock> {
     let Some(home) = &config.home else { return Ok(made) };
     let path = home.journal_path(&config.path);
@@ -180,7 +181,7 @@ async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Resul
     Ok(made)
 }
 
-/// Whether nothing is lost when a new file takes this place.
+/// Whether a new file can take this place without loss.
 fn is_vacant(path: &Path) -> Result<bool> {
     if !is_there(path)? {
         return Ok(true);
@@ -189,14 +190,14 @@ fn is_vacant(path: &Path) -> Result<bool> {
     Ok(metadata.is_file() && metadata.len() == 0)
 }
 
-/// Where the volume at `path` is made before it is renamed.
+/// The temporary name of the volume at `path` during its creation.
 pub(crate) fn staging_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".creating");
     PathBuf::from(name)
 }
 
-/// Makes the volume in `store`, at `staged`, then renames it to `path`.
+/// Creates the volume in `store`, at `staged`, then renames it to `path`.
 async fn stage(
     live: &Live,
     store: FileStore,
@@ -205,7 +206,7 @@ async fn stage(
     superblock: &Superblock,
     home: Home,
 ) -> Result<Superblock> {
-    // Again, now that the lock keeps others from making it: one may just have finished.
+    // Checked again under the lock, which keeps others from creating the volume: another creation may just have finished.
     if !is_vacant(path)? {
         refuse_existing(live, path).await?;
     }
@@ -221,7 +222,7 @@ fn store_options(config: &VolumeConfig) -> FileStoreOptions {
     FileStoreOptions { sparse: config.media.sparse, ..FileStoreOptions::default() }
 }
 
-/// Makes `store` the new volume.
+/// Turns `store` into the new volume.
 async fn fill(
     live: &Live,
     store: FileStore,
@@ -231,7 +232,7 @@ async fn fill(
 ) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
     if bytes <= PREPARE_BYTES_MAX && store.bytes() >= bytes && !config.media.sparse {
-        // First, as preparing may write over what an old volume held.
+        // First, because preparing may overwrite the content of an old volume.
         erase_superblock(&store).await?;
         store.prepare(FIRST_ZONE_BYTE, bytes - FIRST_ZONE_BYTE).await?;
     }
@@ -277,8 +278,8 @@ async fn make_home(
     Ok(store)
 }
 
-/// Refuses a home that belongs to a volume already, as a journal beside it says: that volume's flash may have what
-/// home lacks.
+/// Refuses a home if a journal beside it says that it belongs to a volume: that volume's flash may have newer content than the
+/// home.
 async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let own = home.journal_path(&config.path);
@@ -313,7 +314,7 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
                 drop(store);
                 refuse_existing(live, &path).await?;
             }
-            // It is no journal, and nothing is written there.
+            // This file is not a journal, and it is not overwritten.
             Err(error) if is_no_journal(&error) => {}
             Err(error) => return Err(error.wrap(format!("whether {} says so", path.display()))),
         }
@@ -321,8 +322,8 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     Ok(())
 }
 
-/// Whether the file that is to be the flash is what a volume of this configuration left there when it was detached: of its size,
-/// without a superblock, and the journal beside the home says that nothing of it is needed.
+/// Whether the future flash is a file that a volume of this configuration left there when it was detached: it has the same size
+/// and no superblock, and the journal beside the home says that its content is not needed.
 async fn is_given_up(live: &Live, config: &VolumeConfig, bytes: u64) -> Result<bool> {
     let path = config.data_path()?;
     if is_vacant(&path)? || std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() != bytes) {
@@ -335,8 +336,8 @@ async fn is_given_up(live: &Live, config: &VolumeConfig, bytes: u64) -> Result<b
     Ok(is_left && is_detached(live, config).await?)
 }
 
-/// Whether the journal of `config`, in `store` at `path`, is as a creation leaves it that was cut short before it wrote there: a file
-/// of its size, and of zeros.
+/// Whether the journal of `config`, in `store` at `path`, was left by a creation that was interrupted before it wrote to it: a
+/// file of the journal's size, all zeros.
 async fn is_journal_unwritten(
     store: &FileStore,
     path: &Path,
@@ -361,7 +362,7 @@ async fn is_journal_unwritten(
     Ok(true)
 }
 
-/// As [`refuse_existing`] at the `path` of the volume's own data.
+/// As [`refuse_existing`], for the `path` of the volume's own data.
 async fn refuse_data(live: &Live, config: &VolumeConfig, path: &Path) -> Result<()> {
     if pairing(live, config).await? == Pairing::Owned {
         let (flash, at) = (path.display(), config.path.display());
@@ -374,8 +375,7 @@ async fn refuse_data(live: &Live, config: &VolumeConfig, path: &Path) -> Result<
     refuse_existing(live, path).await
 }
 
-/// Refuses where `path` holds anything: a file that is not empty, a device that does not begin
-/// with zeros.
+/// Refuses if `path` holds anything: a file that is not empty, or a device that does not begin with zeros.
 async fn refuse_existing(live: &Live, path: &Path) -> Result<()> {
     if is_vacant(path)? {
         return Ok(());

@@ -3,10 +3,11 @@
 tantalum_base::fault_points! {
     /// Both copies of the superblock are written together when a volume grows.
     GrownCopiesTogether,
-    /// What unfinished transactions left behind the volume's pages is not given up before it grows over them.
+    /// Pages that unfinished transactions left behind the volume's pages are not given up before the volume
+    /// grows over them.
     GrownOverStaged,
-    /// A home that was rescued is taken as its flash left it, whatever it was used for since.
+    /// A rescued home is trusted to be as its flash left it, even if it was used since.
     RescuedHomeUnwatched,
-    /// A new volume's flash is written before it is known that home and journal can be had.
+    /// The flash of a new volume is written before it is known that home and journal are available.
     StoresNotAskedFirst,
 }

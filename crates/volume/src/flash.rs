@@ -1,5 +1,4 @@
-//! A volume of kind `flash`: a superblock, then an SSD over zones of one store, behind a buffer where
-//! one is configured.
+//! A volume of kind `flash`: a superblock, then an SSD over zones of one store, behind a buffer if one is configured.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Refusal, Result, ResultExt};
 use tantalum_buffer::Buffered;
@@ -24,18 +23,18 @@ use crate::superblock::{
 /// An open volume of kind `flash`: the device that front ends see.
 pub type FlashVolume<S> = Tracked<Recorded<Buffered<Ssd<FileZones<S>>>>>;
 
-/// What opening a volume found.
+/// The result of opening a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenReport {
-    /// What the superblock says.
+    /// The superblock in force.
     pub superblock: Superblock,
-    /// What the FTL's recovery found and did.
+    /// The result of the FTL's recovery.
     pub recovery: RecoveryReport,
-    /// Copies of the superblock that were damaged and are written again.
+    /// Number of damaged copies of the superblock that were rewritten.
     pub superblocks_mended: u32,
 }
 
-/// The superblock of a new volume as `config` describes it.
+/// The superblock of a new volume with configuration `config`.
 pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
     let staged = plan_as(config, volume_id, true)?;
     // Page numbers have 32 bits.
@@ -49,7 +48,7 @@ pub fn plan(config: &VolumeConfig, volume_id: u128) -> Result<Superblock> {
     }
 }
 
-/// That of one with pages for large transactions, or without.
+/// The superblock of a new volume, with or without pages for staging large transactions.
 pub(crate) fn plan_as(
     config: &VolumeConfig,
     volume_id: u128,
@@ -84,8 +83,8 @@ pub(crate) fn plan_as(
     })
 }
 
-/// `config` with the sizes that `superblock` says: where a growth was cut short, or is told in the superblock alone, the
-/// configuration still says what the volume had before. And zones stay as they were made.
+/// `config` with the sizes in `superblock`. The configuration still has the sizes from before a growth if the growth was
+/// interrupted, or if only the superblock records it. Zones keep the size with which they were created.
 fn as_grown(config: &VolumeConfig, superblock: &Superblock) -> Result<VolumeConfig> {
     let says = config.capacity_pages()?;
     let is_grown = superblock.growths > 0;
@@ -102,8 +101,8 @@ fn ftl_options(config: &VolumeConfig, superblock: &Superblock) -> Result<FtlOpti
     if !superblock.is_staged {
         return Ok(options);
     }
-    // On a full volume, too, a transaction that frees some of it has to be staged: a quarter of what is spare. The
-    // rest is for cleaning.
+    // A transaction that frees space must be stageable even on a full volume. So staging may use a quarter of the spare pages;
+    // the rest is for cleaning.
     let most = mapped_pages_max(&superblock.geometry(), 0, |_| pages);
     let spare = most.saturating_sub(superblock.pages);
     Ok(FtlOptions { mapped_pages_max: Some(superblock.pages + spare / 4), ..options })
@@ -119,7 +118,7 @@ pub(crate) fn zones<S: BlockStore>(store: S, superblock: &Superblock) -> Result<
     Ok(FileZones::new(store, options)?.with_anchors(FIRST_ANCHOR_BYTE, ANCHORS))
 }
 
-/// Reads the superblock of `store`, whose configuration may be anything.
+/// Reads the superblock of `store`, for any configuration.
 ///
 /// # Errors
 /// Those of [`Copies::in_force`].
@@ -127,7 +126,7 @@ pub async fn read_superblock<S: BlockStore>(store: &S) -> Result<Superblock> {
     read_copies(store).await?.in_force()
 }
 
-/// Adds to what is wrong with the superblock the name of the file of `config` that it is in. A failure to read has it already.
+/// Adds the path of the data file of `config` to an error about its superblock. A read error already has the path.
 pub(crate) fn within_data(config: &VolumeConfig) -> impl Fn(Error) -> Error + '_ {
     |error| match config.data_path() {
         Ok(path) if error.kind() != ErrorKind::Io => error.wrap(path.display().to_string()),
@@ -147,7 +146,7 @@ pub(crate) async fn read_copies<S: BlockStore>(store: &S) -> Result<Copies> {
     Ok(decoded)
 }
 
-/// Writes the copies again that are damaged or outgrown; how many. The good one stays as it is meanwhile.
+/// Rewrites copies that are damaged or older than the last growth, and returns their number. The good copy is not touched.
 pub(crate) async fn mend_copies<S: BlockStore>(
     store: &S,
     copies: &Copies,
@@ -161,7 +160,7 @@ pub(crate) async fn mend_copies<S: BlockStore>(
     Ok(mended)
 }
 
-/// Writes one copy, from 0, durably; the other one stays as it is.
+/// Writes the copy with this index, from 0, durably; the other copy is not touched.
 pub(crate) async fn write_copy<S: BlockStore>(
     store: &S,
     copy: usize,
@@ -175,7 +174,7 @@ pub(crate) async fn write_copy<S: BlockStore>(
     Ok(())
 }
 
-/// Makes `store` no volume.
+/// Erases the superblock of `store`, which then holds no volume.
 pub(crate) async fn erase_superblock<S: BlockStore>(store: &S) -> Result<()> {
     let mut blank = store.buffer(COPIES * SUPERBLOCK_BYTES);
     blank.fill(0);
@@ -183,8 +182,8 @@ pub(crate) async fn erase_superblock<S: BlockStore>(store: &S) -> Result<()> {
     Ok(())
 }
 
-/// Makes `store` a new, empty volume. What it held is lost. The superblock is written last:
-/// a creation that is cut short leaves no volume.
+/// Creates a new, empty volume in `store`, whose content is lost. The superblock is written last: an interrupted creation leaves
+/// no volume.
 pub async fn create_flash<S: BlockStore + Clone>(
     store: S,
     config: &VolumeConfig,
@@ -209,7 +208,7 @@ pub async fn create_flash<S: BlockStore + Clone>(
     Ok(superblock)
 }
 
-/// Makes `store` the volume that the superblock says.
+/// Writes `superblock` to `store`, which thereby becomes this volume.
 pub(crate) async fn write_copies<S: BlockStore>(store: &S, superblock: &Superblock) -> Result<()> {
     let mut copies = store.buffer(COPIES * SUPERBLOCK_BYTES);
     for copy in copies.chunks_mut(SUPERBLOCK_BYTES) {
@@ -219,12 +218,12 @@ pub(crate) async fn write_copies<S: BlockStore>(store: &S, superblock: &Superblo
     store.sync().await
 }
 
-/// Opens the volume on `store` as `options` say, and starts its background tasks on `runtime`. Where it is
-/// opened to be written, a damaged copy of the superblock is written again.
+/// Opens the volume on `store` with `options`, and starts its background tasks on `runtime`. If it is opened for writing, a
+/// damaged copy of the superblock is rewritten.
 ///
 /// # Errors
-/// `Unsupported` where `config` is of another kind; `Format` where it is no volume, of another version, or of
-/// other sizes than `config` says; `Corrupt` as the FTL's recovery says, or where the copies of the superblock contradict each other.
+/// `Unsupported` if `config` is of another kind; `Format` if the store is no volume, has another version, or has other sizes than
+/// `config`; `Corrupt` from the FTL's recovery, or if the copies of the superblock contradict each other.
 pub async fn open_flash<S: BlockStore + Clone>(
     runtime: &impl Runtime,
     store: S,
@@ -245,7 +244,7 @@ pub async fn open_flash<S: BlockStore + Clone>(
     let OpenOptions { read_only, accept_loss } = options;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
-    // What it says is right: the zones are this volume's.
+    // Recovery succeeded, so the superblock describes these zones correctly.
     let superblocks_mended = match options.read_only {
         true => 0,
         false => mend_copies(&store, &copies, &superblock).await?,
@@ -261,8 +260,8 @@ pub async fn open_flash<S: BlockStore + Clone>(
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }
 
-/// What a sparse store keeps aside for what was accepted when its file system is full: the write cache, and two zones for
-/// cleaning; of a small volume a quarter.
+/// Bytes that a sparse store reserves for accepted writes in case its file system is full: the write cache and two zones for
+/// cleaning, but at most a quarter of a small volume.
 pub(crate) fn spare_bytes(config: &VolumeConfig) -> Result<u64> {
     let page = PAGE_BYTES as u64;
     let zones = 2 * u64::from(config.zone_slots()?) * page;

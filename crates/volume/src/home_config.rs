@@ -9,7 +9,7 @@ use tantalum_ftl::{CacheOptions, kept_pages_max};
 use tantalum_media::ZoneGeometry;
 use tantalum_ssd::SsdOptions;
 
-/// Of what the flash can keep, so much is kept: the rest makes cleaning cheap.
+/// The share of the flash's pages that are kept; the rest makes cleaning cheap.
 const KEPT: f64 = 0.85;
 
 /// The home of a volume's pages.
@@ -18,7 +18,7 @@ const KEPT: f64 = 0.85;
 pub struct HomeConfig {
     /// The slow file or block device; relative to the configuration file.
     pub path: PathBuf,
-    /// Its bytes, where it ends within a page; without it the capacity's whole pages.
+    /// Its bytes, if it ends within a page; without it, the whole pages of the capacity.
     pub size: Option<String>,
     /// The mode of the cache when it is opened.
     #[serde(default = "default_mode")]
@@ -29,7 +29,7 @@ pub struct HomeConfig {
     /// Whether it carries a claim while it has a cache.
     #[serde(default = "default_claim")]
     pub claim: ClaimConfig,
-    /// The journal beside it; without it the home's path with `.journal` behind.
+    /// The journal beside it; without it, the home's path with `.journal` appended.
     pub journal: Option<PathBuf>,
     /// Limit on dirty pages, as a share of the pages that the flash can hold.
     #[serde(default = "default_dirty_max")]
@@ -39,10 +39,10 @@ pub struct HomeConfig {
     pub destage_after_ms: u64,
     /// Streams of sequential requests longer than this do not stay in the flash.
     pub stream_max: Option<String>,
-    /// Whether clean pages are read from home where that is faster.
+    /// Whether clean pages are read from home if that is faster.
     #[serde(default)]
     pub balance_reads: bool,
-    /// Limit on writes to the flash per day, but for those of hosts.
+    /// Limit on writes to the flash per day, not counting those of hosts.
     pub wear_per_day: Option<String>,
     /// Admission to the flash.
     #[serde(default = "default_admit")]
@@ -63,9 +63,9 @@ pub enum DestageConfig {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimConfig {
-    /// A claim, which its ends are XORed with: nothing mounts it by mistake.
+    /// A claim: the ends of the home are XORed with it, so that nothing mounts the home by mistake.
     Xor,
-    /// Nothing: it is a plain image at all times.
+    /// None: the home is a plain image at all times.
     None,
 }
 
@@ -122,10 +122,10 @@ impl HomeConfig {
         }
     }
 
-    /// The settings of the cache over `ssd`, where up to `dirty_pages_max` pages of both may be dirty.
+    /// The settings of the cache over `ssd`, if up to `dirty_pages_max` pages in both may be dirty.
     ///
     /// # Errors
-    /// `InvalidInput` where one of them is none.
+    /// `InvalidInput` if a setting is invalid.
     pub fn tiered_options(&self, dirty_pages_max: u64, ssd: &SsdOptions) -> Result<TieredOptions> {
         let dirty_pages_max = dirty_pages_max.saturating_sub(ssd.cache_pages.into());
         let write_pages_max = ssd.transaction_pages_max.max(ssd.atomic_write_pages_max());
@@ -160,17 +160,18 @@ impl HomeConfig {
         config.parent().unwrap_or(Path::new("")).join(journal)
     }
 
-    /// The claim of the volume with this identity on a home of so many bytes, where it should have one.
+    /// The claim of the volume with this identity on a home of `home_bytes`, if the configuration asks for
+    /// a claim.
     pub fn wanted_claim(&self, config: &Path, volume_id: u128, home_bytes: u64) -> Option<Claim> {
         let (journal, home) = (self.journal_path(config), self.home_path(config));
         let claim = || Claim::new(volume_id, home_bytes, &journal, &home);
         (self.claim == ClaimConfig::Xor).then(claim)
     }
 
-    /// How much the flash of this shape keeps.
+    /// The numbers of pages that a flash of this shape keeps.
     ///
     /// # Errors
-    /// `InvalidInput` where `dirty_max` is no share.
+    /// `InvalidInput` if `dirty_max` is not a share.
     pub fn cache_options(&self, geometry: &ZoneGeometry) -> Result<CacheOptions> {
         let share = match Size::parse(&self.dirty_max) {
             Ok(Size::Share(share)) if (0.05..=0.95).contains(&share) => share,
@@ -187,10 +188,10 @@ impl HomeConfig {
         Ok(CacheOptions { dirty_pages_max, kept_pages_max: kept, staging_pages: 0 })
     }
 
-    /// Bytes of a journal for that much.
+    /// The size of a journal for this number of dirty pages.
     pub fn journal_bytes(&self, options: &CacheOptions) -> u64 {
-        // A quarter more for clean pages that fill gaps. An index entry a page, and as much room for ranges
-        // that were trimmed.
+        // A quarter more, for clean pages that fill gaps. One index entry per page, and the same room again
+        // for trimmed ranges.
         let contents = options.dirty_pages_max + options.dirty_pages_max / 4;
         let index_pages = 2 * contents.div_ceil(250) + 2;
         (1 << 20) + (contents + index_pages) * PAGE_BYTES as u64

@@ -1,7 +1,7 @@
-//! A home of whole sectors that is no whole number of pages: where it ends, and that nothing is written behind that.
+//! A home of whole sectors that is not a whole number of pages: its end, and the check that nothing is written behind it.
 //!
-//! The volume has a page for its last sectors, too. What that lacks reads as zeros. NBD clients do not see it; others see whole
-//! pages, and may write nothing but zeros there, as home could not keep it.
+//! The volume's last page holds the remaining sectors; the rest of that page reads as zeros. NBD clients do not see the rest.
+//! Other clients see whole pages, but may write only zeros there, because the home cannot store anything else.
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, ResultExt};
 use tantalum_media::BlockStore;
@@ -17,10 +17,10 @@ use crate::tiered::home_config;
 const SIZE: &str = "home.size";
 
 impl HomeConfig {
-    /// Bytes of the home where they are said: whole sectors.
+    /// The configured size of the home in bytes, a whole number of sectors.
     ///
     /// # Errors
-    /// `InvalidInput` where they are none.
+    /// `InvalidInput` if it is not.
     pub(crate) fn size_bytes(&self) -> Result<Option<u64>> {
         let Some(text) = &self.size else { return Ok(None) };
         let bytes = Size::parse_bytes(text).context(|| SIZE)?;
@@ -35,22 +35,22 @@ impl HomeConfig {
         }
     }
 
-    /// How its file or device is opened.
+    /// Options for opening the home's file or device.
     ///
     /// # Errors
     /// As of [`size_bytes`](Self::size_bytes).
     pub(crate) fn store_options(&self) -> Result<FileStoreOptions> {
-        // Its room is taken as it is used, and trims give it back.
+        // Room is allocated as it is used, and trims release it.
         let end_bytes = self.size_bytes()?;
         Ok(FileStoreOptions { sparse: true, end_bytes, ..FileStoreOptions::default() })
     }
 }
 
 impl VolumeConfig {
-    /// Bytes that hosts see: all pages, but for what the last one lacks where the home ends within it.
+    /// Bytes that hosts see: all pages, less the part of the last page behind the end of the home.
     ///
     /// # Errors
-    /// `InvalidInput` where the settings contradict one another.
+    /// `InvalidInput` if the settings contradict each other.
     pub fn size_bytes(&self) -> Result<u64> {
         let pages = self.capacity_pages()?;
         let said = self.home.as_ref().map(HomeConfig::size_bytes).transpose()?.flatten();
@@ -65,14 +65,14 @@ impl VolumeConfig {
         Err(Error::new(ErrorKind::InvalidInput, context))
     }
 
-    /// The last page, where the home ends within it.
+    /// The last page, if the home ends within it.
     pub(crate) fn last_page(&self) -> Result<Option<LastPage>> {
         let (bytes, page) = (self.size_bytes()?, PAGE_BYTES as u64);
         let held_bytes = (bytes % page) as usize;
         Ok((held_bytes > 0).then_some(LastPage { page: PageNo(bytes / page), held_bytes }))
     }
 
-    /// Whether the capacity is told in bytes that are all used, though they are no whole pages.
+    /// Whether the configured capacity is exactly the size in bytes, even if that is not a whole number of pages.
     pub(crate) fn is_capacity_exact(&self) -> Result<bool> {
         let bytes = Size::parse_bytes(&self.device.capacity).context(|| sizes::CAPACITY)?;
         Ok(bytes == self.size_bytes()?)
@@ -82,7 +82,7 @@ impl VolumeConfig {
 /// Opens the home of `config`.
 ///
 /// # Errors
-/// `Io` where it is not there; `InvalidInput` where it is shorter than the configuration says; as [`FileStore::open`].
+/// `Io` if it does not exist; `InvalidInput` if it is shorter than configured; as [`FileStore::open`].
 pub(crate) fn open_home_file(
     live: &Live,
     config: &VolumeConfig,
@@ -111,7 +111,7 @@ pub(crate) fn open_home_file(
     Ok(store)
 }
 
-/// A page within which the home ends.
+/// The last page, with the end of the home within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LastPage {
     page: PageNo,
@@ -119,7 +119,7 @@ pub(crate) struct LastPage {
 }
 
 impl LastPage {
-    /// Refuses to write what home could not keep.
+    /// Refuses a write that the home cannot store.
     ///
     /// # Errors
     /// `OutOfRange` for a last page with anything but zeros behind the end.
@@ -168,7 +168,7 @@ mod tests {
         last.check(PageNo(2559), &content).unwrap();
         let error = last.check(PageNo(2560), &content).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfRange);
-        // Without it the pages are whole, as they always were.
+        // Without home.size, pages are whole, as in older volumes.
         let whole = config("10486272B", "").unwrap();
         assert_eq!((whole.size_bytes().unwrap(), whole.last_page().unwrap()), (10_489_856, None));
         assert_eq!(whole.rounded_sizes().unwrap().len(), 1);

@@ -1,5 +1,4 @@
-//! A volume for front ends that are called synchronously: its executor runs on the caller's
-//! thread, or on one of its own.
+//! A volume for synchronous front ends: its executor runs on the caller's thread, or on one of its own.
 use std::rc::Rc;
 use std::sync::mpsc;
 use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageDevice, Result};
@@ -17,7 +16,7 @@ use crate::origin::Origin;
 use crate::store::{VolumeStore, open_store, open_tiered_stores, reread_partitions};
 use crate::tiered::{TieredVolume, open_tiered};
 
-/// In the environment: a file for a page trace of what a volume is asked.
+/// Environment variable: a file for a page trace of the volume's requests.
 pub(crate) const RECORD_VARIABLE: &str = "TANTALUM_RECORD";
 
 /// How a volume is hosted.
@@ -31,11 +30,11 @@ pub struct HostOptions {
     pub open: OpenOptions,
 }
 
-/// Where a hosted volume's executor runs.
+/// The threads on which a hosted volume's executor runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// On the threads of those who call: no switch of threads, and each makes its own system calls
-    /// ([`EngineChoice::Blocking`]). Cleaning and checkpoints go on while somebody calls.
+    /// On the callers' threads: no thread switches, and each caller makes its own system calls
+    /// ([`EngineChoice::Blocking`]). Cleaning and checkpoints progress only during calls.
     #[default]
     Caller,
     /// On a thread of its own: many callers share its group commits.
@@ -50,12 +49,11 @@ pub struct VolumeHost {
 }
 
 impl VolumeHost {
-    /// Opens the volume that `config` describes. It is closed, with everything written back,
-    /// when the last clone of its client is dropped. To be read only is in
-    /// [`HostOptions::open`].
+    /// Opens the volume of `config`. It is closed, with everything written back, when the last clone of
+    /// its client is dropped. [`HostOptions::open`] can make it read-only.
     ///
-    /// `TANTALUM_RECORD` in the environment is a file for a page trace of what it is asked, in place of
-    /// what the configuration says of that.
+    /// The environment variable `TANTALUM_RECORD` names a file for a page trace of the requests; it
+    /// overrides the configuration.
     pub fn open(mut config: VolumeConfig, options: HostOptions) -> Result<Self> {
         if let Some(record) = std::env::var_os(RECORD_VARIABLE).filter(|file| !file.is_empty()) {
             let record = std::path::absolute(record);
@@ -112,19 +110,19 @@ impl VolumeHost {
         self.client.clone()
     }
 
-    /// What opening found.
+    /// The result of opening the volume.
     pub fn report(&self) -> &OpenReport {
         &self.report
     }
 
-    /// What was read from and written to the store since it was opened; still there after the
-    /// volume is closed, for what closing wrote.
+    /// Counts of reads from and writes to the store since it was opened. They remain available after
+    /// the volume is closed, and then include the writes of closing.
     pub fn store_counters(&self) -> &StoreCounters {
         &self.store_counters
     }
 }
 
-/// Opens a volume on the threads of those who call.
+/// Opens a volume on the callers' threads.
 fn confine<D, F>(open: impl FnOnce(Live) -> F + Send) -> Result<(Client, OpenReport)>
 where
     D: LifeCycle + PageDevice<Page = PageBuf>,
@@ -136,8 +134,8 @@ where
         opened = Some((volume.limits().clone(), report));
         Ok(Lent::new(volume))
     };
-    // SAFETY: neither opening a volume nor handling a request puts anything aside: all that a
-    // volume is made of is reached from its executor's tasks and from the volume itself.
+    // SAFETY: neither opening a volume nor handling a request stores any part of the volume elsewhere:
+    // every part is reached from its executor's tasks and from the volume itself.
     #[expect(unsafe_code, reason = "the volume goes from thread to thread with its executor")]
     let executor = unsafe { Confined::new(make) }?;
     let Some((limits, report)) = opened else {
@@ -161,7 +159,7 @@ where
         let volume = match open(live.clone()).await {
             Ok((volume, report)) => {
                 let limits = volume.limits().clone();
-                // The opener is there: it waits for this.
+                // The opener is still there, because it waits for this.
                 let _ = opened.send(Ok::<(Limits, OpenReport), Error>((limits, report)));
                 volume
             }
@@ -179,7 +177,7 @@ where
             Ok((connector.connect(limits, JoinOnDrop(Some(thread))), report))
         }
         Ok(Err(error)) => Err(error),
-        // Somebody can be told here: a panic over there goes on.
+        // The caller can be told, so a panic of the volume's thread propagates.
         Err(_) => match thread.join() {
             Ok(_) => Err(Error::new(ErrorKind::Closed, "the volume's thread ended early")),
             Err(error) => Err(error),
@@ -187,7 +185,7 @@ where
     }
 }
 
-/// Opens the volume that `config` describes on the executor of this thread.
+/// Opens the volume of `config` on the executor of this thread.
 pub async fn open_volume(
     live: &Live,
     config: &VolumeConfig,
@@ -195,7 +193,7 @@ pub async fn open_volume(
     open_volume_with(live, config, OpenOptions::default()).await
 }
 
-/// As [`open_volume`], as `options` say.
+/// As [`open_volume`], with `options`.
 pub async fn open_volume_with(
     live: &Live,
     config: &VolumeConfig,
@@ -223,10 +221,10 @@ async fn open_on(
     })
 }
 
-/// Opens the tiered volume that `config` describes on the executor of this thread.
+/// Opens the tiered volume of `config` on the executor of this thread.
 ///
 /// # Errors
-/// As [`open_volume_with`], and where home or journal are not those of the flash.
+/// As [`open_volume_with`], and if home or journal do not belong to the flash.
 pub async fn open_tiered_volume(
     live: &Live,
     config: &VolumeConfig,
@@ -245,7 +243,7 @@ async fn open_tiered_on(
         let stores = open_tiered_stores(live, config, options, counters).await?;
         let home = stores.home.clone();
         let opened = open_tiered(live, stores, config, options, unix_ms).await?;
-        // A volume of an earlier version has got its claim just now.
+        // A volume of an earlier version has just got its claim.
         if !options.read_only && opened.0.device().device().home().store().claim().is_some() {
             reread_partitions(&home);
         }
@@ -254,7 +252,7 @@ async fn open_tiered_on(
     open.await.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
 }
 
-/// Waits for the volume's thread, so that the volume is closed when its last client has gone.
+/// Waits for the volume's thread, so that the volume is closed when dropping the last client returns.
 struct JoinOnDrop(Option<LiveThread<Result<()>>>);
 
 impl Drop for JoinOnDrop {
@@ -269,7 +267,7 @@ impl Drop for JoinOnDrop {
 mod tests {
     use super::*;
 
-    /// Dropped while a panic unwinds, one that went on would end the process.
+    /// During the unwinding of a panic, a second panic would end the process.
     #[test]
     fn a_panic_of_the_volumes_thread_does_not_go_on_from_a_destructor() {
         let thread =

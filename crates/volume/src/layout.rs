@@ -1,10 +1,10 @@
-//! How many zones a capacity takes.
+//! The number of zones for a capacity.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_ftl::mapped_pages_max;
 use tantalum_media::ZoneGeometry;
 
-/// The fewest zones with which a medium like `template` has room for `pages` and, beside the FTL's own needs, with
-/// a map of so many `entries`, a share of `over_provisioning` of them for cleaning.
+/// The smallest number of zones with which a medium like `template` has room for `pages`, for a share of
+/// `over_provisioning` of them for cleaning, and for the FTL's own needs with a map of `entries` entries.
 pub fn zones_for(
     template: &ZoneGeometry,
     pages: u64,
@@ -21,7 +21,7 @@ pub fn zones_for(
             format!("{pages} pages take more than the {most} zones that slot numbers reach"),
         ));
     }
-    // It grows with the zones.
+    // The room grows with the zones, so a binary search works.
     let (mut low, mut high) = (1, most);
     while low < high {
         let middle = low + (high - low) / 2;

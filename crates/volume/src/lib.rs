@@ -1,33 +1,33 @@
-//! The tiers put together: a volume as a user creates, opens, serves and checks it.
+//! Volumes: creating, opening, growing, serving and checking them.
 //!
 //! ```text
-//! config      VOLUME.toml, every default documented; a new one (new_config)
-//! sizes       sizes as people write them, in pages
-//! folder      makes names of files durable
-//! superblock  format version, identity, sizes; two copies, and which of them counts (copies)
-//! create      making a new one, and refusing to overwrite
-//! refusals    why a volume is not made, opened or given up
-//! space       what a new tiered one takes of which file system, and whether that is free
-//! places      whether each store can be had: a file of its own that stays and that nobody uses
-//! claim       the claim on a home: refused where there is one, put on a new volume's, taken off a home that is alone
-//! unfinished  an attach that was cut short
-//! members     homes that are a part of something else
-//! content     the content of a volume or a home, by its first bytes
+//! config      VOLUME.toml, every default documented; writing a new one (new_config)
+//! sizes       sizes as text, converted to pages
+//! folder      makes the names of files durable
+//! superblock  format version, identity, sizes; two copies, and the choice between them (copies)
+//! create      creates a volume, and refuses to overwrite anything
+//! refusals    reasons not to create, open or give up a volume
+//! space       the space that a new tiered volume needs on each file system, and the check that it is free
+//! places      checks that each store is available: a file of its own, on permanent storage, in nobody's use
+//! claim       the claim on a home: refused if there is one, put on the home of a new volume, taken off a home that is alone
+//! unfinished  an attach that was interrupted
+//! members     homes that are members of an array or a pool
+//! content     recognizes the content of a volume or a home by its first bytes
 //! layout      capacity and over-provisioning → zones
-//! resize      making one larger
+//! resize      grows a volume
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
-//! tiered      kind "tiered": the same as a cache of a home; rescue, where the flash is lost
-//! home_config the home in a configuration; one that ends within a page (home_end)
-//! store       file or memory, as configured; a flash that is not there (lost_flash)
-//! open_options  to read and write, or to be read only
-//! check       everything that can be wrong, where; changes nothing
+//! tiered      kind "tiered": the same as a cache of a home; rescue, if the flash is lost
+//! home_config the home in a configuration; a home that ends within a page (home_end)
+//! store       file or memory, as configured; a missing flash (lost_flash)
+//! open_options  read-write or read-only
+//! check       reports every problem and its place; changes nothing
 //! host        a volume for synchronous callers, on their thread or on one of its own
 //! client      the blocking handle
-//! counters    what a program did that opened it itself, for `stat` and `top`
-//! origin      which file it was opened from
-//! on_ack      keeps what it acknowledges, over a volume that keeps what is flushed
-//! served      the same where another process may have it open, and serve it
-//! recorded    writes what is asked of it to a page trace, and refuses what there is no room for (room)
+//! counters    counters of a program that opened a volume itself, for `stat` and `top`
+//! origin      the file from which a volume was opened
+//! on_ack      makes every change durable before its acknowledgement, over a volume that is durable on flush
+//! served      opens a volume, or connects to the process that serves it
+//! recorded    writes requests to a page trace, and refuses writes if there is no room (room)
 //! ```
 mod check;
 mod claim;

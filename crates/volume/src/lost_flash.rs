@@ -1,4 +1,4 @@
-//! A volume without its flash, or with a blank one: what became of it, and how to go on.
+//! A volume whose flash is missing or blank: the reason, and advice how to continue.
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::journal::Journal;
@@ -11,20 +11,20 @@ use crate::refusals::{FLASH_BLANK, FLASH_GONE, JOURNAL_GONE, TAKEN_OFF};
 use crate::superblock::{SUPERBLOCK_BYTES, has_magic};
 use crate::tiered::is_ordered;
 
-/// What the journal beside a home says of that.
+/// The state of the home, as recorded in the journal beside it.
 enum Standing {
-    /// There is no journal, or none of Tantalum's.
+    /// There is no journal, or the file is not a Tantalum journal.
     Unknown,
-    /// The home lacks what a flash has.
+    /// The home belongs to a volume, whose flash may have newer content.
     Owned,
     /// The home is an image of its own.
     Released,
 }
 
-/// The error of a volume whose file `data` is not there.
+/// The error for a volume whose file `data` does not exist.
 ///
 /// # Errors
-/// `Io` where the journal beside the home cannot be read now.
+/// `Io` if the journal beside the home cannot be read now.
 pub(crate) async fn without_flash(
     live: &Live,
     data: &Path,
@@ -39,16 +39,16 @@ pub(crate) async fn without_flash(
     Ok(FLASH_GONE.error(ErrorKind::Io, context))
 }
 
-/// The error of a volume whose file `data` is not there, where nothing says what became of it.
+/// The error for a volume whose file `data` does not exist, with an unknown reason.
 pub(crate) fn without_data(data: &Path, config: &VolumeConfig) -> Error {
     let context = format!("{} {FLASH_GONE}; {}", data.display(), how_to_make(config));
     FLASH_GONE.error(ErrorKind::Io, context)
 }
 
-/// Refuses a `flash` that holds no volume, where the home says what became of that.
+/// Refuses a `flash` that holds no volume, if the journal beside the home says what happened to the volume.
 ///
 /// # Errors
-/// `Format` then; `Io` where they cannot be read now.
+/// `Format` in that case; `Io` if flash or journal cannot be read now.
 pub(crate) async fn refuse_blank_flash(
     live: &Live,
     flash: &impl BlockStore,
@@ -59,7 +59,7 @@ pub(crate) async fn refuse_blank_flash(
     }
     let blank = format!("{} {FLASH_BLANK} (no magic number)", config.data_path()?.display());
     let context = match standing(live, config).await? {
-        // Who reads it says that it is none.
+        // The later read of the superblock reports that this is no volume.
         Standing::Unknown => return Ok(()),
         Standing::Owned => format!("{blank}; {}", how_without_flash(config)),
         Standing::Released => format!("{blank}; {}", how_without_cache(config)),
@@ -67,11 +67,11 @@ pub(crate) async fn refuse_blank_flash(
     Err(FLASH_BLANK.error(ErrorKind::Format, context))
 }
 
-/// Whether the tiered volume of `config` was detached, or rescued: its home is an image of its own, and its flash holds nothing
-/// that is needed.
+/// Whether the tiered volume of `config` was detached or rescued: its home is an image of its own, and the content of its flash
+/// is not needed.
 ///
 /// # Errors
-/// `Io` where flash or journal cannot be read now; `Locked` where somebody has them open.
+/// `Io` if flash or journal cannot be read now; `Locked` if another process has them open.
 pub async fn is_detached(live: &Live, config: &VolumeConfig) -> Result<bool> {
     if config.media.media_type == MediaType::Memory {
         return Ok(false);
@@ -104,7 +104,7 @@ fn open_to_look(live: &Live, path: &Path) -> Result<FileStore> {
     FileStore::open(live, path, FileStoreOptions { read_only: true, ..FileStoreOptions::default() })
 }
 
-/// Whether any copy of a superblock is there, be it damaged.
+/// Whether any copy of a superblock is there, even a damaged one.
 async fn holds_volume(store: &impl BlockStore) -> Result<bool> {
     let bytes = 2 * SUPERBLOCK_BYTES;
     if store.bytes() < bytes as u64 {
@@ -116,7 +116,7 @@ async fn holds_volume(store: &impl BlockStore) -> Result<bool> {
     Ok(found)
 }
 
-/// There never was a volume, or all of it is gone.
+/// Advice if there never was a volume, or all of it is gone.
 fn how_to_make(config: &VolumeConfig) -> String {
     let at = config.path.display();
     match config.home {
@@ -129,7 +129,7 @@ fn how_to_make(config: &VolumeConfig) -> String {
     }
 }
 
-/// There was a volume. Making a new one would lose what home lacks, if the flash is but elsewhere.
+/// Advice if there was a volume. Creating a new one would lose content that the home lacks, if the flash is only elsewhere.
 fn how_without_flash(config: &VolumeConfig) -> String {
     let at = config.path.display();
     match is_ordered(config) {
@@ -144,7 +144,7 @@ fn how_without_flash(config: &VolumeConfig) -> String {
     }
 }
 
-/// The cache was taken off.
+/// Advice if the cache was taken off.
 fn how_without_cache(config: &VolumeConfig) -> String {
     let home = config.home.as_ref().map(|home| home.home_path(&config.path)).unwrap_or_default();
     let at = config.path.display();
@@ -155,7 +155,7 @@ fn how_without_cache(config: &VolumeConfig) -> String {
     )
 }
 
-/// What is said where the journal beside a home is not there.
+/// The error for a missing journal beside a home.
 pub(crate) fn without_journal(journal: &Path) -> Error {
     let context = format!(
         "{}, {JOURNAL_GONE} (put it back; or set home.destage = \"dense\": the volume \

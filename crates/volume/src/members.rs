@@ -1,4 +1,5 @@
-//! What a home is, by its first bytes: a part of something else, whose other parts would miss it, is refused by name.
+//! Recognizes a home that is a member of a larger unit, such as an array. Such a home is refused by name, because the
+//! unit's other members would miss it.
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -12,10 +13,10 @@ use crate::content::{KNOWN, MD_MAGIC};
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
 const KIB: u64 = 1024;
 
-/// Refuses the home in `file` where it is a member of an md array, an LVM volume group or a ZFS pool, or swap space.
+/// Refuses the home in `file` if it is a member of an md array, an LVM volume group or a ZFS pool, or swap space.
 ///
 /// # Errors
-/// `InvalidInput` with what it is; `Io`.
+/// `InvalidInput` with the kind of member; `Io`.
 pub(crate) fn refuse_member(file: &File, path: &Path) -> Result<()> {
     let bytes = (&mut &*file).seek(SeekFrom::End(0)).context(|| "measuring the home")?;
     let member = member(file, bytes).context(|| format!("reading {}", path.display()))?;
@@ -25,7 +26,7 @@ pub(crate) fn refuse_member(file: &File, path: &Path) -> Result<()> {
     Err(MEMBER.error(ErrorKind::InvalidInput, context))
 }
 
-/// Whether the system would find something it knows on the home in `file`: a file system, a partition table, a container.
+/// Whether the system would recognize anything on the home in `file`: a file system, a partition table, a container.
 ///
 /// # Errors
 /// `Io`.
@@ -40,7 +41,7 @@ pub(crate) fn is_known(file: &File, path: &Path) -> Result<bool> {
     Ok(member(file, bytes).context(reading)?.is_some())
 }
 
-/// Whether these bytes are in a file of so many.
+/// Whether a file of `bytes` bytes has `magic` at offset `at`.
 fn has(file: &File, bytes: u64, at: Option<u64>, magic: &[u8]) -> std::io::Result<bool> {
     match at {
         Some(at) if at + magic.len() as u64 <= bytes => {
@@ -127,7 +128,7 @@ mod tests {
             let told = told(BYTES, at, magic);
             assert!(told.is_some_and(|told| told.contains(what)), "{what} at {at}: {told:?}");
         }
-        // An end that is no whole 64 KiB.
+        // An end that is not a multiple of 64 KiB.
         assert!(told(BYTES + 40960, BYTES - 65536, &MD_MAGIC).is_some());
         for bytes in [0, 512, 4096, BYTES] {
             assert_eq!(told(bytes, 0, b""), None);

@@ -1,4 +1,4 @@
-//! Writing a new VOLUME.toml, in which all that is not asked for stands commented, with its default.
+//! Writes a new VOLUME.toml. Settings that were not chosen are comments with their defaults.
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,7 @@ use tantalum_base::{Result, ResultExt};
 use crate::config::VolumeConfig;
 use crate::folder::sync_name;
 
-/// A VOLUME.toml with every setting at its default, commented. `{…}` are filled in by
-/// [`template`].
+/// A VOLUME.toml with every setting at its default, as comments. [`template`] fills in `{…}`.
 const TEMPLATE: &str = include_str!("volume.toml");
 
 /// The text of a new VOLUME.toml for a volume of `capacity` (such as `"1GiB"`).
@@ -16,7 +15,7 @@ pub fn template(capacity: &str) -> String {
     TEMPLATE.replace("{capacity}", capacity)
 }
 
-/// What a new VOLUME.toml says besides its defaults, as text.
+/// Settings of a new VOLUME.toml that differ from the defaults, as text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewSettings<'a> {
     /// `device.durability`.
@@ -34,7 +33,7 @@ pub struct NewSettings<'a> {
 }
 
 impl NewSettings<'_> {
-    /// A template's text in which these are no comments any more.
+    /// The text of a template in which these settings are active instead of comments.
     fn apply(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let mut say = |default: &str, said: String| {
@@ -65,24 +64,24 @@ impl NewSettings<'_> {
     }
 }
 
-/// As it stands between quotes.
+/// `text` escaped for use between quotes.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Writes a new VOLUME.toml for a volume of `capacity` with these `settings` to `path`, and reads it. It is there whole
-/// or not at all whenever this is cut short. Its folder is made where it does not exist, but not what that lies in.
+/// Writes a new VOLUME.toml for a volume of `capacity` with these `settings` to `path`, and reads it. If this is
+/// interrupted, the file is there completely or not at all. Its folder is created if it does not exist, but not that
+/// folder's parent.
 ///
 /// # Errors
-/// `InvalidInput` where a setting makes no sense: nothing is written then; `Io` where the file
-/// cannot be written.
+/// `InvalidInput` if a setting is invalid, and nothing is written; `Io` if the file cannot be written.
 pub fn write_new(path: &Path, capacity: &str, settings: &NewSettings<'_>) -> Result<VolumeConfig> {
     write_text(path, &settings.apply(&template(capacity)))
 }
 
-/// Writes `text` where it makes sense.
+/// Writes `text` if it is a valid configuration.
 fn write_text(path: &Path, text: &str) -> Result<VolumeConfig> {
-    // Parsed before it is written: a wrong setting leaves no file.
+    // Parsed before it is written: an invalid setting leaves no file.
     let config = VolumeConfig::parse(text, path)?;
     make_folder_of(path)?;
     write_whole(path, text, None).context(|| format!("writing {}", path.display()))?;
@@ -100,7 +99,7 @@ fn make_folder_of(path: &Path) -> Result<()> {
     made.context(|| format!("making the folder {}", folder.display()))
 }
 
-/// Puts `text` at `path`, whole or not at all, with the `permissions` that are given, or those of a new file.
+/// Writes `text` to `path`, completely or not at all, with these `permissions`, or by default those of a new file.
 pub(crate) fn write_whole(
     path: &Path,
     text: &str,
@@ -118,7 +117,7 @@ pub(crate) fn write_whole(
     sync_name(path)
 }
 
-/// A configuration that is about to be written, and its folder, which is made with it: what fails leaves neither.
+/// A configuration about to be written, and its folder, which is created with it. A failure leaves neither.
 pub struct NewConfig {
     path: PathBuf,
     makes_folder: bool,
@@ -130,14 +129,14 @@ impl NewConfig {
         NewConfig { path: path.to_owned(), makes_folder: !folder_of(path).exists() }
     }
 
-    /// Takes it back.
+    /// Removes the configuration and the folder that was created for it.
     pub fn discard(&self) {
         if self.path.is_file() {
-            // Where it cannot be removed, the error that is about to be told says enough.
+            // If it cannot be removed, the original error says enough.
             let _ = std::fs::remove_file(&self.path);
         }
         if self.makes_folder {
-            // It stays where there is something in it by now.
+            // Fails if the folder has other files by now, and it stays.
             let _ = std::fs::remove_dir(folder_of(&self.path));
         }
     }
@@ -148,23 +147,23 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A VOLUME.toml of a tiered volume, likewise.
+/// The VOLUME.toml of a tiered volume, likewise.
 const TIERED_TEMPLATE: &str = include_str!("tiered.toml");
 
-/// What a new tiered volume is made of, as text.
+/// The settings of a new tiered volume, as text.
 #[derive(Clone, Copy, Debug)]
 pub struct NewTiered<'a> {
-    /// What hosts see.
+    /// Capacity, as hosts see it.
     pub capacity: &'a str,
     /// The flash's path.
     pub flash: &'a str,
-    /// How much of it is used.
+    /// The size of the used part of the flash.
     pub flash_size: &'a str,
     /// The home's path.
     pub home: &'a str,
     /// The path of the journal, if it is not beside the home.
     pub journal: Option<&'a str>,
-    /// What is said besides.
+    /// Other settings.
     pub settings: NewSettings<'a>,
 }
 
@@ -176,10 +175,10 @@ pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig>
     write_text(path, &tiered_text(new))
 }
 
-/// What [`write_new_tiered`] would write to `path`, read. Nothing is written.
+/// The configuration that [`write_new_tiered`] would write to `path`, parsed. Nothing is written.
 ///
 /// # Errors
-/// `InvalidInput` where a setting makes no sense.
+/// `InvalidInput` if a setting is invalid.
 pub fn parse_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
     VolumeConfig::parse(&tiered_text(new), path)
 }
@@ -221,7 +220,7 @@ mod tests {
         assert_eq!(config.ssd_options().unwrap().transaction_pages_max, 1024);
         assert_eq!(config.buffer_pages().unwrap(), 1280);
         assert!(config.media.sparse);
-        // That of a tiered volume has no durability to choose.
+        // The template of a tiered volume has no durability setting.
         let text = NewSettings { durability: None, claim: Some("none"), ..settings };
         let text = text.apply(TIERED_TEMPLATE);
         assert!(text.contains("\nclaim = \"none\"\n"), "{text}");
@@ -231,7 +230,7 @@ mod tests {
         }
     }
 
-    /// What is commented out is the default, or its text says what holds without it.
+    /// Each setting in a comment is the default, or the text above it names the default.
     #[test]
     fn a_template_says_of_what_is_no_default_what_holds_without_it() {
         let parsed = |text: &str| {
@@ -245,14 +244,14 @@ mod tests {
             let is_setting = setting
                 .split_once(" = ")
                 .is_some_and(|(key, _)| key.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
-            // Those of a table that is commented out mean nothing without it.
+            // Settings of a table in comments have no effect without it.
             if !is_setting || lines[..at].contains(&"# [buffer]") {
                 continue;
             }
             settings += 1;
             let mut said = lines.clone();
             said[at] = setting;
-            // Of this one the default is what is shown, where the cache has room for it.
+            // The text shows this setting's default, which applies if the cache has room for it.
             let is_bounded = setting.starts_with("transaction_memory");
             if is_bounded || parsed(&said.join("\n")) == parsed(TEMPLATE) {
                 continue;

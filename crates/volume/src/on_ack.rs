@@ -1,14 +1,15 @@
-//! A device that keeps what it acknowledges, over one that keeps what is flushed.
+//! A device that makes changes durable before it acknowledges them, over one that is durable on flush.
 //!
-//! One volume may be served to clients that flush, as those of NBD do, and to others that count on each reply. Below is one
-//! device, which is flushed behind each write and trim of the latter; flushes at one time share their appends, as commits do. Commits and
-//! shares are durable as they are, and a flush also covers what others were acknowledged by the device below.
+//! One volume may be served both to clients that flush, such as those of NBD, and to clients that rely on each reply. Both use
+//! one device below; it is flushed after each write and trim of the latter. Concurrent flushes share their appends, as commits
+//! do. Commits and shares are durable without a flush. A flush also covers other clients' changes that the device below has
+//! acknowledged.
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, Durability, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_ftl::fault_points::Fault;
 
-/// A device of which every change is durable when it is acknowledged, whatever the device below promises; where
-/// that promises as much it costs nothing. Clones of the device below may be in use beside it.
+/// A device whose changes are all durable when they are acknowledged, whatever the durability of the device below. If that is the
+/// same, this costs nothing. Clones of the device below may be in use at the same time.
 pub struct OnAck<D> {
     device: Rc<D>,
     limits: Limits,
@@ -25,7 +26,7 @@ impl<D: PageDevice> OnAck<D> {
         OnAck { device, limits, flushes }
     }
 
-    /// Ends a change: makes it durable.
+    /// Completes a change by making it durable.
     async fn kept(&self, changed: Result<()>) -> Result<()> {
         changed?;
         match self.flushes && !Fault::EarlyAcknowledgement.is_planted() {
@@ -50,7 +51,7 @@ impl<D: PageDevice> DeviceLayer for OnAck<D> {
         let written = self.device.write(first, pages, tx).await;
         match tx {
             None => self.kept(written).await,
-            // Its commit makes it durable.
+            // The commit makes it durable.
             Some(_) => written,
         }
     }

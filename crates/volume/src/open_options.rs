@@ -1,26 +1,27 @@
-//! How a volume is opened.
+//! Options for opening a volume.
 
-/// How a volume is opened; the default is to read and write it.
+/// Options for opening a volume; the default is to read and write it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// To be read only. Nothing is written, neither to the volume nor beside it: what a writer that was
-    /// killed left is recovered in memory alone, nothing is cleaned, and closing leaves all as it was.
-    /// So it works on a file that may not be written, and on a read-only or full file system. Every
-    /// change is refused as [`ReadOnly`], a transaction's beginning too; a flush has nothing to do.
+    /// Open read-only. Nothing is written, neither to the volume nor beside it: changes of a killed
+    /// writer are recovered in memory only, nothing is cleaned, and closing leaves everything as it
+    /// was. So this works on a file without write permission, and on a read-only or full file system.
+    /// Every change fails with [`ReadOnly`], even beginning a transaction; a flush does nothing.
     ///
-    /// Many may have the volume open like that at once, but nobody while another one may write
-    /// ([`Locked`]). What is read was recovered as it would be to write; but what nobody was told of as
-    /// durable may be gone after a power cut before the next opening to write.
+    /// Several readers may have the volume open at once, but none while a writer has it open, and the
+    /// reverse ([`Locked`]). Reads return the same recovered content as after opening for writing.
+    /// However, content that was never acknowledged as durable may disappear if a power cut comes
+    /// before the next opening for writing.
     ///
     /// [`ReadOnly`]: tantalum_base::ErrorKind::ReadOnly
     /// [`Locked`]: tantalum_base::ErrorKind::Locked
     pub read_only: bool,
-    /// Also where changes that were durable are damaged and nobody knows which pages they were of, or a
-    /// part of the map is: pages may then hold what they held before, or be errors. The report says
-    /// what is given up. Otherwise opening is refused as [`Corrupt`].
+    /// Open even if durable changes are damaged and it is unknown which pages they belong to, or if a
+    /// part of the map is damaged. Pages may then have older content, or reads of them may fail. The
+    /// report lists the losses. Without this option, opening fails with [`Corrupt`].
     ///
-    /// Blocks of the store that cannot be read are taken for damaged. Otherwise opening is refused with
-    /// the store's error, [`Io`], where it needs one of them: it may pass.
+    /// Unreadable blocks of the store are treated as damaged. Without this option, opening fails with
+    /// the store's error, [`Io`], if it needs such a block: the error may be temporary.
     ///
     /// [`Corrupt`]: tantalum_base::ErrorKind::Corrupt
     /// [`Io`]: tantalum_base::ErrorKind::Io
@@ -28,6 +29,6 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// To be read only.
+    /// Options for opening read-only.
     pub const READ_ONLY: OpenOptions = OpenOptions { read_only: true, accept_loss: false };
 }

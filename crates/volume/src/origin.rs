@@ -1,4 +1,4 @@
-//! Which file a volume was opened from, to tell whether its name still stands for it.
+//! The file from which a volume was opened, to check whether its path still names it.
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use crate::config::{MediaType, VolumeConfig};
 pub(crate) struct Origin {
     path: PathBuf,
     file: FileId,
-    /// To look at the file alone: a lock is not held by it.
+    /// Opened only to examine the file: it does not hold the lock.
     descriptor: OwnedFd,
 }
 
-/// Which file that is. It is not given to another file while this one is open.
+/// The identity of the file. The system does not reuse it for another file while this one is open.
 fn file_id(status: &Statx) -> FileId {
     FileId { device: (status.stx_dev_major, status.stx_dev_minor), inode: status.stx_ino }
 }
 
-/// Which file it is and how many names it has, and nothing else of `path` in `folder`. Were its times asked
-/// for, Linux (since 6.13) would give the next write a time of its own, and a durable write would have to
-/// write the inode as well: a transaction of SQLite then takes a quarter longer.
+/// The identity and the link count of `path` in `folder`, and no other status. If the file's times were
+/// requested, Linux (since 6.13) would give the next write a new timestamp, and a durable write would also
+/// have to write the inode: a transaction of SQLite would then take a quarter longer.
 fn status(folder: impl AsFd, path: &Path) -> Option<Statx> {
     let wanted = StatxFlags::INO | StatxFlags::NLINK;
     rustix::fs::statx(folder, path, AtFlags::EMPTY_PATH, wanted).ok()
 }
 
 impl Origin {
-    /// Where the volume of `config`, which is open, has its file; `None` where it has none.
+    /// The file of the volume of `config`, which is open; `None` if it has no file.
     pub(crate) fn of(config: &VolumeConfig) -> Option<Origin> {
         if config.media.media_type != MediaType::File {
             return None;
@@ -45,12 +45,12 @@ impl Origin {
         self.file
     }
 
-    /// Whether the file has no name any more. A third of what [`has_moved`](Self::has_moved) costs.
+    /// Whether the file has no name any more. Takes a third of the time of [`has_moved`](Self::has_moved).
     pub(crate) fn is_deleted(&self) -> bool {
         status(&self.descriptor, Path::new("")).is_some_and(|status| status.stx_nlink == 0)
     }
 
-    /// Whether there is another file at its place now, or none.
+    /// Whether its path now names another file, or none.
     pub(crate) fn has_moved(&self) -> bool {
         status(CWD, &self.path).map(|status| file_id(&status)).as_ref() != Some(&self.file)
     }

@@ -1,4 +1,4 @@
-//! The places of a volume's stores, whatever they are called, and whether they can be had.
+//! The places of a volume's stores, under any name, and checks that they are available.
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::{ErrorKind, Result, ResultExt};
@@ -9,13 +9,13 @@ use crate::config::VolumeConfig;
 use crate::fault_points::Fault;
 use crate::refusals::{AMONG_DEVICES, NO_FOLDER, SAME_FILE};
 
-/// The folder in which the machine's devices have their names.
+/// The folder of the machine's device nodes.
 const DEVICES: &str = "/dev";
 
-/// What file systems in memory say of themselves: tmpfs, ramfs.
+/// The magic numbers of file systems in memory: tmpfs, ramfs.
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// The stores of a volume on files or devices, by their names.
+/// The stores of a volume on files or devices, with their names.
 fn stores(config: &VolumeConfig) -> Result<Vec<(&'static str, PathBuf)>> {
     let mut stores = Vec::new();
     if let Some(home) = &config.home {
@@ -27,11 +27,11 @@ fn stores(config: &VolumeConfig) -> Result<Vec<(&'static str, PathBuf)>> {
     Ok(stores)
 }
 
-/// Refuses to make a volume where one of its stores cannot be had: it is another one's file too, it would not stay, or
-/// somebody uses it. Nothing is written before that is known of all of them, whatever is given up.
+/// Refuses to create a volume if one of its stores is not available: two stores are the same file, the file would be lost at a
+/// restart, or it is in use. All stores are checked before anything is written, whatever may be overwritten.
 ///
 /// # Errors
-/// `InvalidInput` with the path, and what to do; as [`FileStore::open`].
+/// `InvalidInput` with the path and advice; as [`FileStore::open`].
 pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
     refuse_shared_places(config)?;
     for (store, path) in stores(config)? {
@@ -52,7 +52,8 @@ pub(crate) fn refuse_places(live: &Live, config: &VolumeConfig) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a tiered volume whose flash or journal would be in a folder that is not there. That of the configuration is made with it.
+/// Refuses a tiered volume if the folder of its flash or journal does not exist. The configuration's folder is exempt: it is
+/// created with the configuration.
 ///
 /// # Errors
 /// `Io` with the path.
@@ -89,7 +90,7 @@ fn not_a_device(store: &str, path: &Path) -> String {
     }
 }
 
-/// Refuses a tiered volume of which two stores are the same file: one would be written over the other.
+/// Refuses a tiered volume if two of its stores are the same file: one would overwrite the other.
 fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
     let stores = stores(config)?;
     for (at, (what, path)) in stores.iter().enumerate() {
@@ -106,7 +107,7 @@ fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
     Ok(())
 }
 
-/// The number of the file system that a file at `path` is in, or would be, if that is in memory.
+/// The device number of the file system that holds a file at `path`, or would hold it, if that file system is in memory.
 pub(crate) fn file_system_in_memory(path: &Path) -> Option<u64> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let there = if path.exists() { path } else { folder.unwrap_or(Path::new(".")) };
@@ -115,21 +116,21 @@ pub(crate) fn file_system_in_memory(path: &Path) -> Option<u64> {
     IN_MEMORY.contains(&kind).then_some(number)
 }
 
-/// Whether a file at `path` is, or would be, one among the names of devices, and none of these.
+/// Whether a file at `path` is, or would be, a regular file among the device nodes.
 fn is_file_among_devices(path: &Path) -> bool {
     let devices = file_system_in_memory(Path::new(DEVICES));
     !Place::of(path).is_device() && devices.is_some() && file_system_in_memory(path) == devices
 }
 
-/// The journal of a tiered volume, if it is in memory: it is lost when the machine stops.
+/// The journal of a tiered volume, if it is in memory: a restart of the machine would lose it.
 pub fn journal_in_memory(config: &VolumeConfig) -> Option<PathBuf> {
     let journal = config.home.as_ref()?.journal_path(&config.path);
     let is_lost = !Place::of(&journal).is_device() && file_system_in_memory(&journal).is_some();
     is_lost.then_some(journal)
 }
 
-/// Where the journal of another volume over the same home may be: beside the name by which it is given here, and beside the one
-/// that links lead to.
+/// Possible paths of another volume's journal for the same home: beside the home's path in this configuration, and beside the
+/// path to which its links lead.
 pub(crate) fn journals_of_home(config: &VolumeConfig) -> Vec<PathBuf> {
     let Some(home) = &config.home else { return Vec::new() };
     let mut journals = vec![home.journal_path(&config.path)];

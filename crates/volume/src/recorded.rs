@@ -1,10 +1,10 @@
-//! A device that writes what it was asked to a page trace, where it is to be recorded.
+//! A device that writes its requests to a page trace, if a recording is configured.
 //!
-//! What is recorded has been done: requests that fail are not. A transaction's writes and its commit point stand
-//! together, in the order of commits; what is aborted does not come up. A share is recorded as the writes that it saves.
+//! Only requests that succeed are recorded. A transaction's writes and its commit are recorded together, in the order of
+//! commits; aborted transactions are not recorded. A share is recorded as the writes that it saves.
 //!
-//! What needs room is refused here, with nothing done, while the file system under the volume is full; reads, flushes and trims
-//! are not. So is what has no place in a last page that is not whole.
+//! While the file system under the volume is full, this layer refuses requests that need room, without changing anything; it
+//! accepts reads, flushes and trims. It also refuses data behind the end of an incomplete last page.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,23 +20,23 @@ use tantalum_trace::{PageEvent, Recorder};
 use crate::home_end::LastPage;
 use crate::room::Room;
 
-/// Files that are tried beside one that is there already.
+/// Alternative file names to try if the file exists already.
 const NUMBERS_MAX: u32 = 1_000_000;
 
 /// A trace that is being written.
 pub struct Recording {
     path: PathBuf,
     recorder: Recorder,
-    /// What transactions wrote that are open.
+    /// Writes of open transactions.
     open: RefCell<BTreeMap<TxId, Vec<PageEvent>>>,
 }
 
 impl Recording {
-    /// Begins a trace in a new file at `path`; where one is there, beside it, with a number in its name:
-    /// `db.csv.zst`, `db-2.csv.zst`.
+    /// Begins a trace in a new file at `path`. If that file exists, the trace gets a number in its name: `db.csv.zst`,
+    /// `db-2.csv.zst`.
     ///
     /// # Errors
-    /// `Io` where the file cannot be made.
+    /// `Io` if the file cannot be created.
     pub fn begin(path: &Path) -> Result<Recording> {
         let (path, file) = create_beside(path)
             .map_err(|error| tantalum_base::Error::io(path.display().to_string(), error))?;
@@ -49,7 +49,7 @@ impl Recording {
         &self.path
     }
 
-    /// What `tx` wrote, or nobody, is told when it commits, or at once.
+    /// Records writes: those of `tx` when it commits, plain writes at once.
     fn written(&self, tx: Option<TxId>, events: impl Iterator<Item = PageEvent>) {
         match tx {
             Some(tx) => self.open.borrow_mut().entry(tx).or_default().extend(events),
@@ -67,7 +67,7 @@ impl Recording {
     }
 }
 
-/// A new file at `path`, or with a number beside one that is there already.
+/// A new file at `path`, or with a number in its name if that exists already.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
     let (stem, endings) = name.split_at(name.find('.').unwrap_or(name.len()));
@@ -82,8 +82,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// A device, and the trace of what it is asked, where there is one. Whatever else the device has to tell is
-/// reached through it.
+/// A device and, if configured, the trace of its requests. The device's other methods are reached by dereferencing.
 pub struct Recorded<D> {
     device: Rc<D>,
     recording: Option<Recording>,
@@ -92,17 +91,17 @@ pub struct Recorded<D> {
 }
 
 impl<D> Recorded<D> {
-    /// Records `device` where `recording` is given.
+    /// Records `device` if `recording` is given.
     pub(crate) fn new(device: D, recording: Option<Recording>, room: Room) -> Self {
         Recorded { device: Rc::new(device), recording, room, last: None }
     }
 
-    /// The same device of which the `last` page is not whole: it takes nothing but zeros behind its end.
+    /// The same device with an incomplete `last` page, which accepts only zeros behind its end.
     pub(crate) fn ending_in(self, last: Option<LastPage>) -> Self {
         Recorded { last, ..self }
     }
 
-    /// Refuses to write what the last page has no place for.
+    /// Refuses writes of data behind the end of the last page.
     fn check_end<'a, P: Payload>(
         &self,
         pages: impl Iterator<Item = (PageNo, &'a P)>,
@@ -117,7 +116,7 @@ impl<D> Recorded<D> {
         self.recording.as_ref()
     }
 
-    /// Tells what was done, if it was, and if anybody listens.
+    /// Records the request with `tell`, if it succeeded and there is a recording.
     fn done(&self, done: Result<()>, tell: impl FnOnce(&Recording)) -> Result<()> {
         if let (Ok(()), Some(recording)) = (&done, &self.recording) {
             tell(recording);
@@ -134,12 +133,12 @@ impl<D> Deref for Recorded<D> {
     }
 }
 
-/// Pages of one request: no more than 32 bits count.
+/// Pages of one request, limited to 32 bits.
 fn count(pages: u64) -> u32 {
     u32::try_from(pages).unwrap_or(u32::MAX)
 }
 
-/// Writes of `pages`, neighbours as one.
+/// Writes of `pages`, one event for each contiguous run.
 fn writes(pages: &[PageNo]) -> Vec<PageEvent> {
     pages
         .chunk_by(|page, next| page.0 + 1 == next.0)
@@ -230,7 +229,7 @@ impl<D: PageDevice> DeviceLayer for Recorded<D> {
     async fn commit(&self, tx: TxId) -> Result<()> {
         let events = self.recording.as_ref().map(|to| to.take(tx)).unwrap_or_default();
         if let Err(full) = self.room.check() {
-            // A commit that fails ends its transaction.
+            // A failed commit ends its transaction.
             self.device.abort(tx).await?;
             return Err(full);
         }
@@ -251,10 +250,10 @@ impl<D: LifeCycle> LifeCycle for Recorded<D> {
         self.device.start(runtime);
     }
 
-    /// Ends the trace, too.
+    /// Also ends the trace.
     ///
     /// # Errors
-    /// Where only the trace failed: the volume is closed then.
+    /// The error may concern only the trace; the volume is closed then.
     async fn close(&self) -> Result<()> {
         let closed = self.device.close().await;
         let Some(recording) = &self.recording else { return closed };

@@ -1,19 +1,19 @@
-//! Why a volume is not made, opened or given up: the fixed words of each refusal.
+//! The fixed words of each refusal to create, open or give up a volume.
 //!
 //! Those of files and devices are in `tantalum_media`, those of homes and journals in `tantalum_cache`.
 tantalum_base::refusals! {
     // The configuration.
-    /// There is no such file.
+    /// The file does not exist.
     NO_CONFIGURATION = "does not exist: name the configuration of a volume",
-    /// A folder in place of the file in it.
+    /// A folder was named instead of the file in it.
     CONFIGURATION_FOLDER = "is a folder: name the configuration in it",
-    /// A file of no bytes.
+    /// The file is empty.
     CONFIGURATION_EMPTY = "is empty: remove it",
-    /// Something else than text.
+    /// The file is not text.
     NOT_A_CONFIGURATION = "is no configuration; wanted is the VOLUME.toml",
-    /// A line that makes no sense.
+    /// A line is invalid.
     CONFIGURATION_LINE = ", line",
-    /// A command for tiered volumes.
+    /// The command is for tiered volumes.
     NOT_TIERED = "is no tiered volume",
     /// A new configuration needs options.
     OPTIONS_MISSING = "does not exist; --home",
@@ -22,42 +22,42 @@ tantalum_base::refusals! {
     /// Options and configuration name different claims.
     OTHER_CLAIM = "says home.claim",
 
-    // What becomes a volume.
-    /// A volume that is in memory.
+    // Creating a volume.
+    /// The volume is in memory.
     IN_MEMORY = "a volume in memory is created each time it is opened",
-    /// There is no such home.
+    /// The home does not exist.
     NO_HOME = "does not exist: name the image or the block device",
-    /// A home without bytes.
+    /// The home is empty.
     HOME_EMPTY = "is empty: the volume is as large as its home",
-    /// A home that is no whole sectors.
+    /// The home is not a whole number of sectors.
     HOME_SECTORS = "which is no multiple of the 512 of a sector",
-    /// A flash that cannot hold what it has to.
+    /// The flash is too small for its settings.
     FLASH_TOO_SMALL = "is too small a flash",
-    /// A flash that is beyond what zones can be numbered.
+    /// The flash has more zones than can be numbered.
     FLASH_ZONES = "zones: wanted are",
-    /// Two stores at one place.
+    /// Two stores are at one place.
     SAME_FILE = "are the same file",
-    /// A file in a folder that is not there.
+    /// The folder of a file does not exist.
     NO_FOLDER = "there is no folder",
-    /// A file among the names of devices.
+    /// A file is among the device nodes.
     AMONG_DEVICES = "in memory, and lost with the next start of the machine",
-    /// A file system without room.
+    /// The file system has no room.
     NO_ROOM = "free, and wanted are",
-    /// A device that is too small.
+    /// The device is too small.
     DEVICE_TOO_SMALL = "and the device",
-    /// A journal that says whose the home is.
+    /// A journal says that the home belongs to a volume.
     HOME_OWNED = "says that the home belongs to",
-    /// A journal that does not answer.
+    /// A journal cannot be read now.
     OWNER_UNREAD = "says that the home belongs to a volume cannot be read now",
-    /// A home with a claim.
+    /// The home has a claim.
     HOME_CLAIMED = "belongs to volume",
-    /// An unclaim of a home whose journal is there.
+    /// A home is unclaimed although its journal exists.
     JOURNAL_THERE = "that volume, which loses nothing",
-    /// A part of something else.
+    /// The home is a member of a larger unit.
     MEMBER = "put the cache over what is made of it",
-    /// A home without a sector of zeros.
+    /// The home has no sector of zeros.
     NO_ZERO_SECTOR = "so that a claim could not be seen there",
-    /// The volume is there already.
+    /// The volume is attached already.
     ATTACHED = "is attached already",
     /// Another volume is there already.
     VOLUME_THERE = "is a volume already",
@@ -65,50 +65,50 @@ tantalum_base::refusals! {
     FILE_THERE = "is a file already",
     /// A device holds something already.
     DEVICE_THERE = "is a device with something on it already",
-    /// It could not be claimed; the volume is made.
+    /// The volume was created, but its home could not be claimed.
     NOT_CLAIMED = "the volume is made, and its home is not claimed yet",
 
-    // What is opened.
-    /// There is no file of the volume.
+    // Opening a volume.
+    /// The volume's file does not exist.
     FLASH_GONE = "does not exist",
-    /// The flash is no volume.
+    /// The flash holds no volume.
     FLASH_BLANK = "holds no Tantalum volume",
     /// The home is an image of its own.
     TAKEN_OFF = "nothing is missing: the volume was detached, or rescued",
-    /// There is no journal.
+    /// The journal does not exist.
     JOURNAL_GONE = "the journal beside the home, does not exist",
-    /// There is no home.
+    /// The home does not exist.
     HOME_GONE = "does not exist: put it back",
-    /// A home of fewer bytes.
+    /// The home has fewer bytes than before.
     HOME_SHORTER = "it became shorter, or is another one",
-    /// A file of some bytes.
+    /// The file is too short.
     TOO_SHORT = "too short to be a Tantalum volume",
-    /// A volume of the other kind.
+    /// The volume is of the other kind.
     OTHER_KIND = "it is a volume of kind",
-    /// A volume of another capacity.
+    /// The volume has another capacity.
     OTHER_CAPACITY = "device.capacity is",
-    /// A volume of other zones.
+    /// The volume has other zones.
     OTHER_ZONES = "differs from when the volume was created",
-    /// A volume of which the end is missing.
+    /// The end of the volume is missing.
     CUT_SHORT = "it was cut short",
-    /// A home that is not as it was written.
+    /// The home is not as it was written.
     COMPARED = "home does not hold page",
-    /// A superblock of another version.
+    /// The superblock has another version.
     OTHER_VERSION = "the volume has format version",
-    /// Two superblocks.
+    /// The two copies of the superblock contradict each other.
     CONTRADICTION = "the copies of the superblock contradict each other",
 
-    // What is given up.
-    /// A rescue of a volume whose flash is there.
+    // Giving up a volume.
+    /// A rescue although the flash is there.
     FLASH_THERE = "is there and looks like the volume's flash",
-    /// A rescue of a volume whose flash does not answer.
+    /// A rescue although the flash may only be unreadable now.
     FLASH_UNREAD = "cannot be read now, and may be later (--force",
-    /// A rescue of a volume that is destaged densely.
+    /// A rescue of a volume with dense destaging.
     DENSE = "nothing but the flash knows what is missing",
-    /// A detach of a flash that has lost pages.
+    /// A detach although the flash has lost pages.
     PAGES_LOST = "which has lost them",
 
-    // The cache's mode.
-    /// A volume without a server.
+    // Changing the cache's mode.
+    /// The volume has no server.
     NOT_SERVED = "is not being served",
 }

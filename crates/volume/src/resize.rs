@@ -1,15 +1,15 @@
-//! Growing a volume: more pages, and more zones behind those that there are.
+//! Grows a volume: more pages, and more zones behind the existing ones.
 //!
-//! 0. Where the configuration lags behind an earlier growth, it catches up.
-//! 1. The volume is opened as it is, what unfinished transactions left behind its pages is given up, and it is closed: where they
-//!    were staged there will be pages of hosts.
-//! 2. The file is made longer. What is behind the zones of the superblock means nothing yet.
+//! 0. If the configuration has missed an earlier growth, it is updated.
+//! 1. The volume is opened in its old size, the pages that unfinished transactions staged behind its pages are given up, and it
+//!    is closed: hosts' pages will take the place of the staging area.
+//! 2. The file is extended. The part behind the zones of the superblock has no meaning yet.
 //! 3. The copies of the superblock are written, one after the other, each durable before the next. From the first one on the
-//!    volume is the larger one (`copies`).
-//! 4. It is opened once as that, and closed: a checkpoint says so too.
-//! 5. The configuration gets the new capacity. Until then the old one will do: the superblock knows it.
+//!    volume has its new size (`copies`).
+//! 4. The volume is opened once in its new size, and closed, so that a checkpoint records it as well.
+//! 5. The configuration gets the new capacity. Until then the old capacity is accepted, because the superblock knows it.
 //!
-//! Whatever cuts this short leaves a sound volume of the one size or the other, and repeating it goes on from there.
+//! An interruption at any point leaves a sound volume of the old or the new size, and repeating the call continues from there.
 use serde::Deserialize;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Result, ResultExt};
@@ -28,25 +28,25 @@ use crate::sizes;
 use crate::space::told_as_no_room;
 use crate::superblock::{COPIES, Superblock};
 
-/// What a volume was and what it is.
+/// A volume before and after growing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resized {
     /// The superblock before.
     pub before: Superblock,
-    /// The superblock now; the same where the volume had the size already.
+    /// The superblock now; equal to `before` if the volume had the size already.
     pub after: Superblock,
 }
 
-/// Makes the volume of `config`, which nobody has open, as large as `capacity` says (such as `"2GiB"`), and lets the configuration
-/// say so. What `config` says of the capacity does not matter.
+/// Grows the volume of `config` to `capacity` (such as `"2GiB"`), and writes the new capacity to the configuration. The volume
+/// must not be open. The capacity in `config` is ignored.
 ///
 /// # Errors
-/// `InvalidInput` where it would shrink, or cannot have that size; `Unsupported` where it is tiered or in memory; `OutOfSpace` where
-/// there is no room; `Locked`; as of opening. The volume has its old size then, or the new one.
+/// `InvalidInput` if the volume would shrink, or cannot have that size; `Unsupported` if it is tiered or in memory; `OutOfSpace`
+/// if there is no room; `Locked`; as of opening. After an error the volume has its old size or the new one.
 pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
     let pages = sizes::pages("SIZE", capacity)?;
     refuse_others(config)?;
-    // Nobody asks the volume for anything that would be worth a trace.
+    // No requests worth recording are made here.
     let config = &VolumeConfig { record: None, ..config.clone() };
     let live = Live::new(LiveOptions::default())?;
     let path = config.data_path()?;
@@ -69,7 +69,7 @@ pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
         grow(config, &store, after.store_bytes())?;
         in_phase(&live, write_growth(store.clone(), resized))?;
     }
-    // Also where a growth before was cut short here.
+    // Also if an earlier growth was interrupted here.
     in_phase(&live, settle(live.clone(), store, config.with_sizes_of(&after)))?;
     say_capacity(&config.path, capacity).context(|| {
         format!(
@@ -92,7 +92,7 @@ fn refuse_others(config: &VolumeConfig) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, context))
 }
 
-/// Makes the store longer, in a file with room for all of it.
+/// Extends the store; a file gets room for all of it.
 fn grow(config: &VolumeConfig, store: &FileStore, bytes: u64) -> Result<()> {
     let path = config.data_path()?;
     store.grow(bytes).map_err(|error| match Place::of(&path).is_device() {
@@ -101,14 +101,14 @@ fn grow(config: &VolumeConfig, store: &FileStore, bytes: u64) -> Result<()> {
     })
 }
 
-/// Runs a part of which no task may be left when the next one begins.
+/// Runs one phase, and drops its tasks before the next one begins.
 fn in_phase(live: &Live, phase: impl Future<Output = Result<()>> + 'static) -> Result<()> {
     let done = live.run(phase);
     live.drop_tasks();
     done
 }
 
-/// What the volume on `store` is, and what it becomes with so many `pages`.
+/// The superblocks of the volume on `store` now and with `pages` pages.
 ///
 /// # Errors
 /// As of [`resize_volume`].
@@ -138,12 +138,12 @@ pub async fn plan_growth<S: BlockStore>(
     let planned = plan_as(&wanted, before.volume_id, before.is_staged)?;
     let (growths, pages_before) = (before.growths.wrapping_add(1), before.pages);
     let after = Superblock { growths, pages_before, ..planned };
-    // More pages take more zones.
+    // More pages need more zones.
     assert!(after.is_grown_from(&before), "{before:?} does not become {after:?}");
     Ok(Resized { before, after })
 }
 
-/// Brings the volume on `store` to rest, with nothing staged, and closes it.
+/// Opens the volume on `store`, discards staged pages, and closes it.
 ///
 /// # Errors
 /// As of opening and closing.
@@ -169,12 +169,12 @@ pub async fn settle<R: Runtime, S: BlockStore + Clone>(
     Ok(())
 }
 
-/// Makes the volume on `store`, which is [settled](settle) and long enough, what `resized` says.
+/// Writes the new superblock of `resized` to the volume on `store`, which must be [settled](settle) and long enough.
 ///
 /// # Errors
-/// `Io` and the like: the volume has the one size or the other then.
+/// `Io` and the like: the volume then has the old or the new size.
 pub async fn write_growth<S: BlockStore>(store: S, resized: Resized) -> Result<()> {
-    // That the file is longer is durable first.
+    // The file's new length is durable first.
     store.sync().await?;
     if Fault::GrownCopiesTogether.is_planted() {
         return crate::flash::write_copies(&store, &resized.after).await;
@@ -186,8 +186,8 @@ pub async fn write_growth<S: BlockStore>(store: S, resized: Resized) -> Result<(
     Ok(())
 }
 
-/// Lets the configuration say what the volume has before it grows, where an earlier growth was cut short before that: the
-/// superblock will know that capacity, and none before it.
+/// Writes the present capacity to the configuration before growing, if an interrupted earlier growth left an older one there:
+/// after growing, the superblock knows the present capacity, but no earlier one.
 fn catch_up(config: &VolumeConfig, Resized { before, after }: &Resized) -> Result<()> {
     let says = config.capacity_pages()?;
     match says == before.pages || says == after.pages {
@@ -196,7 +196,7 @@ fn catch_up(config: &VolumeConfig, Resized { before, after }: &Resized) -> Resul
     }
 }
 
-/// `pages` as a size, in the largest unit that says it exactly.
+/// `pages` as a size, in the largest unit that is exact.
 fn size_text(pages: u64) -> String {
     let units = [("TiB", 28_u32), ("GiB", 18), ("MiB", 8)];
     match units.into_iter().find(|(_, shift)| pages.is_multiple_of(1 << shift)) {
@@ -205,7 +205,7 @@ fn size_text(pages: u64) -> String {
     }
 }
 
-/// Lets the configuration at `path` say another capacity; all else in it stays as it is.
+/// Changes the capacity in the configuration at `path`; everything else in it stays.
 fn say_capacity(path: &Path, capacity: &str) -> Result<()> {
     #[derive(Deserialize)]
     struct Sizes {
@@ -215,7 +215,7 @@ fn say_capacity(path: &Path, capacity: &str) -> Result<()> {
     struct Device {
         capacity: toml::Spanned<String>,
     }
-    // Where it is a link, what it names is replaced.
+    // If it is a link, its target is replaced.
     let path = std::fs::canonicalize(path).context(|| format!("finding {}", path.display()))?;
     let reading = || format!("reading {}", path.display());
     let mut text = std::fs::read_to_string(&path).context(reading)?;
@@ -244,7 +244,7 @@ mod tests {
         let config = VolumeConfig::parse(&template("6MiB"), &path).unwrap();
         let superblock = |pages| Superblock { pages, ..plan_as(&config, 7, true).unwrap() };
         let growth = Resized { before: superblock(1536), after: superblock(2048) };
-        // As a growth left it that was cut short; before any, or already right for this one.
+        // As left by an interrupted growth; from before any growth; already right for this one.
         for (says, then) in
             [("4MiB", "6MiB"), ("6MiB", "6MiB"), ("6144KiB", "6144KiB"), ("8MiB", "8MiB")]
         {

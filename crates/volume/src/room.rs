@@ -1,23 +1,24 @@
-//! Whether there is room for what a volume is asked to take.
+//! Checks whether the store has room for more writes.
 use std::cell::Cell;
 use tantalum_base::Result;
 use tantalum_media::BlockStore;
 
-/// Asked before anything new is accepted. The store below is not in its type, as a device's types are deep enough.
+/// Checked before a new write is accepted. A closure hides the type of the store, because device types are nested
+/// deeply enough.
 pub(crate) struct Room {
     check: Box<dyn Fn() -> Result<()>>,
     was_full: Cell<bool>,
 }
 
 impl Room {
-    /// The room of `store`, which keeps `spare_bytes` aside for what was accepted when it turns out to be full.
+    /// The room of `store`, which reserves `spare_bytes` for writes that were accepted before the store is full.
     pub(crate) fn of(store: impl BlockStore, spare_bytes: u64) -> Room {
         store.keep_spare(spare_bytes);
         Room { check: Box::new(move || store.check_room()), was_full: Cell::new(false) }
     }
 
     /// # Errors
-    /// `OutOfSpace` where there is none, now.
+    /// `OutOfSpace` if there is no room now.
     pub(crate) fn check(&self) -> Result<()> {
         let checked = (self.check)();
         match (&checked, self.was_full.replace(checked.is_err())) {

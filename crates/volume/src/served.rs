@@ -1,4 +1,4 @@
-//! A volume for those who do not care which process has it open: this one, or one that serves it.
+//! A volume that this process opens itself, or that another process serves to it.
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -10,17 +10,17 @@ use crate::host::{HostOptions, RECORD_VARIABLE, VolumeHost};
 use crate::open_options::OpenOptions;
 use crate::origin::Origin;
 
-/// Opens the volume of the VOLUME.toml at `path` for synchronous callers. Where it is served for local clients
-/// (`tantalum serve --socket`), that server does the work. `path` may also be such a server's socket.
+/// Opens the volume of the VOLUME.toml at `path` for synchronous callers. If the volume is served for local clients
+/// (`tantalum serve --socket`), this connects to the server. `path` may also be the socket of such a server.
 ///
 /// # Errors
-/// `Locked` where another process has it open, and does not serve it; `Io` where it is served and this process may not
-/// connect, or where the file cannot be opened; as [`VolumeHost::open`].
+/// `Locked` if another process has the volume open and does not serve it; `Io` if it is served and this process may not
+/// connect, or if the file cannot be opened; as [`VolumeHost::open`].
 pub fn open_client(path: &Path) -> Result<Client> {
     open_client_with(path, OpenOptions::default())
 }
 
-/// As [`open_client`], as `options` say.
+/// As [`open_client`], with `options`.
 ///
 /// # Errors
 /// As [`open_client`].
@@ -28,8 +28,8 @@ pub fn open_client_with(path: &Path, options: OpenOptions) -> Result<Client> {
     open_client_hosted(path, HostOptions { open: options, ..HostOptions::default() })
 }
 
-/// As [`open_client`], for one who only reads. Where this process opens the volume, it writes nothing to it and shares it
-/// with others who read. A server's client may write all the same, as that costs nobody anything.
+/// As [`open_client`], for callers that only read. If this process opens the volume, it opens it read-only and shares it
+/// with other readers. A client of a server may still write, because that costs nothing.
 ///
 /// # Errors
 /// As [`open_client`].
@@ -41,7 +41,7 @@ pub fn open_reader(path: &Path) -> Result<Client> {
     }
 }
 
-/// As [`open_client`]; where this process opens the volume, as `options` say.
+/// As [`open_client`]; if this process opens the volume, it uses `options`.
 ///
 /// # Errors
 /// As [`open_client`].
@@ -56,7 +56,7 @@ pub fn open_client_hosted(path: &Path, options: HostOptions) -> Result<Client> {
     let opened = VolumeHost::open(config.clone(), options.clone());
     match opened {
         Ok(host) => Ok(host.client()),
-        // Its server may just have begun.
+        // A server may just have started.
         Err(error) if error.kind() == ErrorKind::Locked => {
             find(&config, options.open)?.ok_or(error)
         }
@@ -67,7 +67,7 @@ pub fn open_client_hosted(path: &Path, options: HostOptions) -> Result<Client> {
 /// Connects to the server that listens for local clients at `socket`.
 ///
 /// # Errors
-/// `Io` where nobody does, or it is not allowed.
+/// `Io` if there is no server, or this process may not connect.
 pub fn connect(socket: &Path, options: OpenOptions) -> Result<Client> {
     match tantalum_local::connect(socket, options.read_only, Patience::default())? {
         Some(connection) => client(connection, None, options),
@@ -78,15 +78,15 @@ pub fn connect(socket: &Path, options: OpenOptions) -> Result<Client> {
     }
 }
 
-/// Which file the volume of `config` is in, for those who serve it.
+/// The identity of the volume's file, for servers of the volume.
 pub fn volume_file(config: &VolumeConfig) -> Option<FileId> {
     Origin::of(config).map(|origin| origin.file())
 }
 
-/// The client of whoever serves the volume of `config`; `None` where nobody does.
+/// A client of the server of the volume of `config`; `None` if nobody serves it.
 fn find(config: &VolumeConfig, options: OpenOptions) -> Result<Option<Client>> {
     if options.accept_loss {
-        // That is for who opens the file.
+        // This option is only for a process that opens the file itself.
         return Ok(None);
     }
     let socket = socket_path(&config.path);

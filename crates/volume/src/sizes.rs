@@ -1,28 +1,28 @@
-//! Sizes in VOLUME.toml: as people write them (`"500MB"`), and in the pages that a volume is made of.
+//! Sizes in VOLUME.toml: text (`"500MB"`) converted to pages.
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
 use crate::config::VolumeConfig;
 use crate::superblock::Superblock;
 
-/// What says how large a volume is.
+/// The setting for the size of a volume.
 pub(crate) const CAPACITY: &str = "device.capacity";
 
-/// A size that is no multiple of a page, and what is taken in its place.
+/// A size that is not a multiple of a page, and the size used instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundedSize {
-    /// Where it stands, such as `device.capacity`.
+    /// Its setting, such as `device.capacity`.
     pub key: &'static str,
-    /// What stands there.
+    /// The configured text.
     pub text: String,
-    /// What it became.
+    /// The size used.
     pub bytes: u64,
 }
 
-/// The size `text` under `key` in pages, at least one; what is left over makes one more.
+/// The size `text` of setting `key` in pages, at least one, rounded up.
 ///
 /// # Errors
-/// `InvalidInput` with the key where it is no size in bytes, or zero.
+/// `InvalidInput` with the key if it is not a size in bytes, or is zero.
 pub(crate) fn pages(key: &'static str, text: &str) -> Result<u64> {
     let bytes = Size::parse_bytes(text).map_err(|error| error.wrap(key))?;
     if bytes == 0 {
@@ -33,8 +33,8 @@ pub(crate) fn pages(key: &'static str, text: &str) -> Result<u64> {
     Ok(bytes.div_ceil(PAGE_BYTES as u64))
 }
 
-/// The same for a part of what is there already, such as a block device, which may have no byte more:
-/// what is left over is not used.
+/// The same, rounded down: for a part of something that exists already, such as a block device, which
+/// may have no byte more.
 pub(crate) fn whole_pages(key: &'static str, text: &str) -> Result<u64> {
     let bytes = Size::parse_bytes(text).map_err(|error| error.wrap(key))?;
     if bytes < PAGE_BYTES as u64 {
@@ -45,7 +45,7 @@ pub(crate) fn whole_pages(key: &'static str, text: &str) -> Result<u64> {
 }
 
 impl VolumeConfig {
-    /// With the capacity and the zones of a volume that is there.
+    /// The configuration with the capacity and the zones of an existing volume.
     pub(crate) fn with_sizes_of(&self, superblock: &Superblock) -> VolumeConfig {
         let page_kib = PAGE_BYTES as u64 / 1024;
         let mut config = self.clone();
@@ -55,7 +55,7 @@ impl VolumeConfig {
         config
     }
 
-    /// The sizes that are no multiples of a page, and what is taken in their place.
+    /// The sizes that are not multiples of a page, and the sizes used instead.
     pub fn rounded_sizes(&self) -> Result<Vec<RoundedSize>> {
         let (device, exact) = (&self.device, self.is_capacity_exact()?);
         let sizes = [

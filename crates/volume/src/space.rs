@@ -1,4 +1,4 @@
-//! The space that flash and journal of a new tiered volume take, where they take it, and whether it is there.
+//! The space that flash and journal of a new tiered volume need, its place, and the check that it is free.
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::refusals::{DEVICE_TOO_SMALL, NO_ROOM};
 use crate::store::{is_journal_sparse, journal_bytes};
 use crate::tiered::home_config;
 
-/// What a store takes, and of what.
+/// The space that a store needs, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSpace {
     /// `"flash"` or `"journal"`.
@@ -23,15 +23,15 @@ pub struct StoreSpace {
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// What a file that is there has of that already.
+    /// Bytes that an existing file has already allocated.
     pub held_bytes: u64,
-    /// Whether a file is made without room for its content.
+    /// Whether the file is created without allocating its content.
     pub is_sparse: bool,
-    /// What it lies on.
+    /// The device or file system with the space.
     pub holder: Holder,
 }
 
-/// What has the space of a store.
+/// The device or file system that provides a store's space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// The store is a block device.
@@ -41,11 +41,11 @@ pub enum Holder {
     },
     /// The store is a file.
     FileSystem {
-        /// Where it is mounted.
+        /// Its mount point.
         mounted_at: PathBuf,
-        /// Its number.
+        /// Its device number.
         number: u64,
-        /// What anybody may still take; `None` where it does not say.
+        /// Bytes available to unprivileged users; `None` if the file system does not report them.
         free_bytes: Option<u64>,
         /// Whether it is in memory.
         in_memory: bool,
@@ -53,16 +53,16 @@ pub enum Holder {
 }
 
 impl StoreSpace {
-    /// What is still to be allocated.
+    /// Bytes still to be allocated.
     pub fn missing_bytes(&self) -> u64 {
         if self.is_sparse { 0 } else { self.bytes.saturating_sub(self.held_bytes) }
     }
 }
 
-/// What the flash and the journal of `config` take.
+/// The space needed by the flash and the journal of `config`.
 ///
 /// # Errors
-/// `InvalidInput` where a size makes no sense; `Io` where a place cannot be looked at.
+/// `InvalidInput` if a size is invalid; `Io` if a place cannot be examined.
 pub fn spaces(config: &VolumeConfig) -> Result<[StoreSpace; 2]> {
     let flash = config.data_path()?;
     let journal = home_config(config)?.journal_path(&config.path);
@@ -73,27 +73,27 @@ pub fn spaces(config: &VolumeConfig) -> Result<[StoreSpace; 2]> {
     ])
 }
 
-/// Most that may be newer in the flash of `config` than at home.
+/// Limit on dirty data, which is newer in the flash of `config` than at home.
 ///
 /// # Errors
-/// `InvalidInput` where a size makes no sense.
+/// `InvalidInput` if a size is invalid.
 pub fn dirty_bytes_max(config: &VolumeConfig) -> Result<u64> {
     let cache = home_config(config)?.cache_options(&plan(config, 0)?.geometry())?;
     Ok(cache.dirty_pages_max * PAGE_BYTES as u64)
 }
 
 fn space(store: &'static str, path: PathBuf, bytes: u64, is_sparse: bool) -> Result<StoreSpace> {
-    // A creation that was cut short left a file under another name, which is taken over.
+    // An interrupted creation may have left a file under another name, which is reused.
     let held = |path: &Path| std::fs::metadata(path).map_or(0, |there| there.blocks() * 512);
     let held_bytes = held(&path).max(held(&staging_path(&path))).min(bytes);
     let holder = holder_of(&path)?;
     Ok(StoreSpace { store, path, bytes, held_bytes, is_sparse, holder })
 }
 
-/// What has the space of a store at `path`, which need not be there yet.
+/// The device or file system for a store at `path`, which need not exist yet.
 ///
 /// # Errors
-/// `Io` where it cannot be looked at.
+/// `Io` if it cannot be examined.
 pub fn holder_of(path: &Path) -> Result<Holder> {
     let looking = || format!("looking at {}", path.display());
     if Place::of(path).is_device() {
@@ -101,25 +101,26 @@ pub fn holder_of(path: &Path) -> Result<Holder> {
         return Ok(Holder::Device { bytes: device.seek(SeekFrom::End(0)).context(looking)? });
     }
     let absolute = std::path::absolute(path).context(looking)?;
-    // A folder that is made with the volume is not there yet.
+    // A folder that is created with the volume does not exist yet.
     let there = absolute.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     let there = there.canonicalize().context(looking)?;
     let number = std::fs::metadata(&there).context(looking)?.dev();
     let is_its = |path: &&Path| std::fs::metadata(path).is_ok_and(|its| its.dev() == number);
     let mounted_at = there.ancestors().take_while(is_its).last().unwrap_or(&there).to_path_buf();
     let free = rustix::fs::statvfs(&there).map_err(std::io::Error::from).context(looking)?;
-    // As `df` says it: what is kept for the administrator is no room for a volume, whoever makes it.
+    // As `df` reports it: blocks reserved for the administrator do not count as room for a volume, even if the administrator
+    // creates it.
     let free_bytes = free.f_bavail.saturating_mul(free.f_frsize);
-    // One that has no blocks, such as a program's, does not count them.
+    // A file system without blocks, such as one provided by a program, does not count free ones.
     let free_bytes = (free.f_blocks > 0).then_some(free_bytes);
     let in_memory = file_system_in_memory(&there).is_some();
     Ok(Holder::FileSystem { mounted_at, number, free_bytes, in_memory })
 }
 
-/// Refuses where what these stores take is not there.
+/// Refuses if the space that these stores need is not free.
 ///
 /// # Errors
-/// `OutOfSpace` with the file system or the device, what is wanted, and what is free.
+/// `OutOfSpace` with the file system or the device, the bytes needed, and the bytes free.
 pub fn refuse_without_space(spaces: &[StoreSpace]) -> Result<()> {
     for space in spaces {
         match &space.holder {
@@ -161,7 +162,7 @@ fn is_on(space: &StoreSpace, file_system: u64) -> bool {
         && space.missing_bytes() > 0
 }
 
-/// What these stores want, each with its path.
+/// The bytes that each of these stores needs, with its path.
 fn wanted(spaces: &[&StoreSpace]) -> String {
     let each = spaces.iter().map(|space| {
         let bytes = human_bytes(space.missing_bytes());
@@ -178,8 +179,8 @@ fn lacking(refusal: Refusal, what: &str) -> Error {
     refusal.error(ErrorKind::OutOfSpace, context)
 }
 
-/// Says of an allocation that failed for want of room, whatever the file is called while it is made, that `bytes` are wanted at
-/// `path`, and how much is free there.
+/// Turns an error about lack of room into one that names `path` instead of the file's temporary name, the `bytes` needed there
+/// and the bytes free.
 pub(crate) fn told_as_no_room(error: Error, path: &Path, bytes: u64) -> Error {
     if error.kind() != ErrorKind::OutOfSpace {
         return error;
@@ -191,7 +192,7 @@ pub(crate) fn told_as_no_room(error: Error, path: &Path, bytes: u64) -> Error {
         }
         _ => String::new(),
     };
-    // It may be a quota, too, or the longest file that there can be.
+    // The cause may also be a quota, or the maximum size of a file.
     let told = error.to_string();
     let why = told.strip_prefix(error.context()).unwrap_or_default();
     let context = format!("no room for {} at {}{free}{why}", human_bytes(bytes), path.display());
@@ -202,8 +203,8 @@ pub(crate) fn told_as_no_room(error: Error, path: &Path, bytes: u64) -> Error {
 mod tests {
     use super::*;
 
-    /// What a file system keeps for the administrator is no room for a volume, whoever makes it: the test runs as root where it
-    /// is run in full, to whom a file system would give it.
+    /// Blocks that a file system reserves for the administrator do not count as room for a volume, even if the administrator
+    /// creates it. In a full run the tests run as root, who could use these blocks.
     #[test]
     fn free_is_what_df_says() {
         let folder = tempfile::tempdir().unwrap();
@@ -215,7 +216,7 @@ mod tests {
                 .ok()?;
             String::from_utf8(run.stdout).ok()?.lines().nth(1)?.trim().parse::<u64>().ok()
         };
-        // Others write there as well.
+        // Other processes write there as well.
         for _ in 0..1000 {
             let Some(before) = df() else { return };
             let Ok(Holder::FileSystem { free_bytes, .. }) = holder_of(&folder.path().join("new"))

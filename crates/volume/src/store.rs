@@ -1,4 +1,4 @@
-//! What a volume's configuration says its bytes live on.
+//! The stores of a volume, as configured.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_media::block_store::{
     Counting, EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreCounters,
@@ -19,10 +19,10 @@ use crate::tiered::{
 };
 use std::path::Path;
 
-/// A file or a block device, or memory; what is done to it is counted.
+/// A file, a block device or memory; its operations are counted.
 pub type VolumeStore = Counting<Salvage<EitherStore<FileStore, MemoryStore>>>;
 
-/// The store over `below`, counted into `counters`, with zeros for what cannot be read where a loss is accepted.
+/// A store over `below` that counts into `counters`. If a loss is accepted, unreadable blocks read as zeros.
 fn over(
     below: EitherStore<FileStore, MemoryStore>,
     accept_loss: bool,
@@ -31,11 +31,11 @@ fn over(
     Counting::new(Salvage::new(below, accept_loss), counters.clone())
 }
 
-/// Opens the store of `config`, locked; together with others who read where `options` say that it is only
-/// read. What is done to it is counted into `counters`. Memory starts as a new, empty volume.
+/// Opens the store of `config` and locks it; with the `read_only` option, it shares the lock with other readers.
+/// Operations are counted into `counters`. Memory starts as a new, empty volume.
 ///
 /// # Errors
-/// `Io` where there is no such file; as [`FileStore::open`].
+/// `Io` if there is no such file; as [`FileStore::open`].
 pub async fn open_store(
     live: &Live,
     config: &VolumeConfig,
@@ -94,7 +94,7 @@ pub async fn open_tiered_stores(
             journal.display()
         );
     }
-    // All is in the flash: a new journal will do.
+    // Without epochs the flash has everything, so a new journal may replace a missing one.
     let has_journal = is_there(&journal_path)?;
     let may_be_gone = !is_ordered(config) && !has_journal;
     let journal = match may_be_gone {
@@ -105,12 +105,12 @@ pub async fn open_tiered_stores(
         }
         false => Some(open(&journal_path)?),
     };
-    // Home has no checksums: zeros in place of what cannot be read would pass for its content.
+    // Home has no checksums: zeros for unreadable blocks would be accepted as its content.
     let home = over(EitherStore::One(open_home_file(live, config, read_only)?), false, counters);
     Ok(TieredStores { flash, home, journal })
 }
 
-/// Makes the file, or takes the device, that becomes the journal of the tiered volume of `config`.
+/// Creates the file, or uses the device, for the journal of the tiered volume of `config`.
 ///
 /// # Errors
 /// As [`FileStore::create`].
@@ -121,22 +121,22 @@ pub(crate) fn make_journal(live: &Live, config: &VolumeConfig) -> Result<FileSto
     FileStore::create(live, &path, journal_bytes(config)?, options)
 }
 
-/// Bytes of that journal.
+/// The size of that journal.
 pub(crate) fn journal_bytes(config: &VolumeConfig) -> Result<u64> {
     let home = home_config(config)?;
     Ok(home.journal_bytes(&home.cache_options(&plan(config, 0)?.geometry())?))
 }
 
-/// Whether it is made without room for its content.
+/// Whether the journal is created without allocating its content.
 pub(crate) fn is_journal_sparse(config: &VolumeConfig) -> bool {
-    // Without epochs nothing but its head is written.
+    // Without epochs only its header is written.
     config.media.sparse || !is_ordered(config)
 }
 
 /// Opens journal and home of the tiered volume of `config`, whose flash is lost.
 ///
 /// # Errors
-/// `InvalidInput` where pages do not go home in epochs; as [`open_store`].
+/// `InvalidInput` if pages are not destaged in epochs; as [`open_store`].
 async fn open_rescue_stores(
     live: &Live,
     config: &VolumeConfig,
@@ -152,10 +152,10 @@ async fn open_rescue_stores(
     Ok((journal, open_home_alone(live, config)?))
 }
 
-/// Brings the home of `config`, whose flash is lost, to the last epoch that the journal beside it knows of.
+/// Brings the home of `config`, whose flash is lost, to the last epoch recorded in the journal beside it.
 ///
 /// # Errors
-/// `InvalidInput` where pages do not go home in epochs; as [`open_store`] and [`rescue`].
+/// `InvalidInput` if pages are not destaged in epochs; as [`open_store`] and [`rescue`].
 pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueReport> {
     let (journal, home) = open_rescue_stores(live, config).await?;
     let rescued = rescue(journal, home.clone()).await?;
@@ -163,20 +163,20 @@ pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueR
     Ok(rescued)
 }
 
-/// Opens a home by itself.
+/// Opens a home without flash and journal.
 fn open_home_alone(live: &Live, config: &VolumeConfig) -> Result<VolumeStore> {
     let home = EitherStore::One(open_home_file(live, config, false)?);
     Ok(over(home, false, &StoreCounters::default()))
 }
 
-/// Opens a journal by itself.
+/// Opens a journal without flash and home.
 fn open_journal_file(live: &Live, path: &Path) -> Result<VolumeStore> {
     let options = FileStoreOptions { sparse: true, ..FileStoreOptions::default() };
     let file = EitherStore::One(FileStore::open(live, path, options)?);
     Ok(over(file, false, &StoreCounters::default()))
 }
 
-/// Lets the kernel look at the partitions of a home again, whose ends have changed.
+/// Makes the kernel read the partition table of a home again, after its ends have changed.
 pub(crate) fn reread_partitions(home: &VolumeStore) {
     if let EitherStore::One(file) = home.inner().inner()
         && let Err(error) = file.reread_partitions()
@@ -185,7 +185,7 @@ pub(crate) fn reread_partitions(home: &VolumeStore) {
     }
 }
 
-/// Makes the flash of `config` no volume any more.
+/// Erases the volume on the flash of `config`.
 ///
 /// # Errors
 /// As [`open_store`].

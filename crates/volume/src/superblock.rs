@@ -1,4 +1,4 @@
-//! The superblock: what a store must say before anything else is believed.
+//! The superblock: read and checked before anything else in a store is trusted.
 //!
 //! Two copies, at bytes 0 and 4096; [`Copies`](crate::Copies) decides between them. Little endian:
 //!
@@ -31,11 +31,11 @@ pub const FORMAT_VERSION: u32 = 3;
 pub const SUPERBLOCK_BYTES: usize = 4096;
 /// Number of copies, one behind the other.
 pub const COPIES: usize = 2;
-/// Where anchors start, behind the superblocks.
+/// Start of the anchors, behind the superblocks.
 pub const FIRST_ANCHOR_BYTE: u64 = 2 * SUPERBLOCK_BYTES as u64;
 /// Anchors in each of their two copies.
 pub const ANCHORS: u32 = 120;
-/// Where zones start: behind the anchors, aligned for any device.
+/// Start of the zones: behind the anchors, aligned for any device.
 pub const FIRST_ZONE_BYTE: u64 = 1 << 20;
 const CRC_AT: usize = SUPERBLOCK_BYTES - 4;
 /// Page numbers have 32 bits.
@@ -43,7 +43,7 @@ const PAGES_MAX: u64 = u32::MAX as u64;
 const KIND_FLASH: u32 = 1;
 const KIND_TIERED: u32 = 2;
 
-/// What a superblock says.
+/// The content of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// Identity of the volume, drawn when it was created.
@@ -54,18 +54,18 @@ pub struct Superblock {
     pub slots_per_zone: u32,
     /// Logical pages.
     pub pages: u64,
-    /// The pages have a home elsewhere.
+    /// Whether the volume is a cache, and the pages have a home elsewhere.
     pub is_cache: bool,
-    /// Pages lie behind them, where large transactions are staged.
+    /// Whether there are pages behind the logical ones for staging large transactions.
     pub is_staged: bool,
-    /// How often the volume has grown.
+    /// Number of times the volume has grown.
     pub growths: u32,
-    /// Logical pages before it grew last; 0 where it never did.
+    /// Logical pages before the last growth; 0 if it never grew.
     pub pages_before: u64,
 }
 
 impl Superblock {
-    /// One copy.
+    /// Encodes one copy.
     pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES] {
         let mut bytes = [0; SUPERBLOCK_BYTES];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -87,10 +87,10 @@ impl Superblock {
         bytes
     }
 
-    /// Reads one copy.
+    /// Decodes one copy.
     ///
     /// # Errors
-    /// `Format` for what is no volume or one of another version; `Checksum` where it is damaged; `Corrupt` where it makes no sense.
+    /// `Format` if it is no volume or has another version; `Checksum` if it is damaged; `Corrupt` if its fields are invalid.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let field = |at: usize, len: usize| bytes.get(at..at + len).unwrap_or(&[]);
         let word = |at: usize| field(at, 4).try_into().map(u32::from_le_bytes).unwrap_or(0);
@@ -150,7 +150,7 @@ impl Superblock {
         })
     }
 
-    /// Whether this is what `before` became when the volume grew.
+    /// Whether this is the successor of `before` after one growth.
     pub fn is_grown_from(&self, before: &Superblock) -> bool {
         let grown = Superblock {
             zones: self.zones,
@@ -162,10 +162,10 @@ impl Superblock {
         *self == grown && self.pages >= before.pages && self.zones >= before.zones
     }
 
-    /// Pages behind the logical ones.
+    /// Number of staging pages behind the logical ones.
     pub fn staging_pages(&self) -> u64 {
         match self.is_cache && self.is_staged {
-            // What is staged is in the flash.
+            // Staged pages are in the flash, so there are as many as slots.
             true => u64::from(self.zones) * u64::from(self.slots_per_zone),
             false => staging_pages(self.pages, self.is_staged),
         }
@@ -182,37 +182,37 @@ impl Superblock {
         }
     }
 
-    /// Bytes that the store must have.
+    /// Bytes that the store needs.
     pub fn store_bytes(&self) -> u64 {
         FIRST_ZONE_BYTE + u64::from(self.zones) * u64::from(self.slots_per_zone) * PAGE_BYTES as u64
     }
 }
 
-/// Pages where large transactions are staged, of a volume without a home of `pages`: as many, so that one may write them all.
+/// Number of staging pages of a volume without a home that has `pages` logical pages: as many, so that one transaction may write
+/// them all.
 pub(crate) fn staging_pages(pages: u64, is_staged: bool) -> u64 {
     if is_staged { pages } else { 0 }
 }
 
-/// Whether the copy is as somebody wrote it, of whichever version.
+/// Whether the copy is as it was written, in any version.
 pub(crate) fn is_intact(copy: &[u8]) -> bool {
     let crc = copy.get(CRC_AT..SUPERBLOCK_BYTES).and_then(|crc| crc.try_into().ok());
     copy.starts_with(MAGIC) && crc.map(u32::from_le_bytes) == Some(crc32c(&copy[..CRC_AT]))
 }
 
-/// Whether bytes of an intact `copy` are zero that nobody uses.
+/// Whether the unused bytes of an intact `copy` are zero.
 pub(crate) fn is_zero_where_unused(copy: &[u8]) -> bool {
     let unused = [68..72, 80..CRC_AT].map(|at| copy.get(at).unwrap_or(&[]));
     unused.into_iter().flatten().all(|byte| *byte == 0)
 }
 
-/// Whether one of the copies at the start of `bytes` begins as a superblock does, of whichever
-/// version and however damaged.
+/// Whether one of the copies at the start of `bytes` begins with the magic of a superblock, in any version and however damaged.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.chunks(SUPERBLOCK_BYTES).take(COPIES).any(|copy| copy.starts_with(MAGIC))
 }
 
-/// Whether a store that begins so held a volume that was given up, or nothing: of the superblocks nothing is there, and behind them
-/// is nothing but anchors.
+/// Whether a store with this start is blank, or held a volume that was given up: its superblocks are blank, and behind them are
+/// only anchors.
 pub fn is_left_behind(start: &[u8]) -> bool {
     let is_blank = |page: &[u8]| page.iter().all(|byte| *byte == 0);
     let (superblocks, anchors) = start.split_at(start.len().min(FIRST_ANCHOR_BYTE as usize));

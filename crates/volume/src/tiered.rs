@@ -1,5 +1,5 @@
-//! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another, with a journal
-//! beside that, behind a buffer where one is configured.
+//! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another store, with a journal beside the
+//! home, behind a buffer if one is configured.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageDevice, Result, ResultExt, Version};
 use tantalum_buffer::Buffered;
@@ -30,27 +30,27 @@ use crate::refusals::{COMPARED, DENSE};
 use crate::room::Room;
 use crate::superblock::Superblock;
 
-/// The cache of a tiered volume, with what it counts.
+/// The cache of a tiered volume.
 pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<Claimed<Watched<S>>>, S>;
 
 /// An open volume of kind `tiered`: the device that front ends see.
 pub type TieredVolume<R, S> = Tracked<Recorded<Buffered<Transactional<TieredDevice<R, S>>>>>;
 
-/// Pages of an epoch whose contents stay in memory until they are at home: 64 MiB.
+/// Number of pages of an epoch whose content stays in memory until they are at home: 64 MiB.
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
-/// Where the journal cannot be opened, and how the volume can.
+/// The context of an error if the journal cannot be opened, with advice.
 const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or the volume's own flash, where that is \
                                another's; or move this one away and set home.destage = \"dense\": the volume gets a new one and loses nothing; `tantalum \
                                attach --force` gives up what is newer in the flash)";
 
-/// Where the journal does not answer.
+/// The context of an error if the journal cannot be read now.
 const JOURNAL_UNREAD: &str = "the journal beside the home cannot be read now; nothing was changed, and this may pass: try again";
 
-/// Clean pages that are compared with home when a volume is opened.
+/// Number of clean pages that are compared with home when a volume is opened.
 const COMPARED_PAGES: usize = 8;
 
-/// Clean pages of which these are the first that the flash can read.
+/// Number of clean pages from which these are chosen, the first that the flash can read.
 const COMPARED_OF_PAGES: usize = 64;
 
 /// The stores of a tiered volume.
@@ -59,7 +59,7 @@ pub struct TieredStores<S> {
     pub flash: S,
     /// The home.
     pub home: S,
-    /// The journal beside it. A volume that is destaged `"dense"` may be read without one.
+    /// The journal beside the home. A volume with `"dense"` destaging may be read without one.
     pub journal: Option<S>,
 }
 
@@ -78,16 +78,16 @@ fn ftl_options<M: ZoneMedia>(
     let staging_pages = superblock.staging_pages();
     let cache = home_config(config)?.cache_options(&media.geometry())?;
     let cache = Some(CacheOptions { staging_pages, ..cache });
-    // Only commits share, and what they would copy instead needs room.
+    // Only commits share pages; the copies that they would write instead would need room.
     let share_entries_max = None;
     let options = config.ftl_options(superblock.pages + staging_pages)?;
     Ok(FtlOptions { cache, share_entries_max, ..options })
 }
 
-/// The settings of the flash's device: of an older volume, which has no pages to stage transactions in, without.
+/// The settings of the flash's device. An older volume has no staging pages, so its settings have none.
 ///
 /// # Errors
-/// `InvalidInput` where they need such pages.
+/// `InvalidInput` if the settings need staging pages.
 fn ssd_options(config: &VolumeConfig, superblock: &Superblock) -> Result<SsdOptions> {
     let options = config.ssd_options()?;
     let most = options.staged_pages_max;
@@ -106,11 +106,11 @@ pub(crate) fn pair(superblock: &Superblock) -> Pair {
     Pair { volume_id: superblock.volume_id, pages: superblock.pages }
 }
 
-/// Makes flash and journal those of a new volume over `home`, whose content becomes the volume's. The flash is made
-/// one last: a creation that is cut short leaves no volume.
+/// Formats flash and journal for a new volume over `home`, whose content becomes the volume's. The flash comes last: an
+/// interrupted creation leaves no volume.
 ///
 /// # Errors
-/// `OutOfSpace` where a store is too small.
+/// `OutOfSpace` if a store is too small.
 pub async fn format_tiered<S: BlockStore + Clone>(
     stores: &TieredStores<S>,
     config: &VolumeConfig,
@@ -131,11 +131,11 @@ pub async fn format_tiered<S: BlockStore + Clone>(
     ftl.sync().await
 }
 
-/// Opens the volume on `stores` as `options` say, and starts its background tasks on `runtime`.
+/// Opens the volume on `stores` with `options`, and starts its background tasks on `runtime`.
 ///
 /// # Errors
-/// As [`open_flash`](crate::open_flash); `Corrupt` where home does not hold what the flash knows it to
-/// hold: it is another one, or another program has changed it.
+/// As [`open_flash`](crate::open_flash); `Corrupt` if home does not hold the content that the flash expects: it is another home,
+/// or another program has changed it.
 pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: TieredStores<S>,
@@ -190,7 +190,8 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
 }
 
-/// The home, which must be as its cache left it, as far as the marks in its journal tell. It is watched where it may be changed.
+/// Checks, as far as the marks in the journal show, that home is as its cache left it, and watches it for changes if the volume
+/// is writable.
 async fn watch_home<S: BlockStore>(
     home: S,
     journal: Option<(&OpenJournal<S, PageBuf>, S)>,
@@ -199,7 +200,7 @@ async fn watch_home<S: BlockStore>(
     let watched = Watched::new(home);
     let Some((_, marks)) = journal else { return Ok(watched) };
     let OpenOptions { read_only, accept_loss } = options;
-    // After a rescue, too: a flash that comes back knows nothing of what home was used for since.
+    // Also after a rescue: a flash that returns does not know of later changes to the home.
     let believed = !accept_loss && !Fault::RescuedHomeUnwatched.is_planted();
     if believed {
         check_unchanged(watched.inner(), &marks).await?;
@@ -210,7 +211,7 @@ async fn watch_home<S: BlockStore>(
     Ok(watched)
 }
 
-/// Says on home and in the journal, durably, whose home it is, before anything is acknowledged.
+/// Records durably, on home and in the journal, that the home belongs to this volume, before anything is acknowledged.
 async fn claim_home<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
     config: &VolumeConfig,
@@ -231,7 +232,7 @@ async fn claim_home<R: Runtime, S: BlockStore>(
     journal.own_home().await
 }
 
-/// Adds transactions, of any size where the flash has pages to stage them in.
+/// Adds transactions. Their size is unlimited if the flash has staging pages.
 fn with_transactions<R: Runtime, S: BlockStore>(
     tiered: Rc<TieredDevice<R, S>>,
     ssd: &SsdOptions,
@@ -240,14 +241,14 @@ fn with_transactions<R: Runtime, S: BlockStore>(
     if staging.pages == 0 {
         return Transactional::over(tiered, ssd.transactions_max, ssd.transaction_pages_max);
     }
-    // Zeros are not staged: even all pages may be written.
+    // Pages of zeros are not staged, so a transaction may even write all pages.
     let pages_max = u64::from(ssd.staged_pages_max).min(staging.first.0) as u32;
     let over = Transactional::over(tiered, ssd.transactions_max, pages_max);
     over.staged_in(staging, is_used, ssd.transaction_pages_max)
 }
 
-/// Opens the journal of `pair`. Where pages go home one by one, a new one takes the place of one that is damaged or gone: the
-/// flash has everything. One that cannot be read is neither.
+/// Opens the journal of `pair`. If pages are destaged one by one, a new journal replaces a damaged or missing one, because the
+/// flash has everything. An unreadable journal counts as neither damaged nor missing.
 async fn open_journal<S: BlockStore + Clone>(
     store: S,
     pair: Pair,
@@ -270,7 +271,7 @@ async fn open_journal<S: BlockStore + Clone>(
         return opened.context(|| format!("{}, {says}", path.display()));
     }
     let journal = Journal::format(store, pair, JOURNAL_MEMORY_PAGES).await?;
-    // Pages may have gone home while there was the one before.
+    // Pages may have been destaged under the previous journal.
     journal.home_may_have(Version::NEVER).await?;
     Ok((journal, None))
 }
@@ -281,10 +282,10 @@ fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Resu
     home.tiered_options(dirty, drive.options())
 }
 
-/// Compares some clean pages with what home has of them.
+/// Compares some clean pages with their content at home.
 ///
 /// # Errors
-/// `Corrupt` where home has something else; the home's; `Io` where the flash cannot read any of them now.
+/// `Corrupt` if home has other content; those of home; `Io` if the flash cannot read any of them now.
 async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
     drive: &Drive<M>,
     home: &H,
@@ -292,7 +293,7 @@ async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
     let (mut compared, mut unreadable) = (0, None);
     let step = COMPARED_OF_PAGES / COMPARED_PAGES;
     let pages = drive.ftl().clean_pages(COMPARED_OF_PAGES);
-    // Spread over all there are, as long as they can be read.
+    // Spread over all clean pages, as long as they can be read.
     let spread = (0..step).flat_map(|from| pages.iter().skip(from).step_by(step));
     for page in spread.copied() {
         if compared == COMPARED_PAGES {
@@ -301,7 +302,7 @@ async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
         let (mut here, mut there) = ([zero::<M>()], [zero::<M>()]);
         match drive.read(page, &mut here, None).await {
             Ok(()) => compared += 1,
-            // What is clean and damaged is read from home. What cannot be read now says nothing.
+            // A clean page that is damaged is read from home. A page that cannot be read now proves nothing.
             Err(error) if is_damage(error.kind()) => continue,
             Err(error) => {
                 unreadable = Some(error);
@@ -328,20 +329,20 @@ fn zero<M: ZoneMedia>() -> M::Page {
     <M::Page as tantalum_base::Payload>::zero()
 }
 
-/// What a rescue found and did.
+/// The result of a rescue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RescueReport {
-    /// The epoch that home has now, and when its last change was acknowledged; `None` where no epoch ever
-    /// went home: it is as it was when the volume was made.
+    /// The epoch that home has now, and the time when its last change was acknowledged. `None` if no epoch was ever destaged:
+    /// home is as it was when the volume was created.
     pub epoch: Option<Closed>,
     /// Pages that were written home from the journal.
     pub pages: u64,
 }
 
-/// Brings `home` to the last epoch that the `journal` beside it knows of, without the flash.
+/// Brings `home` to the last epoch recorded in the `journal` beside it, without the flash.
 ///
 /// # Errors
-/// Those of opening the journal; the stores'; `InvalidInput` where pages went home without epochs.
+/// Those of opening the journal; the stores'; `InvalidInput` if pages were destaged without epochs.
 pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<RescueReport> {
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
     let marks = journal.clone();
@@ -365,8 +366,8 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
     Ok(RescueReport { epoch: journal.last_committed(), pages })
 }
 
-/// Makes sure that what `journal` holds never goes home again: `home` has it, and is an image of its own from now on,
-/// without a claim.
+/// Makes sure that the journal's content is never written home again: home has it already. From then on `home` is an image of
+/// its own, without a claim.
 ///
 /// # Errors
 /// Those of opening them; the stores'.
@@ -380,7 +381,7 @@ pub(crate) async fn release_home<S: BlockStore + Clone>(journal: S, home: S) -> 
     give_back(&journal, &home).await
 }
 
-/// Makes `home` an image of its own, without a claim, and marks it as it is then.
+/// Makes `home` an image of its own, without a claim, and records a mark of its present state.
 async fn give_back<S: BlockStore>(
     journal: &Journal<S, PageBuf>,
     home: &Claimed<Watched<S>>,
@@ -393,7 +394,7 @@ fn owner_of(pair: &Pair) -> HomeOwner {
     HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: false }
 }
 
-/// Whether pages go home in epochs.
+/// Whether pages are destaged in epochs.
 pub fn is_ordered(config: &VolumeConfig) -> bool {
     config.home.as_ref().is_some_and(|home| home.destage() == Destage::Ordered)
 }

@@ -1,4 +1,4 @@
-//! An attach that was cut short when flash and journal were made, and before the home belonged to them.
+//! An attach that was interrupted after flash and journal were created, and before the home belonged to them.
 use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::journal::Journal;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
@@ -12,23 +12,23 @@ use crate::open_options::OpenOptions;
 use crate::superblock::Superblock;
 use crate::tiered::pair;
 
-/// How flash and journal of a configuration stand to each other.
+/// The relation of flash and journal of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pairing {
-    /// They are not one volume's.
+    /// They do not belong to one volume.
     None,
-    /// They are one volume's, and the home belongs to it.
+    /// They belong to one volume, and the home belongs to it too.
     Owned,
-    /// They are one volume's, and the home is an image of its own: it was not claimed yet, or was given back.
+    /// They belong to one volume, and the home is an image of its own: it was not claimed yet, or was given back.
     Released,
 }
 
-/// Finishes an attach of the volume of `config` that was cut short, where one was: its flash and its journal are a pair, the home
-/// does not belong to them, and the flash has no page. So nothing that was acknowledged is there, and nothing is overwritten: opening
-/// the volume claims its home. `None` where there is no such volume.
+/// Finishes an interrupted attach of the volume of `config`, if there is one: its flash and its journal are a pair, the home does
+/// not belong to them, and the flash has no page. So the volume has no acknowledged data, and nothing is overwritten: opening the
+/// volume claims its home. `None` if there is no such volume.
 ///
 /// # Errors
-/// `Io` where a store does not answer; `Locked` where somebody has one open; as of opening.
+/// `Io` if a store cannot be read; `Locked` if another process has one open; as of opening.
 pub fn finish_attach(config: &VolumeConfig) -> Result<Option<Superblock>> {
     if config.home.is_none() || config.media.media_type == MediaType::Memory {
         return Ok(None);
@@ -59,7 +59,7 @@ fn in_phase<T: 'static>(
     done
 }
 
-/// How flash and journal of `config` stand to each other.
+/// The relation of flash and journal of `config`.
 ///
 /// # Errors
 /// `Io` and `Locked` of either.
@@ -94,7 +94,7 @@ async fn is_unused(live: &Live, config: &VolumeConfig) -> Result<bool> {
     let volume = match open_tiered_volume(live, config, OpenOptions::READ_ONLY).await {
         Ok((volume, _)) => volume,
         Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-        // Who makes it anew says why not.
+        // Creating the volume anew will report the reason.
         Err(_) => return Ok(false),
     };
     let tiered = volume.device().device();

@@ -1,4 +1,5 @@
-//! A volume with a buffer, live and in virtual time: it shows what one without would.
+//! A volume with a buffer, live and in virtual time: it returns the same content as one without a
+//! buffer.
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 use tantalum_media::BlockStore;
@@ -21,7 +22,7 @@ fn page(number: u64) -> PageBuf {
     PageBuf::copy_from(&number.to_le_bytes().repeat(PAGE_BYTES / 8))
 }
 
-/// Pages as they should be.
+/// The expected content of the pages.
 struct Model(Vec<PageBuf>);
 
 impl Model {
@@ -30,7 +31,7 @@ impl Model {
     }
 }
 
-/// Changes pages in every way there is, and compares every read with the model.
+/// Changes pages with every command, and compares every read with the model.
 async fn exercise(device: &impl PageDevice<Page = PageBuf>, model: &mut Model, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut content = seed << 32;
@@ -94,7 +95,7 @@ async fn exercise(device: &impl PageDevice<Page = PageBuf>, model: &mut Model, s
     }
 }
 
-/// Two openings of a new volume on `store`.
+/// Opens a new volume on `store` twice.
 async fn live_and_reopen<S: BlockStore + Clone>(runtime: impl Runtime, store: S, policy: &str) {
     let buffer = format!("[buffer]\nsize = \"200KiB\"\npolicy = \"{policy}\"");
     let config = configuration(&buffer);

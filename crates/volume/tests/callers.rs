@@ -1,4 +1,4 @@
-//! Blocking callers who share a volume: what each of them waits for, and what not.
+//! Concurrent blocking callers of one volume, and the operations for which each of them may wait.
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -17,15 +17,15 @@ use tantalum_volume::{
     open_flash,
 };
 
-/// Nothing here takes as long, unless it hangs.
+/// No step here takes this long unless it hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// What a [`HeldStore`] is told, from any thread.
+/// The controls of a [`HeldStore`], usable from any thread.
 #[derive(Default)]
 struct Gate {
     held: AtomicBool,
     panics: AtomicBool,
-    /// Writes that were to be durable, and syncs.
+    /// Number of durable writes and syncs.
     durable: AtomicU64,
     waiting: Mutex<Vec<Waker>>,
 }
@@ -47,7 +47,7 @@ impl Gate {
     }
 }
 
-/// Memory in which nothing becomes durable while the gate is held.
+/// A store in memory where nothing becomes durable while the gate is held.
 #[derive(Clone)]
 struct HeldStore(MemoryStore, Arc<Gate>);
 
@@ -88,7 +88,7 @@ impl StoreLayer for HeldStore {
     }
 }
 
-/// A client of a volume on a [`HeldStore`], whose first eight pages were written.
+/// A client of a volume on a [`HeldStore`] with content in its first eight pages.
 fn held_volume() -> (Client, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
     let mut limits = None;
@@ -103,7 +103,7 @@ fn held_volume() -> (Client, Arc<Gate>) {
         limits = Some(volume.0.limits().clone());
         Ok(Lent::new(volume.0))
     };
-    // SAFETY: nothing is put aside.
+    // SAFETY: nothing is stored elsewhere.
     #[expect(unsafe_code, reason = "the contract of an executor that is lent")]
     let executor = unsafe { Confined::new(make) }.unwrap();
     let client = Client::confined(executor, limits.unwrap());
@@ -115,7 +115,7 @@ fn content(byte: u8) -> PageBuf {
     PageBuf::copy_from(&[byte; PAGE_BYTES])
 }
 
-/// Does `job` on a thread of its own.
+/// Runs `job` on a thread of its own.
 fn start<T: Send + 'static>(
     client: &Client,
     job: impl FnOnce(Client) -> T + Send + 'static,
@@ -181,7 +181,7 @@ fn commits_that_come_during_a_durable_write_share_the_next() {
     let before = gate.durable.load(Ordering::SeqCst);
     let commits: Vec<_> = (0..COMMITS).map(|page| commit(&client, page, 3)).collect();
     for page in 0..COMMITS {
-        // Seen by readers, so in the write cache.
+        // The write is in the write cache as soon as readers see it.
         while client.read(PageNo(page), 1).unwrap()[0] != content(3) {
             std::thread::yield_now();
         }
@@ -191,12 +191,12 @@ fn commits_that_come_during_a_durable_write_share_the_next() {
         commit.recv_timeout(HANGS).expect("a commit hangs").unwrap().unwrap();
     }
     let syncs = gate.durable.load(Ordering::SeqCst) - before;
-    // Two are on their way at once, and the next has all that came meanwhile, which may be in two
-    // zones; a checkpoint may come between.
+    // Two are in flight at once, and the next contains all commits that came meanwhile, possibly in
+    // two zones; a checkpoint may come between them.
     assert!(syncs <= COMMITS / 2, "{syncs} durable writes for {COMMITS} commits");
 }
 
-/// The same where the callers make system calls, which nobody holds up.
+/// The same with system calls made by the callers, without a gate.
 #[test]
 fn commits_to_a_file_share_durable_writes() {
     const CALLERS: u64 = 8;
@@ -209,7 +209,7 @@ fn commits_to_a_file_share_durable_writes() {
     live.run(async move { create_volume(&handle, &made, false).await }).unwrap();
     let host = VolumeHost::open(config, HostOptions::default()).unwrap();
     let writes = || host.store_counters().snapshot().writes;
-    // On a disk on which a durable write takes no time few are shared.
+    // On a disk where a durable write takes no time, few are shared.
     for round in 0..1000 {
         let before = writes();
         std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! A clone of half a volume: as of one moment, whatever is written meanwhile; all of it or nothing, whatever cuts the power;
-//! and free until either side is written.
+//! Cloning half a volume: the clone shows one moment, despite concurrent writes; a power cut leaves all of it or nothing; and
+//! it takes no space until either side is written.
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -11,12 +11,12 @@ use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::fault_points::Fault;
 use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
-/// In memory, and as slow as a drive: what is in flight together ends in another order than it began.
+/// In memory, with the latency of a drive: concurrent operations complete in another order than they began.
 type Store = CrashStore<MemoryStore, Virtual>;
 
 const PAGES: u64 = 1024;
 const HALF: u64 = PAGES / 2;
-/// Pages that are written together, again and again, while the clone is made.
+/// Pages that are written together, repeatedly, while the clone is made.
 const GROUP: u64 = 8;
 
 fn configuration(durability: &str, buffer: bool) -> VolumeConfig {
@@ -27,7 +27,7 @@ fn configuration(durability: &str, buffer: bool) -> VolumeConfig {
     VolumeConfig::parse(&text, Path::new("v.toml")).unwrap()
 }
 
-/// What the `count`th write leaves in `page`.
+/// The content of `page` after write number `count`.
 fn content(page: u64, count: u64) -> PageBuf {
     PageBuf::copy_from(&std::array::from_fn::<u8, PAGE_BYTES, _>(|at| match at {
         0..8 => page.to_le_bytes()[at],
@@ -36,12 +36,12 @@ fn content(page: u64, count: u64) -> PageBuf {
     }))
 }
 
-/// What the lower half holds: every seventh page nothing.
+/// The content of the lower half: every seventh page is empty.
 fn lower(page: u64) -> PageBuf {
     if page % 7 == 3 { PageBuf::zero() } else { content(page, 1) }
 }
 
-/// What the upper half holds before: some pages something, whether they are cloned to or trimmed.
+/// The content of the upper half before the clone: some pages have content, whether a clone overwrites or trims them.
 fn upper(page: u64) -> PageBuf {
     if page.is_multiple_of(3) { content(page, 1) } else { PageBuf::zero() }
 }
@@ -124,7 +124,7 @@ fn a_clone_writes_no_content_and_one_that_is_made_again_only_what_changed() {
         let cloned = (0..HALF).filter(|page| lower(*page) != PageBuf::zero()).count() as u64;
         assert_eq!(once.pages_shared - before.pages_shared, cloned);
         assert_eq!(once.pages_share_copied, before.pages_share_copied);
-        // A page of the log takes 170 pairs, and headers come on top: the rest would be checkpoints.
+        // A page of the log holds 170 pairs, plus headers; a higher count would mean checkpoints.
         assert!(once.slots_programmed - before.slots_programmed < 16);
         clone().await;
         assert_eq!(counted().pages_shared, once.pages_shared, "nothing had changed");
@@ -132,7 +132,7 @@ fn a_clone_writes_no_content_and_one_that_is_made_again_only_what_changed() {
         clone().await;
         assert_eq!(counted().pages_shared, once.pages_shared + 1);
         assert!(read(&volume, HALF).await[5] == content(5, 2));
-        // What is given up is free again.
+        // Discarded pages are free again.
         let mapped = counted().pages_mapped;
         volume.trim(PageRange::new(PageNo(HALF), HALF)).await.unwrap();
         assert_eq!((counted().pages_mapped, counted().shared_slots), (mapped - cloned, 0));
@@ -157,7 +157,8 @@ fn what_cannot_be_cloned_is_refused_and_changes_nothing() {
     });
 }
 
-/// While groups of pages are written, each write all or nothing, clones are made: each shows a whole write of every group.
+/// Clones are made during writes of groups of pages, each group all or nothing: each clone shows one complete write of every
+/// group.
 #[test]
 fn a_clone_shows_one_moment() {
     for (durability, buffer) in [("on_ack", false), ("on_flush", true)] {
@@ -202,7 +203,7 @@ fn a_clone_shows_one_moment() {
     }
 }
 
-/// Makes a clone of which operation number `operations` is cut; `None` where it has no such operation, otherwise what is wrong.
+/// Cuts the power at operation number `operations` of a clone. `None` if it has no such operation, otherwise the problem found.
 fn cut(config: &VolumeConfig, operations: u64, fate: Fate) -> Option<Result<(), String>> {
     let store = MemoryStore::new(16 << 20);
     let runtime = Virtual::new(Schedule::Fifo);
@@ -249,7 +250,7 @@ fn cut(config: &VolumeConfig, operations: u64, fate: Fate) -> Option<Result<(), 
     is_cut.then_some(problem.map_err(at))
 }
 
-/// What is wrong after a clone was cut at any of its operations.
+/// The problem found after a power cut at any operation of a clone.
 fn cut_anywhere(durability: &str) -> Option<String> {
     let config = configuration(durability, false);
     for fate in Fate::ALL {

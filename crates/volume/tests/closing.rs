@@ -1,5 +1,4 @@
-//! A volume that was closed in good order opens from its checkpoint alone, whatever was going on when it
-//! was closed.
+//! A cleanly closed volume opens from its checkpoint alone, whatever it was doing when it was closed.
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Rng};
 use tantalum_media::block_store::{
@@ -10,12 +9,12 @@ use tantalum_runtime::virtual_time::{Schedule, Virtual};
 use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
 const PAGES: u64 = 4096;
-/// As much as is written between an opening and the close behind it, at the most.
+/// The maximum number of commits between an opening and the next close.
 const COMMITS_MAX: u64 = 64;
 const PAGES_PER_COMMIT: u64 = 8;
 
-/// Opens and closes a full volume so often, with random writes between, for which it cleans; what each
-/// opening did to the store, but for the first, and how many zones were cleaned in all.
+/// Opens and closes a full volume `times` times, with random writes in between that cause cleaning.
+/// Returns the store operations of each opening except the first, and the total number of cleaned zones.
 fn openings(times: u64) -> (Vec<StoreCounts>, u64) {
     let config = VolumeConfig::parse(&config::template("16MiB"), Path::new("v.toml")).unwrap();
     let runtime = Virtual::new(Schedule::Fifo);
@@ -48,7 +47,7 @@ fn openings(times: u64) -> (Vec<StoreCounts>, u64) {
     opened
 }
 
-/// Fills the volume the first time, and writes at random, some pages and some commits, at others.
+/// Fills the volume the first time; later it writes at random, some single pages and some commits.
 async fn write<S: tantalum_media::BlockStore>(volume: &FlashVolume<S>, time: u64) {
     let device = &volume;
     let content = [PageBuf::copy_from(&[time as u8; PAGE_BYTES])];

@@ -1,4 +1,4 @@
-//! What a commit costs on a store: one append, durable when it returns, and nothing else.
+//! The cost of a commit on a store: one durable append and nothing else.
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo};
 use tantalum_ftl::FtlStatistics;
@@ -10,7 +10,7 @@ const PAGES_PER_COMMIT: u64 = 8;
 /// A zone of this volume has 256 slots, so it takes 28 commits: the next would be split in two.
 const COMMITS: u64 = 200;
 
-/// What each of `commits` commits did to the store, one after the other; the FTL's counters.
+/// The store operations of each of `commits` sequential commits, and the FTL's counters.
 fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
     let config = VolumeConfig::parse(&config::template("64MiB"), Path::new("v.toml")).unwrap();
     let runtime = Virtual::new(Schedule::Fifo);
@@ -28,7 +28,7 @@ fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
             let tx = device.begin().await.unwrap();
             let content = [PageBuf::copy_from(&[commit as u8; PAGE_BYTES])];
             for page in 0..PAGES_PER_COMMIT {
-                // Scattered, as a database's are.
+                // Scattered, as in a database.
                 let page = (commit * PAGES_PER_COMMIT + page) * 977 % 16_000;
                 device.write(PageNo(page), &content, Some(tx)).await.unwrap();
             }
@@ -45,14 +45,15 @@ fn counts(commits: u64) -> (Vec<StoreCounts>, FtlStatistics) {
 
 #[test]
 fn a_commit_of_eight_pages_is_one_durable_append() {
-    // Eight pages and the header that says what they are, checksums included.
+    // Eight pages and the header that describes them, checksums included.
     let one = StoreCounts {
         writes: 1,
         bytes_written: (PAGES_PER_COMMIT + 1) * PAGE_BYTES as u64,
         durable_writes: 1,
         ..StoreCounts::default()
     };
-    // The first one after an opening also says, twice, which zones may be filled from then on.
+    // The first commit after an opening also writes, twice, the list of zones that may be filled
+    // from then on.
     let first = StoreCounts {
         writes: 3,
         bytes_written: one.bytes_written + 2 * PAGE_BYTES as u64,
@@ -66,7 +67,7 @@ fn a_commit_of_eight_pages_is_one_durable_append() {
 
 #[test]
 fn a_commit_is_one_append_also_while_cleaning_runs() {
-    // Twice the volume, so that zones are cleaned all the time.
+    // Twice the capacity, so that zones are cleaned all the time.
     let commits = 2 * 16_384 / PAGES_PER_COMMIT;
     let (_, ftl) = counts(commits);
     assert!(ftl.zones_cleaned > 10, "{ftl:?}");

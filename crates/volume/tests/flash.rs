@@ -116,7 +116,7 @@ fn a_store_that_is_too_small_is_out_of_space_and_no_volume() {
         .unwrap();
 }
 
-/// Pages moved and zones levelled by cleaning, where `setting` stands in VOLUME.toml.
+/// Pages moved and zones levelled by cleaning, with `setting` in VOLUME.toml.
 fn moved_and_levelled(setting: &str) -> (u64, u64) {
     let text = config::template("1MiB")
         .replace("# zone = \"8MiB\"", "zone = \"64KiB\"")
@@ -130,7 +130,7 @@ fn moved_and_levelled(setting: &str) -> (u64, u64) {
             open_flash(&handle, store, &config, OpenOptions::default()).await.unwrap();
         let (device, mut rng) = (&volume, Rng::new(1));
         for step in 0..8000 {
-            // A tenth of the pages take most writes.
+            // A tenth of the pages get most writes.
             let at = if step < PAGES { step } else { rng.below(PAGES / 10) };
             let content = page(step + 1);
             device.write(PageNo(at), std::slice::from_ref(&content), None).await.unwrap();

@@ -1,4 +1,4 @@
-//! The file system under a sparse volume is full: that is a state, which passes.
+//! The file system under a sparse volume is full: a temporary state.
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use tantalum_volume::{
     FlashVolume, VolumeConfig, VolumeStore, check_volume, config, create_volume, open_volume,
 };
 
-/// Pages that are written at a time.
+/// Pages per write.
 const PIECE: u64 = 16;
 
 type Volume = Rc<FlashVolume<VolumeStore>>;
@@ -32,7 +32,7 @@ impl Small {
         mounted.then(|| Small(folder))
     }
 
-    /// Something else takes all the room there is.
+    /// Another file takes all free space.
     fn fill(&self) {
         let mut other = std::fs::File::create(self.0.path().join("other")).unwrap();
         let full = std::io::copy(&mut std::io::repeat(1), &mut other).unwrap_err();
@@ -46,7 +46,7 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // A test that fails has its own message.
+        // The message of a failed test is enough.
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
 }
@@ -71,7 +71,7 @@ async fn write(volume: &Volume, piece: u64) -> Result<()> {
     volume.flush().await
 }
 
-/// Writes pieces from `first` on until one is refused; how many were not.
+/// Writes pieces starting at `first` until one is refused; returns the number of accepted pieces.
 async fn write_until_full(volume: &Volume, first: u64) -> u64 {
     for piece in first..first + 2000 {
         if let Err(error) = write(volume, piece).await {
@@ -97,7 +97,7 @@ fn on_live<T: 'static, F: Future<Output = T> + 'static>(body: impl FnOnce(Live) 
     result
 }
 
-/// What is refused while it is full leaves nothing, and takes no transaction with it.
+/// Refused changes leave nothing behind, and do not end a transaction.
 async fn assert_refuses(volume: &Volume, pieces: u64) {
     let refused = |done: Result<()>| assert_eq!(done.unwrap_err().kind(), ErrorKind::OutOfSpace);
     refused(write(volume, 0).await);
@@ -125,7 +125,7 @@ fn a_full_file_system_is_out_of_space_loses_nothing_and_passes() {
         disk.fill();
         let mut pieces = 100 + write_until_full(&volume, 100).await;
         assert_refuses(&volume, pieces).await;
-        // Giving up needs no room that is not there.
+        // Discarding pages needs no free space.
         volume.trim(PageRange::new(PageNo(60_000), 16)).await.unwrap();
         disk.make_room();
         live.sleep(50_000_000).await;
@@ -135,7 +135,7 @@ fn a_full_file_system_is_out_of_space_loses_nothing_and_passes() {
         }
         disk.fill();
         pieces += write_until_full(&volume, pieces).await;
-        // It was killed while it was full.
+        // It was killed while the file system was full.
         pieces
     });
     small.make_room();
@@ -163,7 +163,7 @@ fn what_is_discarded_makes_room_on_a_full_file_system() {
         small.fill();
         let pieces = 600 + write_until_full(&volume, 600).await;
         assert_refuses(&volume, pieces).await;
-        // More than is kept aside for what was accepted.
+        // More than the reserve for accepted writes.
         volume.trim(PageRange::new(PageNo(0), 500 * PIECE)).await.unwrap();
         volume.flush().await.unwrap();
         let mut tries = 0;

@@ -1,4 +1,4 @@
-//! A hosted volume in a file, called from several threads, wherever its executor runs.
+//! A hosted volume in a file, called from several threads, with its executor on any thread.
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_runtime::Live;
@@ -22,7 +22,8 @@ fn content(page: u64, commit: u64) -> PageBuf {
     PageBuf::copy_from(&[(page * 31 + commit) as u8; PAGE_BYTES])
 }
 
-/// Each thread commits to its own pages and ends; another one reads, closes and opens again.
+/// Each thread commits to its own pages and ends; another one reads, closes and opens the volume
+/// again.
 fn threads_come_and_go(placement: Placement) {
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path());
@@ -49,7 +50,8 @@ fn threads_come_and_go(placement: Placement) {
             assert_eq!(found[0], content(page, COMMITS - 1), "page {page}, {placement:?}");
         }
     };
-    // Dropping the last client closes the volume: else the second opening would find it locked.
+    // Dropping the last client closes the volume. Otherwise the second opening would find it
+    // locked.
     read_all(host);
     read_all(open());
     assert_eq!(open().report().recovery.dropped, 0);

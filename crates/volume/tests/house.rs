@@ -1,5 +1,5 @@
-//! What a live volume, and what speaks for it, is built from: no model and none of the laboratory, except for `trace`,
-//! in which a volume records what it is asked.
+//! The dependencies of a volume and its front ends: no model, and nothing of the laboratory except `trace`, with which
+//! a volume records its requests.
 use std::process::Command;
 
 #[test]

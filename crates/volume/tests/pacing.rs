@@ -1,5 +1,5 @@
-//! How long writes wait for their acknowledgements while zones are cleaned, on a volume of which three quarters are in
-//! use, on a modelled disk in virtual time.
+//! The latency of writes while zones are cleaned, on a volume with three quarters in use, on a modelled disk in
+//! virtual time.
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
@@ -16,22 +16,22 @@ use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flas
 const OPERATION_NS: u64 = 50_000;
 const DURABLE_NS: u64 = 150_000;
 const BYTES_PER_SECOND: u64 = 400_000_000;
-/// A durable append of one page and its header, on a disk that does nothing else.
+/// A durable append of one page and its header, on an otherwise idle disk.
 const APPEND_NS: u64 = operation_ns(2 * PAGE_BYTES) + DURABLE_NS;
 
-/// One write alone may wait for a short copy of cleaning, which is a read and an append.
+/// A single write may wait for a short copy of cleaning, which is a read and an append.
 const APPENDS_MAX: f64 = 9.0;
 
 const CAPACITY_MIB: u64 = 256;
 const SECONDS: u64 = 2;
-/// In which writes are counted.
+/// The window for counting writes.
 const WINDOW_NS: u64 = 100_000_000;
 
 const fn operation_ns(bytes: usize) -> u64 {
     OPERATION_NS + bytes as u64 * 1_000_000_000 / BYTES_PER_SECOND
 }
 
-/// A disk that does one thing after the other, in the order in which it is asked.
+/// A disk that performs one operation at a time, in the order of requests.
 #[derive(Clone)]
 struct ModelDisk {
     runtime: Virtual,
@@ -70,18 +70,18 @@ impl StoreLayer for ModelDisk {
     }
 }
 
-/// What writers were answered.
+/// Acknowledgements to writers.
 struct Answered {
-    /// How long each waited, the shortest first.
+    /// The latency of each write, sorted in ascending order.
     waits_ns: Vec<u64>,
-    /// How many were answered in each window.
+    /// Number of acknowledgements in each window.
     windows: Vec<u64>,
     before: FtlStatistics,
     after: FtlStatistics,
 }
 
 impl Answered {
-    /// The longest wait but for one in a thousand, in appends.
+    /// The 99.9th percentile of the latency, in appends.
     fn appends_waited(&self) -> f64 {
         self.waits_ns[self.waits_ns.len() * 999 / 1000] as f64 / APPEND_NS as f64
     }
@@ -109,7 +109,7 @@ fn page(fill: u8) -> PageBuf {
     PageBuf::copy_from(&[fill; PAGE_BYTES])
 }
 
-/// `writers` write single pages at random, each one after the other.
+/// `writers` writers write single pages at random, each one after the other.
 fn answered(durability: &str, writers: u64) -> Answered {
     let text = config::template(&format!("{CAPACITY_MIB}MiB"));
     let said = format!("durability = \"{durability}\"");
@@ -131,7 +131,7 @@ async fn write_for_a_while(runtime: Virtual, config: VolumeConfig, writers: u64)
         volume.write(PageNo(first), &vec![page(1); 64], None).await.unwrap();
     }
     let mut rng = Rng::new(1);
-    // Scattered, so that zones have all shares of garbage.
+    // Scattered, so that zones have different shares of garbage.
     for _ in 0..pages / 32 {
         let first = rng.below(pages / 16) * 16;
         volume.write(PageNo(first), &vec![page(2); 16], None).await.unwrap();
@@ -186,7 +186,7 @@ fn cleaning_that_takes_the_disk_for_itself_is_noticed() {
     assert!(answered.appends_waited() > APPENDS_MAX);
 }
 
-/// Write-backs of a whole cache want several zones at once: cleaning must not wait for hosts then.
+/// Write-backs of a whole cache need several zones at once: cleaning must not wait for hosts then.
 #[test]
 fn writes_that_outrun_cleaning_go_on() {
     let answered = answered("on_flush", 32);

@@ -1,5 +1,5 @@
-//! Power cuts of a volume on a real file, on the live executor: a store between the two keeps
-//! back what is not durable, and lets each such write land, vanish or tear at the cut.
+//! Power cuts of a volume on a real file, on the live executor: a store between the two holds
+//! writes back until they are durable. At the cut it lets each such write land, vanish or tear.
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ const PAGES: u64 = 512;
 const WRITERS: u64 = 4;
 const ROUNDS: u64 = 12;
 
-/// What a page holds after write `number` to it; 0 stands for nothing.
+/// The content of a page after write `number`; 0 means no content.
 fn page(page: u64, number: u64) -> PageBuf {
     let mut content = PageBuf::zero();
     if number > 0 {
@@ -36,17 +36,17 @@ struct Write {
     number: u64,
 }
 
-/// What is known about the volume from outside.
+/// The knowledge of the volume's clients.
 #[derive(Default)]
 struct Known {
     /// Number of the last acknowledged write of each page.
     acknowledged: RefCell<BTreeMap<u64, u64>>,
-    /// Writes and commits that were not acknowledged, of this round.
+    /// Writes and commits of this round that were not acknowledged.
     in_flight: RefCell<Vec<Write>>,
     next_number: Cell<u64>,
 }
 
-/// Writes until power is cut, every third time by a transaction. A writer's pages are its own.
+/// Writes until power is cut, every third time with a transaction. Each writer has its own pages.
 async fn write_until_cut<D>(device: Rc<D>, known: Rc<Known>, writer: u64, seed: u64)
 where
     D: PageDevice<Page = PageBuf>,
@@ -86,7 +86,7 @@ where
     device.commit(tx).await
 }
 
-/// Loads the volume until power is cut at a random operation, perhaps while it is recovered.
+/// Writes to the volume until power is cut at a random operation, possibly during recovery.
 async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: u64) {
     let mut rng = Rng::split(seed, "cut");
     let path = config.data_path().unwrap();
@@ -96,7 +96,7 @@ async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: 
     store.plan_cut(CutPlan { after_operations: rng.below(250), fate });
     if let Ok((volume, _)) = open_flash(&live, store.clone(), &config, OpenOptions::default()).await
     {
-        // Over what is durable when it is acknowledged, this changes nothing.
+        // If the volume is already durable on acknowledgement, this changes nothing.
         let volume = Rc::new(OnAck::over(volume));
         assert_eq!(volume.limits().durability, Durability::OnAck);
         let writers: Vec<_> = (0..WRITERS)
@@ -127,7 +127,7 @@ async fn verify(live: Live, config: VolumeConfig, known: Rc<Known>, seed: u64) {
     }
 }
 
-/// Each page must hold the last acknowledged write, or one in flight that is there as a whole.
+/// Each page must hold the last acknowledged write, or a complete write that was in flight.
 fn compare(found: &[PageBuf], known: &Known, seed: u64) {
     let mut acknowledged = known.acknowledged.borrow_mut();
     for write in known.in_flight.take() {
@@ -147,14 +147,14 @@ fn compare(found: &[PageBuf], known: &Known, seed: u64) {
     }
 }
 
-/// Runs `body` on an executor of its own, of which nothing is left afterwards.
+/// Runs `body` on an executor of its own, and drops all its tasks afterwards.
 fn on_live<F: Future<Output = ()> + 'static>(body: impl FnOnce(Live) -> F) {
     let live = Live::new(LiveOptions::default()).unwrap();
     live.run(body(live.clone()));
     live.drop_tasks();
 }
 
-/// What is acknowledged over a volume of `durability` is there after cuts.
+/// Acknowledged changes over a volume of `durability` survive power cuts.
 fn on_ack_survives(base: &Path, durability: &str, first_seed: u64) {
     assert_eq!(PAGES * PAGE_BYTES as u64, 2 << 20);
     let text = config::template("2MiB").replace("# zone = \"8MiB\"", "zone = \"128KiB\"");

@@ -1,4 +1,4 @@
-//! Volumes in files that are opened to be read only, and checked: nothing in their folder changes.
+//! Volumes in files, opened read-only and checked: nothing in their folder changes.
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ enum End {
 
 const ENDS: [End; 3] = [End::Closed, End::Killed, End::CutInRecovery];
 
-/// Runs `body` on an executor of its own, of which nothing is left afterwards.
+/// Runs `body` on an executor of its own, and drops all its tasks afterwards.
 fn on_live<T: 'static, F: Future<Output = T> + 'static>(body: impl FnOnce(Live) -> F) -> T {
     let live = Live::new(LiveOptions::default()).unwrap();
     let result = live.run(body(live.clone()));
@@ -45,7 +45,7 @@ async fn contents<D: PageDevice<Page = PageBuf>>(device: &D) -> Result<Vec<PageB
     device.read(PageNo(0), &mut found, None).await.map(|()| found)
 }
 
-/// Everything that a folder is and holds, but for when it was read.
+/// All content and attributes of a folder, except for access times.
 fn everything_in(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, [i64; 5])> {
     let about = |path: &Path| {
         let it = std::fs::metadata(path).unwrap();
@@ -58,8 +58,8 @@ fn everything_in(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, [i64; 5])
     all
 }
 
-/// A volume that came to its `end` under load, small enough that cleaning has much to do; what its
-/// pages hold.
+/// A volume that reached its `end` under load, small enough that cleaning has much to do, and the content
+/// of its pages.
 fn volume(folder: &Path, end: End) -> (VolumeConfig, Vec<PageBuf>) {
     let path = folder.join("v.toml");
     let text = config::template("2MiB").replace("# zone = \"8MiB\"", "zone = \"64KiB\"");
@@ -94,7 +94,7 @@ fn volume(folder: &Path, end: End) -> (VolumeConfig, Vec<PageBuf>) {
     (config, held)
 }
 
-/// Opens the volume to write and cuts the power in the middle of that, before its conclusion is in force.
+/// Opens the volume for writing and cuts the power during recovery, before its result is in force.
 fn cut_recovery(config: &VolumeConfig) {
     let data = config.data_path().unwrap();
     let original = std::fs::read(&data).unwrap();
@@ -116,7 +116,7 @@ fn cut_recovery(config: &VolumeConfig) {
     assert!(std::fs::read(&data).unwrap() != original, "it was cut before it wrote anything");
 }
 
-/// Every change, each refused; a flush has nothing to do.
+/// Every change is refused; a flush does nothing.
 async fn assert_refuses_changes<D: PageDevice<Page = PageBuf>>(device: &D) {
     for refused in [
         device.write(PageNo(3), &[page(9)], None).await,
@@ -245,7 +245,8 @@ fn what_damage_keeps_from_being_opened_is_named_by_a_check() {
     assert!(everything_in(folder.path()) == before, "something changed");
 }
 
-/// After a close the checkpoint is all that opening needs, and says where it lies: no header is in force.
+/// After a clean close the checkpoint is enough for opening and contains its own place, so no header is
+/// in force.
 #[test]
 fn a_damaged_header_of_a_closed_volume_is_told_and_is_no_problem() {
     let folder = tempfile::tempdir().unwrap();

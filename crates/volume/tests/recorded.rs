@@ -1,4 +1,4 @@
-//! A volume that records what it is asked.
+//! A volume that records its requests.
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange};
 use tantalum_runtime::Live;
@@ -54,11 +54,11 @@ fn what_was_done_is_told_in_the_order_in_which_it_took_effect() {
     client.write_transaction(scattered.to_vec()).unwrap();
     client.trim(PageRange::new(PageNo(1), 2)).unwrap();
     client.flush().unwrap();
-    // What is refused did not happen.
+    // Refused requests are not recorded.
     client.write(PageNo(1 << 40), pages(1)).unwrap_err();
     client.share(vec![(PageNo(60), PageNo(100))]).unwrap_err();
     drop(client);
-    // A line a page.
+    // One line per page.
     let read = |page| Read { page: PageNo(page), pages: 1 };
     let trim = |page| Trim { page: PageNo(page), pages: 1 };
     let told: [&[PageEvent]; 8] = [

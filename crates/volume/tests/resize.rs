@@ -1,4 +1,4 @@
-//! Growing a volume: what it held stays, what is new holds nothing, and whatever cuts the power leaves the one size or the other.
+//! Growing a volume: existing content stays, new pages are empty, and any power cut leaves the old or the new size.
 use std::path::Path;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, Rng};
@@ -15,11 +15,11 @@ use tantalum_volume::{
 
 const SMALL: u64 = 256;
 const LARGE: u64 = 640;
-/// Pages that a transaction keeps in memory: more is staged behind the volume's pages.
+/// Pages of a transaction in memory: further pages are staged behind the volume's pages.
 const MEMORY: u64 = 16;
 
 fn configuration(capacity: &str) -> VolumeConfig {
-    // The zone that is the default for neither.
+    // A zone size that is the default for neither capacity.
     let text = config::template(capacity)
         .replace("# zone = \"8MiB\"", "zone = \"128KiB\"")
         .replace("# transaction_memory = \"4MiB\"", "transaction_memory = \"64KiB\"");
@@ -37,12 +37,12 @@ fn content(page: u64, count: u64) -> PageBuf {
     content
 }
 
-/// What the small volume holds.
+/// The content of the small volume.
 fn held(page: u64) -> PageBuf {
     if page < SMALL && page % 5 != 4 { content(page, 1) } else { PageBuf::zero() }
 }
 
-/// A small volume with content, killed in the middle of a transaction of which some is staged.
+/// A small volume with content, killed during a transaction with some staged pages.
 fn volume() -> MemoryStore {
     let store = MemoryStore::new(16 << 20);
     let runtime = Virtual::new(Schedule::Fifo);
@@ -66,7 +66,7 @@ fn volume() -> MemoryStore {
     store
 }
 
-/// The phases of growing, each on an executor of its own, as far as they come.
+/// The phases of growing, each on an executor of its own, up to the first failure.
 fn grow<S: BlockStore + Clone>(store: &S, on: impl Fn() -> Virtual) -> Result<Resized> {
     let phase = |phase: &dyn Fn(&Virtual) -> Result<()>| {
         let runtime = on();
@@ -88,7 +88,7 @@ fn fifo() -> Virtual {
     Virtual::new(Schedule::Fifo)
 }
 
-/// Opens the volume on `store` as `config` says, and writes to its last page; its size, and what is wrong with its pages.
+/// Opens the volume on `store` with `config`, and writes to its last page. Returns its size and the problem found in its pages.
 fn opened(store: &MemoryStore, config: &VolumeConfig) -> Result<(u64, Option<String>)> {
     let runtime = fifo();
     let (handle, store, config) = (runtime.clone(), store.clone(), config.clone());
@@ -115,13 +115,13 @@ fn a_volume_that_has_grown_has_what_it_had_and_takes_more() {
     let Resized { before, after } = grow(&store, fifo).unwrap();
     assert_eq!((before.pages, after.pages, after.pages_before), (SMALL, LARGE, SMALL));
     assert!(after.zones > before.zones);
-    // The old configuration will do, and so will one that says the new capacity.
+    // The old configuration is accepted, and so is one with the new capacity.
     for config in [small(), configuration("2560KiB")] {
         assert_eq!(opened(&store, &config).unwrap(), (LARGE, None));
     }
     let error = opened(&store, &configuration("2MiB")).unwrap_err();
     assert!(error.kind() == ErrorKind::Format && error.to_string().contains("but the volume has"));
-    // All of it can be written, more than once.
+    // The whole volume can be written, more than once.
     let runtime = fifo();
     let (handle, on) = (runtime.clone(), store.clone());
     let filled = runtime.run(async move {
@@ -182,10 +182,11 @@ fn what_cannot_be_is_refused() {
     assert!(error.to_string().contains("`tantalum resize` makes it larger"), "{error}");
 }
 
-/// Grows a volume with a power cut at the operation of that number; what is wrong afterwards, and whether all was done before.
+/// Grows a volume with a power cut at operation number `operations`. Returns the problem found afterwards, and whether growing
+/// was complete before the cut.
 fn cut(operations: u64, fate: Fate, style: CutStyle) -> (Option<String>, bool) {
     let store = volume();
-    // One store that loses power, whichever executor runs on it.
+    // One store that loses power, whatever executor uses it.
     let runtime = fifo();
     let on = CrashStore::new(runtime.clone(), store.clone(), CrashOptions::default());
     on.plan_cut(CutPlan { after_operations: operations, fate });
@@ -203,7 +204,7 @@ fn cut(operations: u64, fate: Fate, style: CutStyle) -> (Option<String>, bool) {
     };
     let whole = [SMALL, LARGE].contains(&pages) && (is_cut || pages == LARGE);
     let problem = (!whole).then(|| format!("{pages} pages"));
-    // It goes on from there.
+    // Repeating the call continues from there.
     let problem = problem.or_else(|| match pages == LARGE {
         true => superblocks(&store).err(),
         false => grow(&store, fifo).err().map(|error| error.to_string()),
@@ -215,7 +216,7 @@ fn cut(operations: u64, fate: Fate, style: CutStyle) -> (Option<String>, bool) {
     (problem.and_then(at), !is_cut)
 }
 
-/// Fails where the copies differ: whoever opened the volume has mended them.
+/// Fails if the copies differ, because opening for writing should have repaired them.
 fn superblocks(store: &MemoryStore) -> std::result::Result<(), String> {
     let on = store.clone();
     let read = fifo().run(async move { on.read(0, on.buffer(COPIES * SUPERBLOCK_BYTES)).await });
@@ -227,7 +228,7 @@ fn superblocks(store: &MemoryStore) -> std::result::Result<(), String> {
     }
 }
 
-/// What is wrong after growing was cut short at any operation.
+/// The problem found after an interruption at any operation.
 fn cut_anywhere() -> Option<String> {
     for fate in Fate::ALL {
         for style in [CutStyle::Random, CutStyle::TearAll] {

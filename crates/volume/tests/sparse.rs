@@ -16,9 +16,9 @@ use tantalum_volume::{
 };
 
 const MIB: u64 = 1 << 20;
-/// Pages that are written at a time.
+/// Pages per write.
 const PIECE: u64 = 256;
-/// The area that is written again and again.
+/// The area that is overwritten repeatedly.
 const AREA_PAGES: u64 = 16 * MIB / PAGE_BYTES as u64;
 
 type Volume = Rc<FlashVolume<VolumeStore>>;
@@ -34,12 +34,13 @@ fn config_in(folder: &Path, capacity: &str, sparse: bool) -> VolumeConfig {
     VolumeConfig::read(&path).unwrap()
 }
 
-/// MiB that the file takes of its file system.
+/// MiB that the file occupies on its file system.
 fn held_mib(config: &VolumeConfig) -> u64 {
     std::fs::metadata(config.data_path().unwrap()).unwrap().blocks() * 512 / MIB
 }
 
-/// MiB behind the end of the file of an open volume, for when its file system is full: the write cache and two zones.
+/// MiB reserved behind the end of an open volume's file, in case its file system is full: the write cache and two
+/// zones.
 fn spare_mib(config: &VolumeConfig) -> u64 {
     u64::from(config.ssd_options().unwrap().cache_pages) * PAGE_BYTES as u64 / MIB + 4
 }
@@ -77,7 +78,7 @@ fn on_live<T: 'static, F: Future<Output = T> + 'static>(body: impl FnOnce(Live) 
     result
 }
 
-/// Waits until the file takes at most `most` MiB; what it takes.
+/// Waits until the file occupies at most `most` MiB; returns the size that it then occupies.
 async fn shrinks_to(live: &Live, config: &VolumeConfig, most: u64) -> u64 {
     for _ in 0..100 {
         if held_mib(config) <= most {
@@ -97,7 +98,7 @@ fn a_small_area_stays_small_and_what_is_discarded_goes() {
         create_volume(&live, &opened, false).await.unwrap();
         let (volume, _) = open_volume(&live, &opened).await.unwrap();
         let empty = held_mib(&opened);
-        // What stays.
+        // Content that is never overwritten.
         write_area(&volume, 2 * AREA_PAGES, 0).await;
         for round in 0..8 {
             write_area(&volume, 0, round).await;
@@ -151,7 +152,7 @@ fn an_area_that_is_written_at_random_stays_small() {
 fn what_a_killed_process_left_goes_at_the_next_opening() {
     let folder = tempfile::tempdir().unwrap();
     let config = config_in(folder.path(), "256MiB", true);
-    // As if it had been killed before anything went: it gives nothing back.
+    // As if it had been killed before it gave any space back: with this option it gives none back.
     let keeping = config_in(folder.path(), "256MiB", false);
     let made = config.clone();
     on_live(async move |live| {
@@ -190,7 +191,7 @@ fn a_volume_that_is_not_sparse_keeps_all_its_room() {
     });
 }
 
-/// Counts how often room is given back.
+/// Counts calls that give space back.
 struct Counted<S> {
     inner: S,
     given: Rc<Cell<u64>>,
@@ -215,12 +216,12 @@ impl<S: BlockStore> StoreLayer for Counted<S> {
     }
 }
 
-/// What is known of a volume from outside.
+/// The knowledge of the volume's clients.
 #[derive(Default)]
 struct Known {
-    /// The round in which each page was written last, as was acknowledged; `None` where it was discarded.
+    /// The round of the last acknowledged write of each page; `None` if the page was discarded.
     held: RefCell<Vec<Option<u64>>>,
-    /// What was not acknowledged when power was cut.
+    /// The change that was not acknowledged when power was cut.
     on_its_way: RefCell<Option<(PageRange, Option<u64>)>>,
     round: Cell<u64>,
     given: Rc<Cell<u64>>,
@@ -233,7 +234,7 @@ async fn open_sparse(live: &Live, config: &VolumeConfig) -> FileStore {
     FileStore::open(live, &config.data_path().unwrap(), options).unwrap()
 }
 
-/// Writes and discards until power is cut at a random operation, often one that gives room back.
+/// Writes and discards until power is cut at a random operation, often one that gives space back.
 async fn load_and_cut(live: Live, config: VolumeConfig, known: Rc<Known>, seed: u64) {
     let mut rng = Rng::split(seed, "cut");
     let file = open_sparse(&live, &config).await;
@@ -282,7 +283,7 @@ async fn verify(live: Live, config: VolumeConfig, known: Rc<Known>, seed: u64) {
         let expected = round.map_or_else(PageBuf::zero, |round| content(page, round));
         found[page as usize] == expected
     };
-    // A write of several pages on its way may be there in part, a command to the log at its end or not.
+    // A write of several pages in flight may be there in part; a log command may have taken effect or not.
     let on_its_way = known.on_its_way.take();
     for page in 0..CUT_PAGES {
         let held = known.held.borrow()[page as usize];

@@ -1,5 +1,5 @@
-//! Damage to a copy of the superblock: the other one serves, and whoever opens the volume to write
-//! mends it, whatever cuts the power meanwhile.
+//! Damage to a copy of the superblock: the other one is used, and opening for writing repairs the
+//! damaged one, despite power cuts.
 use std::path::Path;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, Rng};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
@@ -16,7 +16,7 @@ fn configuration() -> VolumeConfig {
     VolumeConfig::parse(&text, Path::new("v.toml")).unwrap()
 }
 
-/// A volume of which page 3 was written, in memory.
+/// A volume in memory with content in page 3.
 fn volume(id: u128) -> MemoryStore {
     let store = MemoryStore::new(16 << 20);
     let runtime = Virtual::new(Schedule::Fifo);
@@ -51,7 +51,7 @@ fn write(store: &MemoryStore, copy: usize, content: &[u8]) {
     Virtual::new(Schedule::Fifo).run(write).unwrap().unwrap();
 }
 
-/// Opens the volume on `store`, in which page 3 must be; how many superblocks were mended.
+/// Opens the volume on `store`, checks page 3, and returns the number of repaired superblocks.
 fn open<S: BlockStore + Clone>(runtime: Virtual, store: S, options: OpenOptions) -> Result<u32> {
     let handle = runtime.clone();
     let opened = runtime.run(async move {
@@ -74,8 +74,8 @@ fn mended(store: &MemoryStore, options: OpenOptions) -> u32 {
     try_open(store, options).unwrap()
 }
 
-/// A volume of which one copy is damaged, for each of some damages of each copy; and what the copies
-/// were.
+/// A volume with one damaged copy, for several kinds of damage to each copy, and the original
+/// copies.
 fn damaged() -> Vec<(MemoryStore, Vec<u8>)> {
     let mut all = Vec::new();
     for copy in 0..COPIES {
@@ -86,7 +86,7 @@ fn damaged() -> Vec<(MemoryStore, Vec<u8>)> {
             match damage {
                 0 => content.fill(0),
                 1 => content.fill(0xa5),
-                // Another format version, by a flipped bit.
+                // Another format version, from a flipped bit.
                 2 => content[8] ^= 1,
                 _ => content[4000] ^= 0x10,
             }
@@ -133,7 +133,7 @@ fn a_power_cut_while_a_copy_is_mended_costs_nothing() {
     }
 }
 
-/// As after a volume was made over another one, and the disk lost the write of one copy.
+/// The state after a volume was created over another one, and the disk lost the write of one copy.
 #[test]
 fn copies_of_two_volumes_open_nothing_and_are_left_as_they_are() {
     for copy in 0..COPIES {
@@ -145,7 +145,7 @@ fn copies_of_two_volumes_open_nothing_and_are_left_as_they_are() {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         }
         assert!(superblocks(&store) == before);
-        // Who knows which is right copies it over the other.
+        // A user who knows which copy is right copies it over the other.
         write(&store, copy, &superblocks(&volume(77))[..SUPERBLOCK_BYTES]);
         assert_eq!(mended(&store, OpenOptions::default()), 0);
     }

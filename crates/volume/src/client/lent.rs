@@ -1,4 +1,4 @@
-//! A device whose executor is lent to the threads of its callers.
+//! A device whose executor runs on the threads of its callers.
 use super::{Client, Link, close_quietly};
 use crate::counters::Counters;
 use std::future::{Future, poll_fn};
@@ -13,22 +13,22 @@ use tantalum_runtime::metrics::Readings;
 
 /// Handles requests on the caller's thread; dropping it closes the device.
 pub(super) trait Drive: Send + Sync {
-    /// Handles one; `counters` are told meanwhile, if it takes long.
+    /// Handles one request. If it takes long, `counters` are written meanwhile.
     fn drive(&self, request: Request, counters: &Arc<Counters>) -> Result<Answer>;
 
-    /// What the device counts.
+    /// The device's counters.
     fn metrics(&self) -> Result<Readings>;
 
-    /// Reads pages in order, at the same time.
+    /// Reads pages in ascending order, concurrently.
     fn read_each(&self, pages: Vec<PageNo>, tx: Option<TxId>) -> Result<Vec<PageBuf>>;
 }
 
-/// A device that lives in a [`Confined`] executor, whose callers lend it their threads. It is closed when
-/// the last client has gone.
+/// A device in a [`Confined`] executor that runs on its callers' threads. It is closed when the last
+/// client is dropped.
 pub struct Lent<D>(Rc<Service<D>>);
 
 impl<D: LifeCycle + PageDevice<Page = PageBuf>> Lent<D> {
-    /// Makes `device` ready to be lent.
+    /// Prepares `device` to run on its callers' threads.
     pub fn new(device: Rc<D>) -> Self {
         Lent(Rc::new(Service::new(device)))
     }
@@ -85,7 +85,7 @@ impl<D: LifeCycle + PageDevice<Page = PageBuf>> Drop for Borrowed<D> {
 }
 
 impl Client {
-    /// The first client of a device that is lent to its callers.
+    /// The first client of a device that runs on its callers' threads.
     pub fn confined<D: LifeCycle + PageDevice<Page = PageBuf>>(
         executor: Confined<Lent<D>>,
         limits: Limits,

@@ -1,4 +1,4 @@
-//! A volume that was opened to be read only, and is opened to be written after all.
+//! Reopening a read-only volume for writing.
 use super::{Client, Link, Open};
 use crate::counters::Told;
 use std::sync::atomic::Ordering;
@@ -6,12 +6,13 @@ use std::sync::{Arc, PoisonError};
 use tantalum_base::{Error, ErrorKind, Result};
 
 impl Client {
-    /// Closes the device, which was opened to be read only, and opens it by `to_write`; where that fails, by `to_read` as
-    /// before. Locks of this process stay; what others did to the volume in between is for the caller to see. Calls that
-    /// come meanwhile wait.
+    /// Closes the device, which was opened read-only, and opens it with `to_write`; if that fails, it opens it read-only
+    /// again with `to_read`. This process keeps its locks. The caller must find out about changes that others made to the
+    /// volume in between. Concurrent calls wait.
     ///
     /// # Errors
-    /// Those of `to_write`, and `Locked` where a server has it by then. Where `to_read` fails as well, the client has gone.
+    /// Those of `to_write`, and `Locked` if a server has opened the volume by then. If `to_read` fails as well, the client
+    /// is closed.
     pub fn reopen(
         &self,
         to_write: impl FnOnce() -> Result<Client>,
@@ -22,7 +23,7 @@ impl Client {
             _ => Ok(()),
         })?;
         let mut open = self.0.open.write().unwrap_or_else(PoisonError::into_inner);
-        // The file is locked until it is closed.
+        // The file stays locked until the device is closed.
         drop(open.take());
         match to_write().and_then(Client::into_own) {
             Ok((opened, read_only, told)) => {
@@ -39,7 +40,7 @@ impl Client {
         }
     }
 
-    /// What a client that nobody else has leads to, where this process opened it.
+    /// Takes the link out of a client that has no clones, if this process opened the volume itself.
     fn into_own(mut self) -> Result<(Open, bool, Option<Told>)> {
         let read_only = self.is_read_only();
         let told = self.0.counters.stop();

@@ -1,4 +1,4 @@
-//! The channel to a device on a thread of its own, and who serves it there.
+//! The channel to a device on a thread of its own, and the tasks that serve it there.
 use super::{Client, Link};
 use std::any::Any;
 use std::cell::Cell;
@@ -10,7 +10,7 @@ use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySe
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::Semaphore;
 
-/// Requests that one volume works on at a time.
+/// Requests that one volume handles at a time.
 pub const WORKERS: usize = 32;
 
 /// Requests that may wait for a worker before `send` blocks.
@@ -30,22 +30,22 @@ pub fn channel() -> (Connector, Requests) {
 
 impl Connector {
     /// The first client of the device with these `limits`. `keeper` is dropped after the last
-    /// client closed the channel: a guard in there that joins the device's thread makes sure that
-    /// the volume is closed when dropping the last client returns.
+    /// client has closed the channel. If it contains a guard that joins the device's thread, the
+    /// volume is closed by the time dropping the last client returns.
     pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Client {
         Client::new(Link::Channel(self.0), limits, Box::new(keeper))
     }
 }
 
-/// What goes through the channel.
+/// A message in the channel.
 pub(super) enum Message {
     /// A request for the device.
     Ask(Request, ReplySender<Result<Answer>>),
-    /// What the device counts is to be told.
+    /// Asks for the device's counters.
     Tell(ReplySender<Readings>),
 }
 
-/// Serves clients from `requests` until the last one is dropped, then aborts what transactions
+/// Serves clients from `requests` until the last one is dropped, then aborts the transactions that
 /// they left open. Runs on the executor of the device.
 pub async fn serve_client<R, D>(runtime: &R, device: Rc<D>, requests: Requests)
 where
@@ -55,7 +55,7 @@ where
     serve_client_telling(runtime, device, requests, |_, _| ()).await;
 }
 
-/// As [`serve_client`]; `tell` tells what the device counts.
+/// As [`serve_client`]; `tell` reports the device's counters.
 pub(crate) async fn serve_client_telling<R, D>(
     runtime: &R,
     device: Rc<D>,
@@ -82,14 +82,14 @@ pub(crate) async fn serve_client_telling<R, D>(
 struct Workers<D> {
     service: Service<D>,
     tell: fn(&D, &mut Readings),
-    /// `None` while a worker waits for the next request; `turn` lets only one in.
+    /// `None` while a worker waits for the next request; only the worker that holds `turn` waits.
     requests: Cell<Option<RemoteReceiver<Message>>>,
     turn: Semaphore,
 }
 
 impl<D: PageDevice<Page = PageBuf>> Workers<D> {
-    // The worker that receives a request also handles it, so that no request is handed on
-    // between tasks; the next worker takes over the waiting.
+    // The worker that receives a request also handles it, so that requests are not passed between
+    // tasks; the next worker then waits for the next request.
     async fn work(self: Rc<Self>) {
         while let Some(message) = self.next().await {
             match message {

@@ -1,4 +1,4 @@
-//! The flash of a tiered volume: its zones, and whether it is large enough for what is asked of it.
+//! The flash of a tiered volume: its zones, and whether it is large enough for the settings.
 use tantalum_base::size::human_bytes;
 use tantalum_base::{ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::ZoneGeometry;
@@ -12,7 +12,7 @@ use crate::superblock::FIRST_ZONE_BYTE;
 /// The fewest zones that leave cleaning a choice.
 const ZONES_MIN: u64 = 16;
 
-/// A larger flash is not looked for, in MiB.
+/// Limit of the search for a large enough flash, in MiB.
 const LEAST_MIB_MAX: u64 = 1 << 18;
 
 impl VolumeConfig {
@@ -29,7 +29,7 @@ impl VolumeConfig {
     /// Zones of the flash of a tiered volume.
     ///
     /// # Errors
-    /// `InvalidInput` where it is too small, or too large.
+    /// `InvalidInput` if the flash is too small or too large.
     pub fn flash_zones(&self) -> Result<u32> {
         let zones = self.flash_zones_fit()?;
         let most = u32::MAX / 2 / self.zone_slots()?;
@@ -59,13 +59,13 @@ impl VolumeConfig {
         })
     }
 
-    /// Checks that the flash of a tiered volume can do what it should.
+    /// Checks that the flash of a tiered volume is large enough for the settings.
     ///
     /// # Errors
-    /// `InvalidInput` with the least size that can.
+    /// `InvalidInput` with the smallest size that is large enough.
     pub(super) fn check_flash(&self) -> Result<()> {
         if self.is_flash_large_enough()? {
-            // What else is wrong with its size.
+            // Reports other problems with the size.
             return self.flash_zones().map(drop);
         }
         let least = match self.least_flash_mib()? {
@@ -80,7 +80,8 @@ impl VolumeConfig {
         Err(FLASH_TOO_SMALL.error(ErrorKind::InvalidInput, context))
     }
 
-    /// What makes the flash large: the write cache, and what else the configuration says of it.
+    /// The settings that require a large flash: the write cache, and others that the configuration
+    /// sets.
     fn flash_takers(&self) -> String {
         let device = &self.device;
         let share = self.home.as_ref().map(|home| &home.dirty_max);
@@ -94,7 +95,7 @@ impl VolumeConfig {
         said.collect::<Vec<String>>().join(", ")
     }
 
-    /// Whether write cache and transactions leave most of what may be dirty in the flash to others.
+    /// Whether the write cache and one transaction fit four times into the limit on dirty pages.
     fn is_flash_large_enough(&self) -> Result<bool> {
         let Some(home) = &self.home else { return Ok(true) };
         let ssd = self.ssd_options()?;
@@ -105,7 +106,7 @@ impl VolumeConfig {
         Ok(cache.dirty_pages_max >= 4 * u64::from(ssd.cache_pages.max(ssd.transaction_pages_max)))
     }
 
-    /// The next size, in MiB, that is large enough.
+    /// The next larger size, in MiB, that is large enough.
     fn least_flash_mib(&self) -> Result<Option<u64>> {
         let from = (self.flash_pages()? * PAGE_BYTES as u64) >> 20;
         let mut larger = self.clone();

@@ -1,4 +1,4 @@
-//! VOLUME.toml: what a volume is made of and how it behaves.
+//! VOLUME.toml: the parts of a volume and its behaviour.
 mod flash_size;
 
 use serde::Deserialize;
@@ -198,7 +198,7 @@ fn default_policy() -> String {
     "lru".into()
 }
 
-/// No configuration is that long; a volume's data, given in its place, may be longer than the memory.
+/// Larger files are not read: no configuration is that long, but a volume's data, named by mistake, may exceed the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Pages of the largest write cache.
@@ -208,7 +208,7 @@ fn invalid(context: String) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
 }
 
-/// Why the configuration at `path` could not be read.
+/// The error for a configuration at `path` that could not be read.
 fn unread(path: &Path, error: std::io::Error) -> Error {
     use std::io::ErrorKind::{IsADirectory, NotFound};
     let at = path.display();
@@ -231,12 +231,12 @@ impl VolumeConfig {
     /// Reads `path`.
     ///
     /// # Errors
-    /// `Io` where it cannot be read; `InvalidInput` with line and reason where it makes no sense.
+    /// `Io` if it cannot be read; `InvalidInput` with line and reason if it is invalid.
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |error| unread(path, error);
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(failed)?;
-        // A device that gives nothing, such as /dev/null, must not be removed.
+        // A device that reads as empty, such as /dev/null, must not be removed.
         let is_file = file.metadata().map_err(failed)?.is_file();
         file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.is_empty() && is_file {
@@ -295,15 +295,15 @@ impl VolumeConfig {
         ssd.check()
     }
 
-    /// Durability for a program that opens the volume itself (SQLite, C, Rust). By default all acknowledged writes survive:
-    /// such a program may never flush.
+    /// Durability for a program that opens the volume itself (SQLite, C, Rust). By default all acknowledged writes survive,
+    /// because such a program may never flush.
     pub fn durability(&self) -> DurabilityConfig {
         self.device.durability.unwrap_or(DurabilityConfig::OnAck)
     }
 
-    /// Durability for NBD clients. By default flushed writes survive, as on a disk with a cache, which NBD shows them: file
-    /// systems and QEMU count on no more, and do not wait for each page.
-    /// A cache of a home makes all durable that it acknowledges.
+    /// Durability for NBD clients. By default flushed writes survive, as on a disk with a volatile cache, which is how the
+    /// NBD device describes itself: file systems and QEMU rely on no more, and do not wait for each page. A tiered volume
+    /// makes every write durable before it acknowledges it.
     pub fn durability_over_nbd(&self) -> DurabilityConfig {
         self.device.durability.unwrap_or(match self.kind {
             Kind::Flash => DurabilityConfig::OnFlush,
@@ -311,10 +311,10 @@ impl VolumeConfig {
         })
     }
 
-    /// Refuses a promise that the volume does not give.
+    /// Refuses a durability that the volume cannot provide.
     ///
     /// # Errors
-    /// `InvalidInput` for a cache of a home that is to keep only what is flushed.
+    /// `InvalidInput` for a tiered volume that is to be durable on flush only.
     pub fn check_durability(&self) -> Result<()> {
         if self.kind == Kind::Tiered && self.device.durability == Some(DurabilityConfig::OnFlush) {
             return Err(invalid(
@@ -326,10 +326,10 @@ impl VolumeConfig {
         Ok(())
     }
 
-    /// Begins the recording that is asked for, relative to the configuration file.
+    /// Begins the configured recording; its path is relative to the configuration file.
     ///
     /// # Errors
-    /// `Io` where the file cannot be made.
+    /// `Io` if the file cannot be created.
     pub(crate) fn begin_recording(&self) -> Result<Option<Recording>> {
         let beside = self.path.parent().unwrap_or(Path::new(""));
         let record = self.record.as_ref().map(|record| Recording::begin(&beside.join(record)));
@@ -363,7 +363,7 @@ impl VolumeConfig {
         }
     }
 
-    /// Refuses a limit on transactions that could not be the one in force.
+    /// Refuses a limit on transactions that cannot take effect.
     fn check_transactions(&self, ssd: &SsdOptions) -> Result<()> {
         let Some(most) = &self.device.transaction_max else { return Ok(()) };
         let (least, why) = match &self.home {
@@ -388,7 +388,7 @@ impl VolumeConfig {
     pub fn zone_slots(&self) -> Result<u32> {
         let slots = match &self.media.zone {
             Some(zone) => sizes::pages("media.zone", zone)?,
-            // About 128 zones, so that cleaning has a choice, of 1 to 64 MiB.
+            // About 128 zones of 1 to 64 MiB, so that cleaning has a choice.
             None if self.media.size.is_some() => {
                 (self.flash_pages()? / 256).next_power_of_two().clamp(256, 16384)
             }
@@ -400,7 +400,7 @@ impl VolumeConfig {
         Ok(slots as u32)
     }
 
-    /// Pages of the buffer; 0 where there is none.
+    /// Pages of the buffer; 0 if there is none.
     pub fn buffer_pages(&self) -> Result<u32> {
         let Some(buffer) = &self.buffer else { return Ok(0) };
         let pages = sizes::pages("buffer.size", &buffer.size)?;
@@ -408,7 +408,7 @@ impl VolumeConfig {
         small_enough.ok_or_else(|| invalid("buffer.size is over the limit of 4 TiB".into()))
     }
 
-    /// The policy of the buffer, empty; `None` where there is no buffer.
+    /// A new, empty policy for the buffer; `None` if there is no buffer.
     pub fn buffer_policy(&self) -> Result<Option<Box<dyn Policy>>> {
         let Some(buffer) = &self.buffer else { return Ok(None) };
         let workload = Workload { pages_end: self.capacity_pages()?, future: &[] };
@@ -436,7 +436,7 @@ impl VolumeConfig {
             share_entries_max,
             checkpoint_interval_slots,
             paces_cleaning: self.kind == Kind::Flash,
-            // The flash of a tiered volume is a cache, which fills what it has.
+            // The flash of a tiered volume is a cache, which uses all its space.
             gives_room_back: self.kind == Kind::Flash
                 && self.media.media_type == MediaType::File
                 && self.media.sparse,
@@ -464,7 +464,7 @@ impl VolumeConfig {
         };
         let most = pages("device.transaction_max", &self.device.transaction_max)?;
         let memory = pages("device.transaction_memory", &self.device.transaction_memory)?;
-        // A limit that fits keeps them in memory.
+        // With a limit no larger than the write cache, transactions stay in memory.
         let in_memory_alone = most.filter(|most| self.kind == Kind::Tiered && *most <= cache);
         Ok(SsdOptions {
             transaction_pages_max: memory

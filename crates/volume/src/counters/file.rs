@@ -1,15 +1,16 @@
-//! The file in which a program tells its counters, `VOLUME.toml.counters`.
+//! The file to which a program writes its counters, `VOLUME.toml.counters`.
 //!
 //! ```text
 //! # tantalum counters 1 pid=… started=… opened_ms=… at_ms=… bytes=… crc=…
-//! metrics in Prometheus's text format, so many bytes
+//! metrics in Prometheus's text format, of that many bytes
 //! ```
 //!
-//! It is written in place, as a new file each time would cost the file system more than the counters are worth. The checksum
-//! tells a reader that met a half of it. What lies behind the bytes is older, and nobody's. Nothing of it is made durable.
+//! The file is overwritten in place: creating a new file each time would cost the file system more than the counters are
+//! worth. The checksum reveals a file that was read while it was written. Anything behind these bytes is left from an
+//! earlier, longer text and is ignored. The file is never synced.
 //!
-//! A program that was killed leaves it. So it is believed only while the process that it names has the volume's lock, and
-//! only if that began when it says: process numbers come again.
+//! A killed program leaves its file behind. So readers trust the file only while the process named in it holds the volume's
+//! lock, and only if that process started at the recorded time, because process numbers are reused.
 use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -22,15 +23,15 @@ use tantalum_runtime::live::wall_clock::machine_ms;
 
 use crate::config::{MediaType, VolumeConfig};
 
-/// What each begins with.
+/// The start of each counters file.
 const MAGIC: &str = "# tantalum counters 1 ";
-/// Between what the checksum covers of the first line, and the checksum.
+/// Precedes the checksum, which covers the part of the first line before it and the metrics.
 const CHECKSUM: &str = " crc=";
-/// The most that is read.
+/// Bytes read at most.
 const BYTES_MAX: u64 = 1 << 20;
-/// Times that a file is read which is being written.
+/// Attempts to read a file that is being written.
 const TRIES: u32 = 100;
-/// A program that has told nothing for so long did nothing meanwhile.
+/// A program that has written nothing for this long has been idle.
 const IDLE_MS: u64 = 1000;
 
 /// The counters of a program, as another process reads them.
@@ -38,27 +39,28 @@ const IDLE_MS: u64 = 1000;
 pub struct ToldCounters {
     /// The program.
     pub pid: u32,
-    /// How long ago it told them.
+    /// Time since the program wrote them.
     pub age_ms: u64,
     /// Metrics in Prometheus's text format.
     pub text: String,
 }
 
-/// Where it is, of the configuration at `config`, whatever name that was reached by.
+/// The counters file of the configuration at `config`. Links to the configuration are resolved, so every name of it leads to
+/// the same file.
 fn path_beside(config: &Path) -> Option<PathBuf> {
     let mut path = OsString::from(std::fs::canonicalize(config).ok()?);
     path.push(".counters");
     Some(path.into())
 }
 
-/// When the process began, by the kernel's count.
+/// The start time of the process, in the kernel's clock ticks.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The fields follow the process name in parentheses, which may contain any character; this is the 22nd of all.
     stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A file that is made at the first writing.
+/// A counters file, which is created by the first write.
 pub(super) struct CountersFile {
     path: PathBuf,
     file: Option<File>,
@@ -67,8 +69,8 @@ pub(super) struct CountersFile {
 }
 
 impl CountersFile {
-    /// Beside the configuration at `config`, whose volume this process has open to write. What is left there of another
-    /// process is removed. `None` where somebody has another file there, or what is left cannot be removed.
+    /// The file beside the configuration at `config`. This process must have the volume open for writing. A file that
+    /// another process left is removed. `None` if a file of another kind is there, or if the old file cannot be removed.
     pub(super) fn beside(config: &Path) -> Option<CountersFile> {
         let path = path_beside(config)?;
         if path.symlink_metadata().is_ok() {
@@ -86,7 +88,7 @@ impl CountersFile {
     pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         if self.file.is_none() {
             let mut options = OpenOptions::new();
-            // Never through somebody's link, never into somebody's file.
+            // Never follows another user's link and never writes to another user's file.
             options.write(true).create_new(true).mode(0o600);
             self.file = Some(options.open(&self.path)?);
         }
@@ -103,7 +105,7 @@ impl CountersFile {
         file.write_all_at(format!("{line}{CHECKSUM}{crc:08x}\n{text}").as_bytes(), 0)
     }
 
-    /// Removes it, if it is still there. The next writing makes it again.
+    /// Removes the file, if it is still there. The next write creates it again.
     pub(super) fn remove(&mut self) {
         let Some(file) = self.file.take() else { return };
         let is_same = || {
@@ -111,20 +113,21 @@ impl CountersFile {
             Some((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         };
         if is_same() == Some(true) {
-            // One that stays is believed by nobody once this process has given the volume up.
+            // If the file stays, nobody trusts it after this process has closed the volume.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Opens what may be anybody's: no link, and nothing that would wait for another process.
+/// Opens a file that anybody may have created: no links, and nothing that would wait for another process.
 fn open_to_read(path: &Path) -> Option<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path).ok()?;
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// What the program tells that has the volume of `config` open to write; `None` where there is none, or it tells nothing.
+/// The counters of the program that has the volume of `config` open for writing. `None` if there is no such program, or it
+/// writes no counters.
 pub fn counters_of(config: &VolumeConfig) -> Option<ToldCounters> {
     if config.media.media_type != MediaType::File {
         return None;
@@ -133,14 +136,15 @@ pub fn counters_of(config: &VolumeConfig) -> Option<ToldCounters> {
     let data = config.data_path().ok()?;
     let told = (0..TRIES).find_map(|_| read(&path).transpose())?.ok()?;
     let is_holder = holder(&data) == Some(told.pid) && started(told.pid) == Some(told.started);
-    // Nobody else may say what it does.
+    // Only that process's own user may report its counters.
     let process = std::fs::metadata(format!("/proc/{}", told.pid)).ok()?;
     if !is_holder || process.uid() != told.uid {
         return None;
     }
     let now_ms = machine_ms();
     let age_ms = now_ms.saturating_sub(told.at_ms);
-    // While it works, of the time at which it told; then of now, so that an idle program has rates of 0.
+    // While the program works, the uptime ends at its last report. Later it ends now, so that an idle program has rates of
+    // 0.
     let seen_ms = told.at_ms.max(now_ms.saturating_sub(IDLE_MS));
     let uptime = seen_ms.saturating_sub(told.opened_ms) as f64 / 1e3;
     let text = format!(
@@ -152,7 +156,7 @@ pub fn counters_of(config: &VolumeConfig) -> Option<ToldCounters> {
     Some(ToldCounters { pid: told.pid, age_ms, text })
 }
 
-/// The content of a file that is whole.
+/// The content of a complete file.
 struct Content {
     pid: u32,
     started: u64,
@@ -162,7 +166,7 @@ struct Content {
     text: String,
 }
 
-/// Reads it once; `Ok(None)` where it was met while it was written.
+/// Reads the file once; `Ok(None)` if it was being written.
 fn read(path: &Path) -> Result<Option<Content>, ()> {
     let file = open_to_read(path).ok_or(())?;
     let uid = file.metadata().map_err(drop)?.uid();
@@ -260,7 +264,7 @@ mod tests {
         assert!(CountersFile::beside(&folder.path().join("v.toml")).is_none());
     }
 
-    /// A process number that came again: the file of one that was killed is not that of the one that has its number now.
+    /// A process number was reused: the file of a killed process does not belong to the process that has its number now.
     #[test]
     fn a_process_is_known_by_its_beginning_too() {
         let folder = tempfile::tempdir().unwrap();

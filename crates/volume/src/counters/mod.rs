@@ -1,8 +1,8 @@
-//! What a program that opened a volume itself does with it, for `tantalum stat` and `tantalum top` in other processes.
+//! Counters of a program that opened a volume itself, for `tantalum stat` and `tantalum top` in other processes.
 //!
-//! A server can be asked. Such a program cannot: it has no thread that would answer. So it writes its counters down, beside
-//! its calls, into a small file beside the configuration ([`file`]), a few times a second at most. Where that cannot be,
-//! there are no counters, and nothing else is different.
+//! A server answers requests for its counters. A program that opened a volume itself cannot, because it has no thread that
+//! would answer. So, beside its calls, it writes its counters to a small file beside the configuration ([`file`]), at most a
+//! few times a second. If the file cannot be written, there are no counters, and nothing else changes.
 mod file;
 
 pub use file::{ToldCounters, counters_of};
@@ -18,18 +18,18 @@ use tantalum_runtime::metrics::{MetricKind, Readings, exposition};
 use crate::config::VolumeConfig;
 use file::CountersFile;
 
-/// Time between two writings.
+/// Time between two writes of the counters.
 const PACE_MS: u64 = 200;
-/// The program gets so many times as long as they take before they are told again.
+/// After a write, the program runs without another one for this multiple of the write's duration.
 const SHARE: u64 = 200;
-/// How much later it is written from within a call that goes on for long.
+/// Delay after which the counters are written from within a long call.
 const LATE_MS: u64 = 100;
-/// Time until the next try where it could not be written.
+/// Time until the next attempt after a failed write.
 const PAUSE_MS: u64 = 10_000;
-/// There is nothing to write to.
+/// Counters are not written.
 const NEVER: u64 = u64::MAX;
 
-/// What is counted by its kind, as it is told.
+/// The labels of the counted commands.
 const COMMANDS: [&str; 6] = ["read", "write", "flush", "trim", "share", "commit"];
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -37,19 +37,19 @@ const TRIM: usize = 3;
 
 /// The counters of a client.
 pub(crate) struct Counters {
-    /// When they are written next.
+    /// The time of the next write.
     due_ms: AtomicU64,
     requests: [AtomicU64; COMMANDS.len()],
     pages: [AtomicU64; COMMANDS.len()],
     transactions: AtomicU64,
     /// Pages that open transactions have written.
     open: Mutex<BTreeMap<TxId, u64>>,
-    /// Pages of transactions that a front end keeps until they commit.
+    /// Pages of transactions that a front end buffers until they commit.
     kept: AtomicU64,
     told: Mutex<Option<Told>>,
 }
 
-/// Where they are told, and of what.
+/// The destination of the counters, and labels of the volume.
 pub(crate) struct Told {
     file: CountersFile,
     device: String,
@@ -57,7 +57,7 @@ pub(crate) struct Told {
     durability: &'static str,
 }
 
-/// A request that is counted when it is done.
+/// A request to count when it is done.
 pub(crate) struct Counted {
     command: Option<usize>,
     pages: u64,
@@ -107,8 +107,8 @@ impl Default for Counters {
 }
 
 impl Told {
-    /// Of the volume of `config`, which this process has open to write; what another one left is removed. `None` where there
-    /// is no place for it.
+    /// The destination for the volume of `config`, which this process has open for writing. The file of another process is
+    /// removed. `None` if no file can be written there.
     pub(crate) fn of(config: &VolumeConfig) -> Option<Told> {
         Some(Told {
             file: CountersFile::beside(&config.path)?,
@@ -120,7 +120,7 @@ impl Told {
 }
 
 impl Counters {
-    /// Tells them from now on.
+    /// Starts to write the counters.
     pub(crate) fn start(&self, told: Option<Told>) {
         if let Some(told) = told {
             *lock(&self.told) = Some(told);
@@ -128,7 +128,7 @@ impl Counters {
         }
     }
 
-    /// Tells them no more.
+    /// Stops writing the counters and removes the file.
     pub(crate) fn stop(&self) -> Option<Told> {
         self.due_ms.store(NEVER, Relaxed);
         let mut told = lock(&self.told).take();
@@ -140,15 +140,15 @@ impl Counters {
         self.due_ms.load(Relaxed) != NEVER
     }
 
-    /// What is to be counted when `request` is done; `None` where nobody is told.
+    /// The entry to count when `request` is done; `None` if counters are not written.
     pub(crate) fn begin(&self, request: &Request) -> Option<Counted> {
         self.is_told().then(|| Counted::of(request))
     }
 
-    /// It is done.
+    /// The request is done.
     pub(crate) fn end(&self, counted: Option<Counted>, answer: &Result<Answer>) {
         let Some(Counted { command, pages, tx, begins, ends }) = counted else { return };
-        // However it ended, so did the transaction.
+        // The transaction has ended, even if the request failed.
         if let Some(tx) = tx.filter(|_| ends) {
             lock(&self.open).remove(&tx);
         }
@@ -167,7 +167,7 @@ impl Counters {
         }
     }
 
-    /// Pages that lie anywhere were read.
+    /// Counts a read of pages that need not be contiguous.
     pub(crate) fn read(&self, pages: usize) {
         if self.is_told() {
             self.count(READ, pages as u64);
@@ -179,12 +179,12 @@ impl Counters {
         self.pages[command].fetch_add(pages, Relaxed);
     }
 
-    /// A front end keeps so many pages of transactions in progress.
+    /// A front end buffers this many pages of transactions in progress.
     pub(crate) fn keep(&self, pages: u64) {
         self.kept.store(pages, Relaxed);
     }
 
-    /// Writes them down if it is time; `device` tells of the device. Must not be called where the device cannot tell.
+    /// Writes the counters if they are due; `device` adds the device's. Must not be called if the device cannot report.
     pub(crate) fn tick(&self, device: impl FnOnce(&mut Readings)) {
         let due_ms = self.due_ms.load(Relaxed);
         if due_ms != NEVER && machine_ms() >= due_ms {
@@ -192,7 +192,7 @@ impl Counters {
         }
     }
 
-    /// As [`tick`](Self::tick), of a call that is not done yet: its end would be soon enough for a short one.
+    /// As [`tick`](Self::tick), for a call in progress. It waits longer, because after a short call `tick` is early enough.
     pub(crate) fn tick_within(&self, device: impl FnOnce(&mut Readings)) {
         let due_ms = self.due_ms.load(Relaxed);
         if due_ms != NEVER && machine_ms() >= due_ms + LATE_MS {
@@ -202,7 +202,7 @@ impl Counters {
 
     #[cold]
     fn write(&self, device: impl FnOnce(&mut Readings)) {
-        // Where another thread is at it, or this one within a call, that does it.
+        // Another thread is writing them, or this thread is, further up the stack.
         let Ok(mut told) = self.told.try_lock() else { return };
         let Some(told) = told.as_mut() else { return };
         let begun_ms = machine_ms();
@@ -216,10 +216,10 @@ impl Counters {
         let written = told.file.write(&exposition(&out));
         let ended_ms = machine_ms();
         let pause_ms = match written {
-            // On a volume of very many zones it may take long to count.
+            // Counting may take long on a volume with very many zones.
             Ok(()) => PACE_MS.max((ended_ms - begun_ms) * SHARE),
             Err(_) => {
-                // A full or read-only file system, or no right to write there: half of a file helps nobody.
+                // The file system is full or read-only, or this user may not write there. An incomplete file is useless.
                 told.file.remove();
                 PAUSE_MS
             }
@@ -266,7 +266,7 @@ impl Told {
     }
 }
 
-/// What is behind these is changed in one go, so a panic elsewhere leaves it whole.
+/// State behind these mutexes is changed in one step, so it is consistent even after a panic elsewhere.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A store that fails as it is told, over memory, in virtual time.
+//! A store over memory with configurable failures, in virtual time.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
@@ -7,31 +7,32 @@ use tantalum_media::StoreLayer;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::{Runtime, Virtual};
 
-/// How long an operation takes, in nanoseconds.
+/// The duration of an operation, in nanoseconds.
 const OPERATION_NS: u64 = 30_000;
 
-/// What fails.
+/// The operations that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fails {
     Nothing,
     /// Reads, with `Io`.
     Reads,
-    /// Reads of any of the bytes from the first on, up to the second, likewise.
+    /// Reads that touch a byte from the first on, up to the second, likewise.
     ReadsOf(u64, u64),
-    /// Reads of the second half of each so many bytes: one of two members of a stripe is away.
+    /// Reads of the second half of each unit of this many bytes: one of two members of a stripe is
+    /// missing.
     ReadsOfMember(u64),
-    /// Syncs, and writes that should be durable, likewise.
+    /// Syncs and durable writes, likewise.
     Syncs,
-    /// Writes, zeroings and syncs, with this.
+    /// Writes, zeroings and syncs, with this kind of error.
     Changes(ErrorKind),
     /// Everything, with `Io`: the device is gone.
     Everything,
 }
 
-/// What is asked of a store.
+/// An operation of a store.
 #[derive(Clone, Copy)]
 enum Operation {
-    /// Of the bytes from the first on, up to the second.
+    /// A read of the bytes from the first on, up to the second.
     Read(u64, u64),
     Change {
         durable: bool,
@@ -39,7 +40,7 @@ enum Operation {
 }
 
 impl Fails {
-    /// Whether it fails this operation with `Io`.
+    /// Whether this operation fails with `Io`.
     fn concerns(self, operation: Operation) -> bool {
         match (self, operation) {
             (Fails::Reads, Operation::Read(..)) => true,
@@ -54,7 +55,7 @@ impl Fails {
     }
 }
 
-/// A store that fails as it is told. Clones are one store.
+/// A store with configurable failures. Clones share one store.
 #[derive(Clone)]
 pub struct Failing(Rc<Core>);
 
@@ -64,12 +65,12 @@ struct Core {
     fails: Cell<Fails>,
     /// Operations until everything fails.
     left: Cell<Option<u64>>,
-    /// When an operation failed, in nanoseconds.
+    /// The times of failed operations, in nanoseconds.
     failed_ns: RefCell<Vec<u64>>,
 }
 
 impl Failing {
-    /// Over `memory`, where nothing fails yet.
+    /// Over `memory`, without failures at first.
     pub fn new(runtime: &Virtual, memory: MemoryStore) -> Failing {
         Failing(Rc::new(Core {
             memory,
@@ -84,12 +85,12 @@ impl Failing {
         self.0.fails.set(what);
     }
 
-    /// Fails everything after so many operations.
+    /// Lets everything fail after this many operations.
     pub fn vanish_after(&self, operations: u64) {
         self.0.left.set(Some(operations));
     }
 
-    /// When operations failed.
+    /// The times of failed operations.
     pub fn failed_ns(&self) -> Vec<u64> {
         self.0.failed_ns.borrow().clone()
     }

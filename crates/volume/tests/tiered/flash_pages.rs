@@ -1,6 +1,6 @@
-//! Pages that the flash does not give back: home has what is clean; what is dirty is an error for this page
-//! alone, and never old content. What decayed is lost when it was read wrong for a while; what cannot be read
-//! may be read another time.
+//! Pages that the flash cannot read. A clean page is read from home. A dirty page returns an error for this page alone,
+//! and never old content. A decayed page counts as lost after its reads have been wrong for a while; an unreadable page
+//! may be readable again later.
 use super::failing::Fails;
 use super::rig::{Life, PAGES, Rig, page};
 use tantalum_base::fault_points::assert_noticed;
@@ -13,18 +13,18 @@ use tantalum_runtime::life_cycle::is_damage;
 
 const DESTAGES: [&str; 2] = ["ordered", "dense"];
 
-/// How the flash fails to give a page back.
+/// The failure mode of a page on the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Damage {
-    /// Its content is another one.
+    /// Its content was changed.
     Decayed,
-    /// The device says that it cannot read it.
+    /// The device reports a read error.
     Unreadable,
 }
 
 const DAMAGES: [Damage; 2] = [Damage::Decayed, Damage::Unreadable];
 
-/// Damages every block of the flash that holds the page so.
+/// Damages every block of the flash that holds the page in this way.
 fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
     let places = Rig::places(flash, number, count);
     assert!(!places.is_empty(), "page {number} is in the flash");
@@ -36,7 +36,7 @@ fn damage(flash: &MemoryStore, number: u64, count: u64, how: Damage) {
     }
 }
 
-/// Whether this is how a page fails that the flash lost.
+/// Whether `read` failed as a page lost in this way does.
 fn is_lost<T: std::fmt::Debug>(read: Result<T>, how: Damage) -> bool {
     let error = read.unwrap_err();
     is_damage(error.kind()) || (how == Damage::Unreadable && error.kind() == ErrorKind::Io)
@@ -80,7 +80,7 @@ fn a_clean_page_that_the_flash_lost_is_read_from_home() {
     }
 }
 
-/// Home has version 1 of pages 0 to 99, the flash version 2 of pages 0 to 49, of which pages 7 and 20 are lost.
+/// Home has version 1 of pages 0 to 99, the flash version 2 of pages 0 to 49; pages 7 and 20 are lost on the flash.
 async fn lose_dirty_pages(life: &Life, flash: &MemoryStore, how: Damage) {
     for number in 0..100 {
         life.write(number, 1).await.unwrap();
@@ -96,7 +96,7 @@ async fn lose_dirty_pages(life: &Life, flash: &MemoryStore, how: Damage) {
     check_lost(life, how).await;
 }
 
-/// The two pages are errors, and no other page is.
+/// The two pages return errors, and no other page does.
 async fn check_lost(life: &Life, how: Damage) {
     for number in 0..100 {
         let read = life.read(number).await;
@@ -110,7 +110,7 @@ async fn check_lost(life: &Life, how: Damage) {
     read_run(life, 21, 79).await.unwrap();
 }
 
-/// What home has of these pages.
+/// Checks the content of these pages at home.
 fn assert_home_has(home: &MemoryStore, counts: impl IntoIterator<Item = (u64, u64)>) {
     let image = Rig::under_the_claim(home);
     for (number, count) in counts {
@@ -123,8 +123,8 @@ fn all_ways() -> impl Iterator<Item = (&'static str, Damage)> {
     DESTAGES.into_iter().flat_map(|destage| DAMAGES.map(|how| (destage, how)))
 }
 
-/// What is left to do, when two dirty pages are lost: the others go home, but in an epoch that would lack what may be read
-/// later; the two are errors until they are written.
+/// The rest of the work when two dirty pages are lost: the others are destaged, except in an epoch that would lack a page
+/// that may be readable later. The two return errors until they are written.
 async fn go_on(life: &Life, home: &MemoryStore, how: Damage) {
     life.home.fail(Fails::Nothing);
     life.sleep_s(90).await;
@@ -186,7 +186,7 @@ fn a_dirty_page_that_was_lost_is_an_error_after_closing_too() {
     }
 }
 
-/// A killed volume reads all of its log again, and finds out what it lost.
+/// A killed volume reads all of its log again, and finds its losses.
 #[test]
 fn a_dirty_page_that_was_lost_is_an_error_after_a_kill_too() {
     for destage in DESTAGES {
@@ -201,7 +201,8 @@ fn a_dirty_page_that_was_lost_is_an_error_after_a_kill_too() {
     }
 }
 
-/// An epoch goes home without the pages that were lost, and says which versions home has. Theirs are older.
+/// An epoch is destaged without the lost pages, and records the versions that home has. The lost pages' versions are
+/// older.
 fn lost_before_an_epoch() -> Option<String> {
     let how = Damage::Decayed;
     let rig = Rig::new("ordered");
@@ -214,7 +215,7 @@ fn lost_before_an_epoch() -> Option<String> {
         for number in 0..50 {
             life.write(number, 2).await.unwrap();
         }
-        // What the next opening reads of the log begins behind them.
+        // The part of the log that the next opening reads begins behind them.
         life.volume.close().await.unwrap();
     });
     let (flash, home) = (rig.flash.clone(), rig.home.clone());
@@ -243,10 +244,10 @@ fn pages_that_an_epoch_could_not_read_never_count_as_clean() {
     assert_noticed(Fault::UnreadPagesClean, lost_before_an_epoch);
 }
 
-/// Cleaning moves what is live: what it cannot read it must neither drop nor bring back from home.
+/// Cleaning moves live pages: it must neither drop a page that it cannot read nor bring back its old content from home.
 #[test]
 fn a_dirty_page_that_is_lost_stays_an_error_while_zones_are_cleaned() {
-    // Where an epoch waits for what may be read later nothing goes home, and nothing more can be written.
+    // If an epoch waits for a page that may be readable later, nothing is destaged, and nothing more can be written.
     let goes_on = |way: &(&str, Damage)| *way != ("ordered", Damage::Unreadable);
     for (destage, how) in all_ways().filter(goes_on) {
         println!("{destage}, {how:?}");

@@ -1,4 +1,4 @@
-//! A home that is full, or fails for a while: what is dirty stays in the flash, and nothing is lost.
+//! A home that is full, or fails for a while: dirty pages stay in the flash, and nothing is lost.
 use super::failing::{Failing, Fails};
 use super::rig::{Life, PAGES, Rig, SECOND_NS, page};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use tantalum_runtime::{LifeCycle, Runtime};
 
 const DESTAGES: [&str; 2] = ["ordered", "dense"];
 
-/// Which store fails.
+/// The store that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
     Home,
@@ -22,14 +22,14 @@ fn store(life: &Life, which: Which) -> Failing {
     }
 }
 
-/// Whether home holds each of these pages as written last.
+/// Whether home holds each of these pages as last written.
 fn is_at_home(rig: &Rig, counts: &[u64]) -> bool {
     let image = Rig::under_the_claim(&rig.home);
     let mut pages = image.chunks(PAGE_BYTES).zip(counts).zip(0..);
     pages.all(|((bytes, count), number)| *bytes == page(number, *count)[..])
 }
 
-/// Every failure that there is, of home or of the journal beside it.
+/// Every failure of home and of the journal beside it.
 fn cases() -> impl Iterator<Item = (&'static str, Which, ErrorKind)> {
     let of = |destage: &'static str| {
         let stores = [Which::Home, Which::Journal];
@@ -74,7 +74,7 @@ fn while_home_fails_writes_go_on_and_nothing_is_lost() {
             let error = life.write_home().await.unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
             failing.fail(Fails::Nothing);
-            // The longest wait between two tries is less.
+            // The longest wait between two attempts is shorter.
             life.sleep_s(30).await;
             let told = life.statistics();
             assert_eq!((told.home_failure, told.dirty_or_trimmed_pages), (None, 0));
@@ -94,7 +94,7 @@ fn waits_between_tries_become_longer_and_a_kill_meanwhile_loses_nothing() {
                 life.write(number, 1).await.unwrap();
             }
             life.sleep_s(100).await;
-            // One round makes several operations at the same time.
+            // One round issues several operations at the same time.
             let mut failed_ns = life.home.failed_ns();
             failed_ns.dedup_by_key(|at| *at / (SECOND_NS / 20));
             let waits: Vec<u64> = failed_ns.windows(2).map(|two| two[1] - two[0]).collect();
@@ -136,7 +136,7 @@ fn a_volume_full_of_dirty_pages_goes_on_when_home_comes_back() {
             assert!(told.dirty_pages >= stuck - 40, "{} of {stuck} dirty", told.dirty_pages);
             life.sleep_s(60).await;
             assert_eq!(written.get(), stuck, "there is no room");
-            // Who reads does not wait, be it in the flash or at home.
+            // Reads do not wait, neither in the flash nor at home.
             assert_eq!(life.read(stuck - 1).await.unwrap(), page(stuck - 1, 1));
             assert_eq!(life.read(PAGES - 1).await.unwrap(), page(PAGES - 1, 0));
             life.home.fail(Fails::Nothing);
@@ -153,7 +153,7 @@ fn a_volume_full_of_dirty_pages_goes_on_when_home_comes_back() {
     }
 }
 
-/// A writer that waits for room must hear that there will be none.
+/// A writer that waits for room must get an error when there will be none.
 #[test]
 fn a_volume_full_of_dirty_pages_can_be_closed() {
     for destage in DESTAGES {

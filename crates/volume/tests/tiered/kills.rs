@@ -1,4 +1,4 @@
-//! That a page is clean is in checkpoints: what went home since the last one is found out after a kill.
+//! Checkpoints record which pages are clean. Pages destaged since the last checkpoint are found after a kill.
 use super::failing::Fails;
 use super::rig::{Life, Rig, page};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
@@ -6,7 +6,7 @@ use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_volume::{TieredStores, rescue};
 
-/// Writes 900 pages, 150 after 150, each part home before the next.
+/// Writes 900 pages in batches of 150, each destaged before the next.
 async fn fill(life: &Life) {
     for part in 0..6 {
         for first in (part * 150..(part + 1) * 150).step_by(10) {
@@ -17,7 +17,8 @@ async fn fill(life: &Life) {
     }
 }
 
-/// The journal says what home has: only the last epoch is written in place once more, as nothing says that it was.
+/// The journal records the pages that home has. Only the last epoch is written in place again, because nothing records
+/// that it was.
 #[test]
 fn what_went_home_is_clean_after_a_kill() {
     for is_written_down in [false, true] {
@@ -50,8 +51,8 @@ fn what_went_home_is_clean_after_a_kill() {
     }
 }
 
-/// Where the journal does not say it, as home was rescued though the flash was there, or pages go home one by one, more
-/// pages may count as dirty than may be, and than the journal has room for.
+/// The journal does not record them if home was rescued although the flash existed, or if pages are destaged one by
+/// one. Then more pages may count as dirty than the limit on dirty pages, and than the journal has room for.
 #[test]
 fn more_pages_than_may_be_dirty_go_home_after_a_kill() {
     for destage in ["ordered", "dense"] {
@@ -73,7 +74,8 @@ fn more_pages_than_may_be_dirty_go_home_after_a_kill() {
             life.write_home().await.unwrap();
             let told = life.statistics();
             assert_eq!((told.dirty_pages, &told.home_failure), (0, &None));
-            // Also what home seems to have: a sync may have failed before, and it be nowhere but in memory.
+            // This includes pages that home seems to have: a sync may have failed before, and they may be in memory
+            // only.
             assert!(told.home_pages_written >= before, "{before} were dirty: {told:?}");
         });
         let image = Rig::under_the_claim(&rig.home);

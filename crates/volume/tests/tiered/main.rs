@@ -1,4 +1,4 @@
-//! A tiered volume where something is wrong: with the pair of its devices, with its home, with its flash.
+//! A tiered volume with faults: in the pairing of its devices, in its home, in its flash.
 mod failing;
 mod flash_pages;
 mod home;

@@ -1,4 +1,5 @@
-//! A home that ends within its last page: that survives kills and the loss of the flash like any other, and takes no byte too many.
+//! A home that ends within its last page: it survives kills and the loss of the flash like any other, and nothing is written
+//! behind its end.
 use super::rig::{Life, Rig, page};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Rng};
 use tantalum_runtime::Runtime;
@@ -7,21 +8,21 @@ use tantalum_runtime::Runtime;
 const HELD_BYTES: usize = 3584;
 const LAST: u64 = super::rig::PAGES - 1;
 
-/// What the last page holds after write `count`.
+/// The content of the last page after write `count`.
 fn last_page(count: u64) -> PageBuf {
     let mut content = page(LAST, count);
     content.make_mut()[HELD_BYTES..].fill(0);
     content
 }
 
-/// Whether these last bytes of a home are those of a write up to `count`.
+/// Whether these last bytes of a home come from a write up to `count`.
 fn is_of(image: &[u8], count: u64) -> bool {
     let held = &image[LAST as usize * PAGE_BYTES..];
     (0..=count).any(|count| *held == last_page(count)[..HELD_BYTES])
 }
 
 async fn write_last(life: &Life, count: u64) {
-    // With its neighbour in one write, or in a transaction.
+    // Together with its neighbour, in one write or in a transaction.
     let pages = [page(LAST - 1, count), last_page(count)];
     let tx = match count % 2 {
         0 => Some(life.volume.begin().await.unwrap()),

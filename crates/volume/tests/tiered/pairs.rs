@@ -1,4 +1,4 @@
-//! Devices that do not belong together are refused, by an error that says what to do; nothing is written.
+//! Devices that do not belong together are refused with an error that gives advice; nothing is written.
 use super::failing::Fails;
 use super::rig::{PAGES, Rig, page};
 use tantalum_base::fault_points::{assert_noticed, plant};
@@ -12,7 +12,7 @@ use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_volume::fault_points::Fault as VolumeFault;
 use tantalum_volume::{ClaimConfig, DestageConfig, OpenOptions};
 
-/// A volume with this identity, whose pages home has too.
+/// A volume with this identity whose pages are also at home.
 fn volume(volume_id: u128, count: u64) -> Rig {
     let rig = Rig::over("ordered", volume_id, MemoryStore::new(PAGES * PAGE_BYTES as u64));
     rig.live(move |life| async move {
@@ -25,7 +25,7 @@ fn volume(volume_id: u128, count: u64) -> Rig {
     rig
 }
 
-/// What opening the volume says, which must not have changed home or journal.
+/// The error of opening the volume, after checking that home and journal did not change.
 fn refusal(rig: &Rig) -> (ErrorKind, String) {
     let images = || [&rig.home, &rig.journal].map(MemoryStore::image);
     let before = images();
@@ -54,7 +54,7 @@ fn another_volumes_journal_is_refused() {
     mixed.config.home.as_mut().unwrap().destage = DestageConfig::Dense;
     let (kind, error) = refusal(&mixed);
     assert_eq!(kind, ErrorKind::Format, "it stays the other's: {error}");
-    // As it says: with a new journal nothing is missing.
+    // As the error says: with a new journal nothing is missing.
     mixed.journal = MemoryStore::new(other_journal_bytes);
     mixed.live(|life| async move {
         for number in 0..300 {
@@ -74,7 +74,7 @@ fn another_home_is_refused() {
     assert_eq!(kind, ErrorKind::Corrupt, "{error}");
     assert!(error.contains("belongs to volume") && error.contains("00002"), "{error}");
     assert!(error.contains("attach") && error.contains("--force"), "what to do: {error}");
-    // Nothing was lost by trying.
+    // The attempt lost nothing.
     Rig { home: own, ..mixed }.live(|life| async move {
         for number in 0..300 {
             assert_eq!(life.read(number).await.unwrap(), page(number, 1));
@@ -85,7 +85,7 @@ fn another_home_is_refused() {
 #[test]
 fn a_home_that_another_program_wrote_to_is_refused() {
     let rig = volume(1, 1);
-    // A file system made on it writes here and there, such as every 16th page.
+    // A new file system writes to scattered places, here every 16th page.
     for number in (0..PAGES).step_by(16) {
         rig.home.flip_bit(number * PAGE_BYTES as u64 + 100, 3);
     }
@@ -94,7 +94,8 @@ fn a_home_that_another_program_wrote_to_is_refused() {
     assert!(error.contains("another program has changed it"), "{error}");
 }
 
-/// What opening a volume says whose home has no claim, after somebody changed what the flash does not hold.
+/// The error of opening a volume without a claim on its home, after somebody changed pages at home that the
+/// flash does not hold.
 fn changed_behind(is_closed: bool, page: Option<u64>) -> Option<(ErrorKind, String)> {
     let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
     rig.config.home.as_mut().unwrap().claim = ClaimConfig::None;
@@ -132,7 +133,7 @@ fn a_plain_home_that_somebody_changed_is_refused() {
     });
 }
 
-/// What opening a volume says whose flash was away, whose home was rescued meanwhile, and used if it `is_used`.
+/// The error of opening a volume after its flash was away and its home was rescued and, if `is_used`, changed.
 fn back_after_a_rescue(claim: ClaimConfig, is_used: bool) -> Option<(ErrorKind, String)> {
     let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
     rig.config.home.as_mut().unwrap().claim = claim;
@@ -146,7 +147,7 @@ fn back_after_a_rescue(claim: ClaimConfig, is_used: bool) -> Option<(ErrorKind, 
     Rig::rescued([rig.home.clone(), rig.journal.clone()]);
     assert!(rig.home.image()[..100 * PAGE_BYTES].iter().all(|byte| *byte == 0), "a plain image");
     if is_used {
-        // A file system on it has its superblock there.
+        // A file system has its superblock there.
         rig.home.flip_bit(1080, 3);
     }
     rig.live_as(OpenOptions::default(), |opened| async move {
@@ -173,7 +174,7 @@ fn a_flash_that_comes_back_is_refused_where_its_home_was_used_since() {
     }
 }
 
-/// What somebody wrote over a claim is taken as it is, and later openings take it, too.
+/// Content that overwrote a claim is accepted as it is, also by later openings.
 #[test]
 fn a_home_that_was_written_over_is_opened_where_loss_is_accepted() {
     for pages in [4000..4001, 0..PAGES] {
@@ -212,7 +213,7 @@ fn a_home_that_is_too_small_is_refused() {
     assert!(error.contains("the home") && error.contains("4096"), "{error}");
 }
 
-/// An administrator who knows better may have the volume all the same.
+/// An administrator who accepts the loss may open the volume all the same.
 #[test]
 fn what_was_acknowledged_stays_readable_where_loss_is_accepted() {
     let (one, other) = (volume(1, 1), volume(2, 2));
@@ -224,14 +225,15 @@ fn what_was_acknowledged_stays_readable_where_loss_is_accepted() {
     });
 }
 
-/// The volume whose flash may have what home lacks.
+/// The volume whose flash may have newer content than the home.
 fn owner(rig: &Rig) -> Option<Pair> {
     let journal = rig.journal.clone();
     let owner = async move { Journal::<_, PageBuf>::owner_of(&journal).await };
     Virtual::new(Schedule::Fifo).run(owner).unwrap().unwrap()
 }
 
-/// Whose home it is after a write that did not go there, the killed volume, and its flash given up.
+/// The owner of the home of a new volume, after the volume was killed with a write that was not destaged, and after
+/// the volume was destaged and closed.
 fn owners(destage: &str) -> [Option<u128>; 3] {
     let rig = Rig::over(destage, 5, MemoryStore::new(PAGES * PAGE_BYTES as u64));
     let made = owner(&rig);

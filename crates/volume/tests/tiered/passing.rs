@@ -1,5 +1,5 @@
-//! Errors that pass. While reads of the flash fail nothing is concluded from it: dirty pages keep their place, and an epoch
-//! that would lack one is not committed. Nor is anything lost where home or journal fail for a while.
+//! Temporary errors. While reads of the flash fail, the volume draws no conclusions: dirty pages keep their place, and an
+//! epoch that would lack one is not committed. Nothing is lost either if home or journal fail for a while.
 use super::failing::{Failing, Fails};
 use super::rig::{Life, PAGES, Rig, SECOND_NS, page};
 use super::vanishing::{Done, change, comes_back, numbers};
@@ -16,16 +16,16 @@ use tantalum_volume::{OpenOptions, TieredStores};
 /// The page that cannot be read.
 const PAGE: u64 = 7;
 
-/// Pages that were written when it cannot.
+/// Number of pages that were written before it became unreadable.
 const WRITTEN: u64 = 50;
 
-/// Home has version 1 of pages 0 to 99, the flash version 2 of pages 0 to 49, of which page 7 cannot be read.
+/// Home has version 1 of pages 0 to 99, the flash version 2 of pages 0 to 49; page 7 cannot be read there.
 async fn hide_dirty_page(life: &Life, rig: &Rig) {
     for number in 0..100 {
         life.write(number, 1).await.unwrap();
     }
     life.write_home().await.unwrap();
-    // Nothing of it is at home before it cannot be read.
+    // Nothing of version 2 is at home before page 7 becomes unreadable.
     life.home.fail(Fails::Changes(ErrorKind::Io));
     life.journal.as_ref().unwrap().fail(Fails::Changes(ErrorKind::Io));
     for number in 0..WRITTEN {
@@ -37,7 +37,7 @@ async fn hide_dirty_page(life: &Life, rig: &Rig) {
     life.journal.as_ref().unwrap().fail(Fails::Nothing);
 }
 
-/// Which write each of the first 100 pages of an image is from.
+/// The write number of each of the first 100 pages of an image.
 fn counts(image: &[u8]) -> Vec<u64> {
     let count = |(number, bytes): (u64, &[u8])| {
         (0..10).find(|count| *bytes == page(number, *count)[..]).unwrap_or(u64::MAX)
@@ -45,7 +45,7 @@ fn counts(image: &[u8]) -> Vec<u64> {
     (0..100).zip(image.chunks(PAGE_BYTES)).map(count).collect()
 }
 
-/// The same, as pages 0 to 49 are from `written`, page 7 from `hidden` and the others from 1.
+/// The same, if pages 0 to 49 are from `written`, page 7 from `hidden` and the others from 1.
 fn expected(written: u64, hidden: u64) -> Vec<u64> {
     let count = |number| match number {
         PAGE => hidden,
@@ -55,14 +55,14 @@ fn expected(written: u64, hidden: u64) -> Vec<u64> {
     (0..100).map(count).collect()
 }
 
-/// It is told that pages wait, and that home works.
+/// The report says that pages wait, and that home works.
 fn assert_told(life: &Life) {
     let told = life.statistics();
     assert_eq!((told.unreadable_pages, told.first_unreadable), (1, Some(PageNo(PAGE))), "{told:?}");
     assert_eq!((told.lost_pages, told.home_failure), (0, None));
 }
 
-/// What home has without the flash, while a page cannot be read.
+/// The content that home has without the flash, while a page cannot be read.
 fn while_unreadable(destage: &'static str) -> [MemoryStore; 2] {
     let rig = Rig::new(destage);
     let media = rig.clone();
@@ -108,7 +108,7 @@ fn it_goes_home_when_it_can_be_read_and_clients_go_on_meanwhile() {
                 error.kind() == ErrorKind::Io && error.to_string().contains("page 7"),
                 "{error}"
             );
-            // How often it is tried: the pauses grow.
+            // The times of the attempts: the pauses grow.
             let tried_ns = life.flash.failed_ns();
             let last: Vec<u64> = tried_ns.iter().rev().copied().take(30).collect();
             assert!(last.len() < 30 || last[0] - last[29] > SECOND_NS, "{tried_ns:?}");
@@ -126,7 +126,7 @@ fn it_goes_home_when_it_can_be_read_and_clients_go_on_meanwhile() {
     }
 }
 
-/// What was there is lost by the change, and the epoch that lacks it is given up: the next one has the new content.
+/// The change replaces the old content, and the epoch that lacks it is abandoned: the next one has the new content.
 #[test]
 fn a_page_that_cannot_be_read_may_be_written_and_trimmed() {
     for (destage, count) in [("ordered", 3), ("ordered", 0), ("dense", 3), ("dense", 0)] {
@@ -179,7 +179,7 @@ fn what_cannot_be_read_goes_home_after_closing_and_after_a_kill() {
     }
 }
 
-/// That page is lost from then on, though the flash has it, and home's older content does not stand for it.
+/// The page is lost from then on, even though the flash has it, and home's older content does not replace it.
 #[test]
 fn whoever_accepts_the_loss_gives_up_what_cannot_be_read_and_nothing_else() {
     for destage in ["ordered", "dense"] {
@@ -212,7 +212,7 @@ fn whoever_accepts_the_loss_gives_up_what_cannot_be_read_and_nothing_else() {
     }
 }
 
-/// Nothing goes home: who makes more pages dirty waits, as where home fails; what is dirty can be written.
+/// Nothing is destaged: writers that make more pages dirty wait, as when home fails; dirty pages can be overwritten.
 #[test]
 fn writers_wait_where_no_page_goes_home_and_who_mends_the_page_does_not() {
     let rig = Rig::new("ordered");
@@ -237,7 +237,7 @@ fn writers_wait_where_no_page_goes_home_and_who_mends_the_page_does_not() {
         life.write(PAGE, 3).await.unwrap();
         life.sleep_s(30).await;
         assert!(written.get() > stuck, "pages go home again");
-        // Before others are where it was.
+        // Before other data takes its place.
         life.flash.fail(Fails::Nothing);
         writing.await;
         life.write_home().await.unwrap();
@@ -246,7 +246,7 @@ fn writers_wait_where_no_page_goes_home_and_who_mends_the_page_does_not() {
     assert_eq!(counts(&Rig::under_the_claim(&rig.home)), expected(2, 3));
 }
 
-/// What waits for home is an error meanwhile, though the flash has it.
+/// Operations that wait for home return an error meanwhile, even though the flash has the page.
 #[test]
 fn modes_that_wait_for_home_say_that_it_has_not_all() {
     for destage in ["ordered", "dense"] {
@@ -271,7 +271,7 @@ fn modes_that_wait_for_home_say_that_it_has_not_all() {
     }
 }
 
-/// The flash reads a clean page again that it could not read for a moment.
+/// After a short failure the flash reads a clean page again.
 #[test]
 fn a_clean_page_that_could_not_be_read_is_read_from_the_flash_again() {
     let rig = Rig::new("ordered");
@@ -292,7 +292,7 @@ fn a_clean_page_that_could_not_be_read_is_read_from_the_flash_again() {
     });
 }
 
-/// One of the stores fails in some way, again and again, for up to a few seconds.
+/// One of the stores fails in some way, repeatedly, for up to a few seconds.
 async fn fail_now_and_then(life: Life, stripe: u64, seed: u64) {
     let mut rng = Rng::split(seed, "episodes");
     let journal = life.journal.clone().unwrap();
@@ -318,7 +318,7 @@ async fn fail_now_and_then(life: Life, stripe: u64, seed: u64) {
     }
 }
 
-/// Clients work while stores fail now and then, until the volume is killed.
+/// Clients work while stores fail from time to time, until the volume is killed.
 fn episodes(destage: &'static str, seed: u64) -> (Rig, Done) {
     let rig = Rig::new(destage);
     let done = Rc::new(RefCell::new(Done::default()));

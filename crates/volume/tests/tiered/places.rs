@@ -1,4 +1,4 @@
-//! The files of a tiered volume that is made.
+//! The files of a new tiered volume.
 use tantalum_base::ErrorKind;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};

@@ -1,4 +1,4 @@
-//! A tiered volume that is opened to be read only: it shows what was acknowledged, and no byte of flash, home or
+//! A tiered volume that is opened read-only: it shows all acknowledged content, and no byte of flash, home or
 //! journal changes.
 use super::failing::Fails;
 use super::rig::{PAGES, Rig, page};
@@ -10,11 +10,11 @@ use tantalum_volume::OpenOptions;
 /// How the last writer ended.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// Closed, with everything at home.
+    /// Closed, with everything destaged.
     AtHome,
-    /// Closed, with pages that are newer in the flash.
+    /// Closed, with newer pages in the flash.
     Dirty,
-    /// Killed in the middle of bringing pages home: an epoch is in the journal, and in place in part.
+    /// Killed during destaging: an epoch is in the journal, and partly in place at home.
     InPlace,
 }
 
@@ -37,7 +37,7 @@ fn written(destage: &str, end: End) -> Rig {
             End::AtHome => {}
             End::Dirty => life.home.fail(Fails::Changes(ErrorKind::Io)),
             End::InPlace => {
-                // The second and later operations of the next round at home.
+                // The second and later operations of the next round at home fail.
                 life.home.vanish_after(1);
             }
         }
@@ -74,7 +74,7 @@ fn nothing_changes_and_all_of_it_is_there() {
                 let error = life.volume.trim(PageRange::new(PageNo(0), 1)).await.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::ReadOnly);
                 life.volume.flush().await.unwrap();
-                // Long enough for pages to go home, if they did.
+                // Long enough for pages to be destaged, if the volume did that.
                 life.sleep_s(60).await;
                 let findings = life.volume.check(|_, _| ()).await.unwrap();
                 assert!(findings.is_empty(), "{findings:?}");

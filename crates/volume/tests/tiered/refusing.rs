@@ -1,4 +1,4 @@
-//! Errors while a volume is opened, or its home rescued: they refuse it, conclude nothing and change nothing.
+//! Errors during opening, or during a rescue: the operation is refused, without any conclusion or change.
 use super::failing::{Failing, Fails};
 use super::rig::{Life, PAGES, Rig, page};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf};
@@ -11,10 +11,11 @@ use tantalum_volume::{OpenOptions, TieredStores, rescue};
 
 const BLOCK: u64 = PAGE_BYTES as u64;
 
-/// Pages that were written.
+/// Number of pages that were written.
 const WRITTEN: u64 = 120;
 
-/// Home has version 1 of all, and the flash version 2 of the first half, of which, with epochs, the journal has an epoch.
+/// Home has version 1 of all pages, and the flash version 2 of the first half; with epochs, the journal has an epoch of
+/// these.
 async fn fill(life: Life) {
     for number in 0..WRITTEN {
         life.write(number, 1).await.unwrap();
@@ -31,7 +32,7 @@ fn images(rig: &Rig) -> [Vec<u8>; 3] {
     [&rig.flash, &rig.home, &rig.journal].map(MemoryStore::image)
 }
 
-/// Opens the volume while `fail` has it that stores fail; how that is refused.
+/// Opens the volume while stores fail as set up by `fail`; returns the error.
 fn refused(rig: &Rig, options: OpenOptions, fail: impl FnOnce(&TieredStores<Failing>)) -> String {
     let error = rig.live_over(options, fail, |opened| async move { opened.err() });
     let error = error.expect("it is refused");
@@ -62,15 +63,15 @@ fn what_opening_cannot_read_refuses_it_and_changes_nothing() {
                 });
                 assert!(told.contains("journal"), "{told}");
             }
-            // The copies of the superblock, and all else.
+            // The copies of the superblock, and everything else.
             for (from, to) in [(0, BLOCK), (BLOCK, 2 * BLOCK), (2 * BLOCK, u64::MAX)] {
                 refused(&rig, options, |stores| stores.flash.fail(Fails::ReadsOf(from, to)));
             }
             assert!(images(&rig) == before, "{destage}, read-only: {read_only}");
-            // Without epochs nothing says after a kill what is clean, and could be compared.
+            // Without epochs nothing records after a kill which pages are clean and could be compared.
             if destage == "ordered" {
                 refused(&rig, options, |stores| stores.home.fail(Fails::Reads));
-                // The flash may have a checkpoint then.
+                // The flash may have a new checkpoint.
                 assert!(images(&rig)[1..] == before[1..], "read-only: {read_only}");
             }
             rig.live(is_whole);
@@ -78,7 +79,7 @@ fn what_opening_cannot_read_refuses_it_and_changes_nothing() {
     }
 }
 
-/// The index of a committed epoch, and what the epoch has.
+/// The index of a committed epoch, and the epoch's contents.
 #[test]
 fn an_epoch_that_cannot_be_read_is_no_epoch_that_is_not_there() {
     let rig = Rig::new("ordered");
@@ -89,7 +90,7 @@ fn an_epoch_that_cannot_be_read_is_no_epoch_that_is_not_there() {
         stores.journal.as_ref().unwrap().fail(Fails::ReadsOf(index, index + BLOCK));
     });
     assert!(images(&rig) == before);
-    // Its contents are read later: they stay there until they can be.
+    // Its contents are read later: they stay there until they can be read.
     let contents = Fails::ReadsOf(1 << 20, index);
     let fail =
         move |stores: &TieredStores<Failing>| stores.journal.as_ref().unwrap().fail(contents);
@@ -125,7 +126,7 @@ fn a_rescue_that_cannot_read_is_refused_and_may_be_repeated() {
     }
 }
 
-/// An older head may be there that would count beside the new one.
+/// There may be an older journal header that would count beside the new one.
 #[test]
 fn no_journal_is_made_where_it_cannot_be_known_what_is_there() {
     let memory = MemoryStore::new((1 << 20) + 100 * BLOCK);

@@ -39,7 +39,7 @@ transaction_max = "64KiB"
 checkpoint_interval = "16MiB"
 "#;
 
-/// The claim under these bytes of a home: the sectors that show it hold zeros, or what [`page`] fills pages with.
+/// The claim on these bytes of a home: below the claim, its sectors hold zeros or the filler of [`page`].
 fn claim_under(bytes: &[u8]) -> Option<Claim> {
     (0..=u8::MAX).find_map(|fill| {
         let filled: Vec<u8> = bytes.iter().map(|byte| byte ^ fill).collect();
@@ -47,7 +47,7 @@ fn claim_under(bytes: &[u8]) -> Option<Claim> {
     })
 }
 
-/// What a page holds after write `count`; zeros for 0.
+/// The content of a page after write `count`; zeros for 0.
 pub fn page(number: u64, count: u64) -> PageBuf {
     let mut content = PageBuf::zero();
     if count > 0 {
@@ -58,7 +58,7 @@ pub fn page(number: u64, count: u64) -> PageBuf {
     content
 }
 
-/// The media of a volume, which outlive its openings. Clones are the same media.
+/// The media of a volume, which remain when it is closed. Clones share the media.
 #[derive(Clone)]
 pub struct Rig {
     pub flash: MemoryStore,
@@ -74,7 +74,7 @@ impl Rig {
         Rig::over(destage, 77, MemoryStore::new(PAGES * PAGE_BYTES as u64))
     }
 
-    /// A new volume over an empty home that lacks a sector of its last page.
+    /// A new volume over an empty home whose last page lacks a sector.
     pub fn odd(destage: &str) -> Rig {
         let bytes = PAGES * PAGE_BYTES as u64 - 512;
         let text = CONFIG
@@ -89,7 +89,7 @@ impl Rig {
         Rig::configured(&CONFIG.replace("DESTAGE", destage), volume_id, home)
     }
 
-    /// A new volume over an empty home, of which so much may be dirty.
+    /// A new volume over an empty home, with this limit on dirty pages.
     pub fn with_dirty_max(destage: &str, dirty_max: &str) -> Rig {
         let text =
             CONFIG.replace("DESTAGE\"", &format!("{destage}\"\ndirty_max = \"{dirty_max}\""));
@@ -135,7 +135,7 @@ impl Rig {
         runtime.drop_tasks();
     }
 
-    /// The media while the power is on, where nothing fails yet.
+    /// The media with the power on, without failures at first.
     pub fn stores(&self, runtime: &Virtual) -> TieredStores<Failing> {
         let store = |memory: &MemoryStore| Failing::new(runtime, memory.clone());
         TieredStores {
@@ -145,8 +145,8 @@ impl Rig {
         }
     }
 
-    /// Opens the volume, lets `life` live with it, and drops all tasks where they stand, as a kill does. A life that
-    /// cannot go on, or takes more than an hour, has failed.
+    /// Opens the volume, runs `life` with it, and drops all tasks where they stand, as a kill does. A life that
+    /// cannot continue, or takes more than an hour, has failed.
     pub fn live<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         life: impl FnOnce(Life) -> F + 'static,
@@ -154,7 +154,7 @@ impl Rig {
         self.live_as(OpenOptions::default(), |opened| life(opened.unwrap()))
     }
 
-    /// The same, opened as `options` say; `life` gets what comes of it.
+    /// The same with `options`; `life` gets the result of opening.
     pub fn live_as<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         options: OpenOptions,
@@ -163,7 +163,7 @@ impl Rig {
         self.live_over(options, |_| (), life)
     }
 
-    /// The same, over stores of which some `fail` from the beginning.
+    /// The same over stores in which `fail` has set up failures.
     pub fn live_over<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         options: OpenOptions,
@@ -200,19 +200,19 @@ impl Rig {
         ended.unwrap().expect("it hangs")
     }
 
-    /// Home and journal as they are now: what is left where the flash is lost.
+    /// Home and journal as they are now: the remains after the loss of the flash.
     pub fn left(&self) -> [MemoryStore; 2] {
         [&self.home, &self.journal].map(|store| MemoryStore::with_image(&store.image()))
     }
 
-    /// What home has when it is brought to the last epoch from what is left.
+    /// The content of home after a rescue from these remains.
     pub fn rescued([home, journal]: [MemoryStore; 2]) -> Vec<u8> {
         let rescued = home.clone();
         Virtual::alone("rescue", |_| rescue(journal, home)).unwrap();
         rescued.image()
     }
 
-    /// What a home holds, under its claim, if it has one.
+    /// The content of a home, without its claim, if it has one.
     pub fn under_the_claim(home: &MemoryStore) -> Vec<u8> {
         let mut image = home.image();
         let extent = Extent::of(image.len() as u64);
@@ -224,7 +224,7 @@ impl Rig {
         image
     }
 
-    /// The first bytes, in a store, of the blocks that hold this page as it was after write `count`.
+    /// The byte offsets, in a store, of the blocks that hold this page after write `count`.
     pub fn places(store: &MemoryStore, number: u64, count: u64) -> Vec<u64> {
         let wanted = page(number, count);
         let image = store.image();

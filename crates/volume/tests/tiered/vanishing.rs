@@ -1,5 +1,5 @@
-//! The flash vanishes while a volume runs: every request has an end, and so has closing; home is what the volume
-//! was at one moment; and a flash that comes back has all that was acknowledged.
+//! The flash vanishes from a running volume: every request ends, and so does closing; home shows the volume at
+//! one moment; and a flash that returns has all acknowledged content.
 use super::rig::{Life, PAGES, Rig, page};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,8 +12,7 @@ use tantalum_volume::rescue;
 /// Pages that the client changes.
 const CHANGED_PAGES: u64 = 1500;
 
-/// What one client did, one change after the other: each page that a change leaves, by the number of the write
-/// (0: zeros).
+/// The sequence of changes of one client: each has its pages with the number of the write (0: zeros).
 #[derive(Default)]
 pub(super) struct Done {
     pub changes: Vec<BTreeMap<u64, u64>>,
@@ -21,7 +20,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// After how many changes the pages held this, at the latest.
+    /// The largest number of changes after which the pages held this content.
     pub fn moment(&self, found: &[u64]) -> Option<usize> {
         let mut state = vec![0; CHANGED_PAGES as usize];
         let mut moment = (state == found).then_some(0);
@@ -35,7 +34,7 @@ impl Done {
     }
 }
 
-/// Changes pages until one fails; transactions of pages that lie anywhere, writes, trims.
+/// Changes pages until a change fails; with scattered transactions, writes and trims.
 pub(super) async fn change(life: Life, done: Rc<RefCell<Done>>, seed: u64) {
     let mut rng = Rng::split(seed, "changes");
     for count in 1.. {
@@ -66,7 +65,7 @@ pub(super) async fn change(life: Life, done: Rc<RefCell<Done>>, seed: u64) {
     }
 }
 
-/// Reads here and there; what home alone has is read though the flash is gone.
+/// Reads random pages; a page that is only at home can be read without the flash.
 async fn read(life: Life, seed: u64) {
     let mut rng = Rng::split(seed, "reads");
     for _ in 0..400 {
@@ -76,7 +75,7 @@ async fn read(life: Life, seed: u64) {
     }
 }
 
-/// A flash that is gone after some operations: what was done until then, and what it came to.
+/// The flash vanishes after some operations: the changes made until then, and the resulting statistics.
 fn vanish(rig: &Rig, after: u64, seed: u64) -> (Done, TieredStatistics) {
     let done = Rc::new(RefCell::new(Done::default()));
     let told = Rc::clone(&done);
@@ -87,7 +86,7 @@ fn vanish(rig: &Rig, after: u64, seed: u64) -> (Done, TieredStatistics) {
         changing.await;
         reading.await;
         assert!(life.flash.has_vanished());
-        // All that can be asked has an answer.
+        // Every request gets a reply.
         assert!(life.write(1, 1).await.is_err());
         assert!(life.volume.trim(PageRange::new(PageNo(0), 4)).await.is_err());
         let _ = life.volume.flush().await;
@@ -100,7 +99,7 @@ fn vanish(rig: &Rig, after: u64, seed: u64) -> (Done, TieredStatistics) {
     (Rc::into_inner(done).unwrap().into_inner(), statistics)
 }
 
-/// What the pages of an image hold.
+/// The write numbers of the pages of an image.
 pub(super) fn numbers(image: &[u8]) -> Vec<u64> {
     let number = |(at, bytes): (usize, &[u8])| {
         let count = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
@@ -142,8 +141,7 @@ fn dense_every_request_ends_and_the_flash_may_come_back() {
     }
 }
 
-/// The flash was only unplugged: all that was acknowledged is there, and the last change as a whole or not at
-/// all.
+/// The flash was only unplugged: all acknowledged changes are there, and the last change entirely or not at all.
 pub(super) fn comes_back(rig: &Rig, done: &Done, seed: u64) {
     let found = rig.live(|life| async move {
         let mut out = vec![PageBuf::zero(); CHANGED_PAGES as usize];
