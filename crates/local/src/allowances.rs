@@ -1,32 +1,32 @@
-//! How long a server may let each client wait for a lock.
+//! The time for which a server may let each client wait for a lock.
 //!
-//! A client that is refused sleeps and asks again, and its busy timeout counts these sleeps alone. Were it kept waiting
-//! anew each time it asks, the timeout would take several times as long as was asked for. So nobody waits here for
-//! longer than it stayed away before.
+//! A refused client sleeps and requests the lock again, and its busy timeout counts only these sleeps. If the server
+//! let it wait the full time with each request, the timeout would take several times as long as configured. So a client
+//! waits here no longer than it stayed away before.
 use std::collections::BTreeMap;
 
-/// Beyond so many, those that are whole again are forgotten.
+/// Above this number, entries with a full allowance are dropped.
 const REMEMBERED_MAX: usize = 1 << 10;
 
-/// For whoever waited of late, how long it may still wait. An `H` names one who asks for locks.
+/// The remaining waiting time of each holder that waited recently. An `H` identifies a lock holder.
 pub(crate) struct Allowances<H> {
     whole_ns: u64,
-    /// How much there was left, and when.
+    /// The remaining time, and the time at which it was recorded.
     used: BTreeMap<H, (u64, u64)>,
 }
 
 impl<H: Copy + Ord> Allowances<H> {
-    /// Allowances of `whole_ns` each.
+    /// Allowances of at most `whole_ns` each.
     pub(crate) fn new(whole_ns: u64) -> Self {
         Allowances { whole_ns, used: BTreeMap::new() }
     }
 
-    /// How long `holder` may wait now.
+    /// The time for which `holder` may wait now.
     pub(crate) fn left_ns(&self, holder: H, now_ns: u64) -> u64 {
         self.used.get(&holder).map_or(self.whole_ns, |used| self.grown(*used, now_ns))
     }
 
-    /// `holder` waited from `begin_ns` on until now.
+    /// Records that `holder` waited from `begin_ns` until now.
     pub(crate) fn waited(&mut self, holder: H, begin_ns: u64, now_ns: u64) {
         let left_ns = self.left_ns(holder, begin_ns).saturating_sub(now_ns - begin_ns);
         self.used.insert(holder, (left_ns, now_ns));
@@ -37,12 +37,12 @@ impl<H: Copy + Ord> Allowances<H> {
         }
     }
 
-    /// `holder` has its lock: the next one is another matter.
+    /// `holder` has its lock, so its allowance for the next one is full again.
     pub(crate) fn renew(&mut self, holder: H) {
         self.used.remove(&holder);
     }
 
-    /// Forgets those that `are_gone`.
+    /// Removes the holders that `are_gone`.
     pub(crate) fn release(&mut self, are_gone: impl Fn(&H) -> bool) {
         self.used.retain(|holder, _| !are_gone(holder));
     }

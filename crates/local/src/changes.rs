@@ -1,23 +1,23 @@
-//! Which pages of a device changed since when, so that who keeps pages in memory knows which of them are old.
+//! The latest changes of a device, so that a client with pages in memory can find out which of them are stale.
 //!
-//! Each change that was done has a number, one above the last one's. A bounded list says which pages the latest changes
-//! were of; who looked before that has to take everything for changed.
+//! Changes are numbered consecutively as they complete. A bounded list records the pages of the latest changes. A
+//! client whose last known change is older must treat all pages as changed.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tantalum_base::{PageNo, PageRange};
 
-/// Ranges that are remembered, of all changes together: a megabyte.
+/// Total number of ranges recorded: a megabyte.
 const RANGES_MAX: usize = 1 << 16;
 
-/// Ranges of one change that are told apart.
+/// Ranges recorded for one change; a change with more counts as unknown.
 pub(crate) const RANGES_OF_ONE_MAX: usize = 1 << 10;
 
-/// What changed since somebody looked.
+/// The pages that changed since a given change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Changed {
-    /// These pages, perhaps none.
+    /// These pages, possibly none.
     Pages(Vec<PageRange>),
-    /// Perhaps all.
+    /// Possibly all pages.
     Everything,
 }
 
@@ -28,7 +28,7 @@ impl Default for Changed {
 }
 
 impl Changed {
-    /// Whether a page of `range` may be another.
+    /// Whether a page of `range` may have changed.
     pub fn concerns(&self, range: PageRange) -> bool {
         match self {
             Changed::Pages(changed) => changed.iter().any(|changed| changed.overlaps(range)),
@@ -37,7 +37,7 @@ impl Changed {
     }
 }
 
-/// The pages of one change: few ranges, or many of which nobody knows.
+/// The pages of one change: a few ranges, or unknown because there were too many.
 #[derive(Clone, Debug)]
 pub(crate) struct Touched(Option<Vec<PageRange>>);
 
@@ -58,7 +58,7 @@ impl Touched {
         touched
     }
 
-    /// Adds `range`, to the last one where it goes on from there.
+    /// Adds `range`, and merges it with the last range if it continues that.
     pub(crate) fn add(&mut self, range: PageRange) {
         let Some(ranges) = &mut self.0 else { return };
         let follows = |last: &&mut PageRange| last.end() == range.first;
@@ -72,23 +72,23 @@ impl Touched {
     }
 }
 
-/// What changed on a device, as far back as it is known.
+/// The recorded changes of a device.
 #[derive(Default)]
 pub struct Changes {
-    /// Whether anybody wants to know.
+    /// Whether changes are recorded.
     watched: Cell<bool>,
     /// The number of the last change.
     last: Cell<u64>,
-    /// The last one of which nobody knows what it changed.
+    /// The last change whose pages are unknown.
     last_unknown: Cell<u64>,
-    /// A change was given up, and may be done at any time from then on.
+    /// A change was abandoned, and may take effect at any later time.
     in_doubt: Cell<bool>,
-    /// Later ones, in order.
+    /// The pages of later changes, in order.
     known: RefCell<VecDeque<(u64, PageRange)>>,
 }
 
 impl Changes {
-    /// Begins to remember. Until then a change costs nothing.
+    /// Starts recording. Before that, changes cost nothing.
     pub(crate) fn watch(&self) {
         self.watched.set(true);
     }
@@ -102,7 +102,7 @@ impl Changes {
         self.last.get()
     }
 
-    /// A change of these pages is done.
+    /// Records a completed change of these pages.
     pub(crate) fn done(&self, touched: Touched) {
         let number = self.last.get() + 1;
         self.last.set(number);
@@ -120,12 +120,14 @@ impl Changes {
         }
     }
 
-    /// Nobody waits for a change any more that may still be done, or not: its pages can be told of never or always.
+    /// A change was abandoned by its caller and may or may not take effect, so from now on all pages always count as
+    /// changed.
     pub(crate) fn given_up(&self) {
         self.in_doubt.set(true);
     }
 
-    /// What changed after the change number `seen`; everything where that would be more than `ranges_max` ranges.
+    /// The pages that changed after change number `seen`; `Everything` if they would take more than `ranges_max`
+    /// ranges.
     pub(crate) fn since(&self, seen: u64, ranges_max: usize) -> Changed {
         if self.in_doubt.get() || seen < self.last_unknown.get() || seen > self.last.get() {
             return Changed::Everything;

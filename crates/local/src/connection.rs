@@ -1,7 +1,7 @@
-//! The client's side of a connection, for threads that block.
+//! The client's side of a connection, for blocking threads.
 //!
-//! Any number of threads may ask at once. One of those that wait for an answer receives for all: with a single thread,
-//! a request is one send and one receive, and no switch of threads in this process.
+//! Any number of threads may call at once. One of the waiting threads receives the answers for all: a single thread
+//! needs one send and one receive per request, and no thread switch in this process.
 use crate::protocol::{
     self, HEAD_BYTES, Head, Hello, PAGES_MAX, Welcome, decode_reply, encode_call,
 };
@@ -22,17 +22,18 @@ use std::time::{Duration, Instant};
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Result, ResultExt, TxId};
 use tantalum_runtime::live::ParentOnly;
 
-/// Most bytes of one receive, but for long answers.
+/// Limit on the bytes of one receive, except for long answers.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Time between two tries.
+/// Time between two attempts.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// How long a server is waited for.
+/// The time to wait for a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// For its greeting.
     pub greeting: Duration,
-    /// For the end of one that hangs up without a word: the kernel takes its time to end who was killed.
+    /// For a dying server to end: it hangs up without a message while the kernel takes its time to end a killed
+    /// process.
     pub hang_ups: Duration,
 }
 
@@ -53,10 +54,10 @@ pub struct Connection {
     path: PathBuf,
     welcome: Welcome,
     next_number: AtomicU64,
-    /// Its turn to send.
+    /// Held while sending.
     sending: Mutex<()>,
     incoming: Mutex<Incoming>,
-    /// Told when an answer came, and when nobody receives any more.
+    /// Notified when an answer was received, and when no thread receives any more.
     came: Condvar,
     has_gone: AtomicBool,
 }
@@ -64,16 +65,16 @@ pub struct Connection {
 struct Incoming {
     /// `None` while a thread receives.
     inbox: Option<Inbox>,
-    /// What was received for others.
+    /// Answers that were received for other threads.
     answers: BTreeMap<u64, Result<Answer>>,
-    /// Why there will be none any more.
+    /// The reason for which there will be no more answers.
     failed: Option<Error>,
 }
 
-/// Connects to the server that listens at `path`; `None` where nobody does.
+/// Connects to the server that listens at `path`; `None` if there is no server.
 ///
 /// # Errors
-/// `Io` where that is not allowed, or where it does not answer; what the server refuses it with.
+/// `Io` if this is not permitted, or if the server does not answer; the server's error if it refuses the client.
 #[expect(clippy::disallowed_methods, reason = "who opens a volume blocks")]
 pub fn connect(path: &Path, read_only: bool, patience: Patience) -> Result<Option<Connection>> {
     let begin = Instant::now();
@@ -106,9 +107,9 @@ pub fn connect(path: &Path, read_only: bool, patience: Patience) -> Result<Optio
     }
 }
 
-/// A socket that is connected to `path`, or to where a link there leads; `None` where nobody listens.
+/// A socket connected to `path`, or to the target of a link there; `None` if nobody listens.
 fn reach(path: &Path) -> io::Result<Option<OwnedFd>> {
-    // The name of a link may be longer than a socket's may.
+    // The path of a link may be longer than the path of a socket.
     let to = std::fs::read_link(path).unwrap_or_else(|_| path.into());
     match std::fs::metadata(&to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -123,7 +124,7 @@ fn reach(path: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Exchanges greetings; `None` where the server hangs up without a word.
+/// Exchanges greetings; `None` if the server hangs up without a message.
 fn greet(
     socket: &OwnedFd,
     read_only: bool,
@@ -132,7 +133,7 @@ fn greet(
     let timeout = |wait| set_socket_timeout(socket, Timeout::Recv, wait).map_err(io::Error::from);
     timeout(Some(patience.greeting)).context(|| "setting a timeout")?;
     let hello = Hello { read_only, pid: std::process::id() };
-    // Where it has hung up, it may have said why before.
+    // Even if the server has hung up, it may have sent the reason before.
     let _ = send_all(socket, &hello.encode());
     let mut inbox = Inbox::new();
     let (head, body) = match inbox.frame(socket) {
@@ -150,20 +151,20 @@ fn greet(
 }
 
 impl Connection {
-    /// What the server said of itself.
+    /// The server's greeting.
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
 
-    /// Whether the server has gone: everything fails from then on.
+    /// Whether the server has gone. Every call fails from then on.
     pub fn has_gone(&self) -> bool {
         self.has_gone.load(Ordering::Acquire)
     }
 
-    /// Asks for `request`, in several calls where it does not fit into one.
+    /// Performs `request`, in several calls if it does not fit into one.
     ///
     /// # Errors
-    /// The device's; `Closed` where the server has gone.
+    /// The device's; `Closed` if the server has gone.
     pub fn ask(&self, request: Request) -> Result<Answer> {
         match request {
             Request::Read { first, pages, tx } if pages > PAGES_MAX => {
@@ -195,7 +196,7 @@ impl Connection {
         Ok(Answer::default())
     }
 
-    /// As a transaction of the device, which is all or nothing as well.
+    /// Uses a transaction of the device, which is all or nothing as well.
     fn write_scattered_parts(&self, pages: &[(PageNo, PageBuf)]) -> Result<Answer> {
         self.welcome.limits.check_scattered(pages)?;
         let tx = self.call(&Call::Device(Request::Begin))?.tx;
@@ -205,7 +206,7 @@ impl Connection {
             self.ask(Request::Write { first: run[0].0, pages: content, tx: Some(tx) }).map(drop)
         });
         let written = written.inspect_err(|_| {
-            // The server does so too where this does not reach it.
+            // If this does not reach the server, the server aborts the transaction itself.
             let _ = self.call(&Call::Device(Request::Abort(tx)));
         });
         written.and_then(|()| self.call(&Call::Device(Request::Commit(tx))))
@@ -220,8 +221,8 @@ impl Connection {
         self.answer_to(number)
     }
 
-    /// Reads `pages`, which are in order and may lie anywhere, as `tx` sees them: in as many calls as there are runs of
-    /// neighbours, all on their way at the same time.
+    /// Reads `pages`, which are in ascending order and need not be contiguous, as `tx` sees them. Makes one call for
+    /// each contiguous run, with the calls in flight at the same time.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -236,7 +237,7 @@ impl Connection {
                 self.begin(&Call::Device(Request::Read { first: run[0], pages: run.len(), tx }))
             };
             let numbers: Vec<Result<u64>> = runs.iter().map(begin).collect();
-            // All of them are taken, whichever fails.
+            // All answers are received, even if one is an error.
             let answers: Vec<Result<Answer>> =
                 numbers.into_iter().map(|number| self.answer_to(number?)).collect();
             for answer in answers {
@@ -246,7 +247,7 @@ impl Connection {
         Ok(read)
     }
 
-    /// Sends a call; the number that its answer will have.
+    /// Sends a call and returns its number, which its answer will have too.
     fn begin(&self, call: &Call) -> Result<u64> {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         self.send(&encode_call(number, call))?;
@@ -275,11 +276,11 @@ impl Connection {
 
     /// Makes a call that has no answer.
     pub fn tell(&self, call: &Call) {
-        // Where the server has gone there is nothing to be told.
+        // If the server has gone, the message is not needed.
         let _ = self.send(&encode_call(0, call));
     }
 
-    /// Receives answers until the one to `number` is here.
+    /// Receives answers until the one to `number` has arrived.
     fn receive(&self, mut inbox: Inbox, number: u64) -> MutexGuard<'_, Incoming> {
         loop {
             let received = inbox.frame(&self.socket);
@@ -289,7 +290,7 @@ impl Connection {
                     incoming.answers.insert(head.number, decode_reply(head.kind, &body));
                     head.number
                 }
-                // It says why it hangs up.
+                // The server sends the reason for which it hangs up.
                 Ok((head, body)) => {
                     let why = decode_reply(head.kind, &body).err();
                     incoming.failed = Some(self.gone(why));
@@ -328,7 +329,7 @@ impl Connection {
     }
 }
 
-/// What was received and not taken: `buffer[start..end]`.
+/// Received and unread bytes: `buffer[start..end]`.
 struct Inbox {
     buffer: Box<[u8]>,
     start: usize,
@@ -340,7 +341,7 @@ impl Inbox {
         Inbox { buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
     }
 
-    /// Receives a frame. `CONNRESET` where the other side has closed, `BADMSG` where it sends no frame.
+    /// Receives a frame. `CONNRESET` if the other side has closed, `BADMSG` if it sends something else.
     fn frame(&mut self, socket: &OwnedFd) -> std::result::Result<(Head, Vec<u8>), Errno> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -362,7 +363,7 @@ impl Inbox {
     }
 }
 
-/// Receives at least a byte.
+/// Receives at least one byte.
 fn receive(socket: &OwnedFd, into: &mut [u8]) -> std::result::Result<usize, Errno> {
     match again(|| recv(socket, &mut *into, RecvFlags::empty()).map(|(_, count)| count))? {
         0 => Err(Errno::CONNRESET),
@@ -370,7 +371,7 @@ fn receive(socket: &OwnedFd, into: &mut [u8]) -> std::result::Result<usize, Errn
     }
 }
 
-/// Sends all of `bytes`. A server that has gone is an error, not a signal that ends the program.
+/// Sends all of `bytes`. If the server has gone, this returns an error and raises no signal that would end the program.
 fn send_all(socket: &OwnedFd, mut bytes: &[u8]) -> std::result::Result<(), Errno> {
     while !bytes.is_empty() {
         let sent = again(|| send(socket, bytes, SendFlags::NOSIGNAL))?;
@@ -379,7 +380,7 @@ fn send_all(socket: &OwnedFd, mut bytes: &[u8]) -> std::result::Result<(), Errno
     Ok(())
 }
 
-/// Makes a call again that a signal interrupted.
+/// Repeats a call that a signal interrupted.
 fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
@@ -389,7 +390,7 @@ fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Resu
     }
 }
 
-/// State behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
+/// State behind a mutex is changed in one step, so it is consistent even after a panic elsewhere.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

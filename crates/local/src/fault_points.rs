@@ -1,14 +1,14 @@
-//! Protections of what several processes do on one volume that a test can switch off.
+//! Protections for volumes used by several processes that a test can switch off.
 
 tantalum_base::fault_points! {
-    /// What a client held when it died stays locked.
+    /// Locks of a dead client stay locked.
     LocksOutliveClients,
-    /// What a client had not committed when it died stays open, and holds its pages.
+    /// Transactions of a dead client stay open and hold their pages.
     TransactionsOutliveClients,
-    /// Locks of a client that died are free before what it had asked for is done.
+    /// Locks of a dead client are released before its requests are done.
     LocksFreeBeforeRequestsEnd,
-    /// Who keeps pages in memory is not told which of them changed.
+    /// Clients with pages in memory are not told which pages changed.
     ChangesUntold,
-    /// A lock that cannot be had is refused at once, and whoever asks again and again may never be there in time.
+    /// An unavailable lock is refused at once, so a client that requests it repeatedly may never get it.
     NobodyWaitsForLocks,
 }

@@ -1,4 +1,4 @@
-//! Frames off a connection.
+//! Receives frames from a connection.
 use crate::protocol::{HEAD_BYTES, Head};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -8,17 +8,17 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::ByteStream;
 use tantalum_runtime::sync::WaitQueue;
 
-/// Most bytes of one receive, but for long bodies.
+/// Limit on the bytes of one receive, except for long bodies.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// What others want of the task that receives: to know that all which was sent until now has been taken, and to stop.
+/// Requests of other tasks to the receiving task: report that everything sent until now has been received, or stop.
 pub(crate) struct Look {
-    /// How often it was asked for.
+    /// Number of requests for a report.
     asked: Cell<u64>,
-    /// Up to which of these nothing was left.
+    /// The latest of these requests after which nothing was left to receive.
     answered: Cell<u64>,
     stopped: Cell<bool>,
-    /// Woken when any of these changes.
+    /// Woken when any of these fields changes.
     changed: WaitQueue,
 }
 
@@ -28,7 +28,7 @@ impl Look {
         Look { asked: Cell::new(0), answered: Cell::new(0), stopped: Cell::new(false), changed }
     }
 
-    /// Completes when all that the client sent before this call was taken, or will never be.
+    /// Completes when everything that the client sent before this call was received, or nothing more can be received.
     pub(crate) async fn taken(&self) {
         let number = self.asked.get().saturating_add(1);
         self.asked.set(number);
@@ -52,17 +52,17 @@ impl Look {
         self.changed.until(|| self.stopped.get().then_some(())).await;
     }
 
-    /// Nothing will be taken any more.
+    /// Nothing more will be received.
     pub(crate) fn end(&self) {
         self.answer(u64::MAX);
     }
 }
 
-/// What was received of a connection.
+/// The received part of a connection's data.
 pub(crate) struct Inbox<S> {
     stream: S,
     buffer: Box<[u8]>,
-    // Received and not taken: `buffer[start..end]`.
+    // Received and unread bytes: `buffer[start..end]`.
     start: usize,
     end: usize,
 }
@@ -73,7 +73,7 @@ impl<S: ByteStream> Inbox<S> {
         Inbox { stream, buffer, start: 0, end: 0 }
     }
 
-    /// Waits until a frame begins; `false` where the client has closed instead.
+    /// Waits until a frame begins; `false` if the client has closed the connection instead.
     pub(crate) async fn begun(&mut self, look: &Look) -> Result<bool> {
         if self.start < self.end {
             return Ok(true);
@@ -100,7 +100,7 @@ impl<S: ByteStream> Inbox<S> {
         Head::decode(head)
     }
 
-    /// The body of the frame whose head was taken.
+    /// The body of the frame whose head was read.
     pub(crate) async fn body(&mut self, body_bytes: usize, look: &Look) -> Result<Vec<u8>> {
         let here = body_bytes.min(self.end - self.start);
         let mut body = Vec::with_capacity(body_bytes);
@@ -118,7 +118,7 @@ impl<S: ByteStream> Inbox<S> {
     }
 }
 
-/// Bytes of a message that is not over.
+/// The number of bytes received within an incomplete message.
 fn more(received: usize) -> Result<usize> {
     match received {
         0 => Err(Error::new(ErrorKind::Closed, "the client closed in the middle of a message")),
@@ -126,7 +126,7 @@ fn more(received: usize) -> Result<usize> {
     }
 }
 
-/// Receives, and answers those who look meanwhile.
+/// Receives bytes, and meanwhile answers tasks that call `taken`.
 async fn receive(stream: &impl ByteStream, into: &mut [u8], look: &Look) -> Result<usize> {
     loop {
         let asked = look.asked.get();
@@ -141,7 +141,7 @@ async fn receive(stream: &impl ByteStream, into: &mut [u8], look: &Look) -> Resu
             again.as_mut().poll(context).map(|()| None)
         })
         .await;
-        // A receive that begins anew sees what has come since.
+        // The next receive sees everything that has arrived since.
         if let Some(received) = received {
             return received;
         }

@@ -1,28 +1,29 @@
-//! One volume for many processes of a machine: who serves it lets others use it over a Unix socket, with
-//! transactions and SQLite's locks, which end with the process that holds them.
+//! One volume for many processes of a machine. A server lets other processes use its volume over a Unix socket,
+//! with transactions and SQLite's locks. Both end with the process that holds them.
 //!
 //! ```text
-//! request      what a client asks of a device, and what it is answered
-//! service      does that for one client; its transactions are its own
-//!   open       which those are, and how long nobody used them
-//!   places     how many of all a client may have
-//! locks        SHARED, RESERVED, PENDING, EXCLUSIVE among all who use a volume
-//! changes      which pages changed since when, for those who keep pages in memory
-//! tracked      a device that remembers that
+//! request      a client's requests to a device, and the answers
+//! service      performs the requests of one client; its transactions are its own
+//!   open       its open transactions, and the time for which they have been idle
+//!   places     the number of open transactions allowed to each client
+//! locks        SHARED, RESERVED, PENDING, EXCLUSIVE among all users of a volume
+//! changes      the latest changes by page, for clients that keep pages in memory
+//! tracked      a device that records its changes there
 //! protocol     the bytes on the wire, as pure functions (docs/local.md)
-//! server       accepts, limits, stops; the state that all clients share
+//! server       accepts, limits and stops clients; the state that all clients share
 //!   session    one client: its requests, its end
-//!   turns      whose turn it is to write, among those who were refused
+//!   turns      the order of writing among refused clients
 //!   waiting    waits for a lock that another client holds
-//!   allowances for how long
-//!   metrics    what is counted of all that
-//!   inbox      frames off a connection, in bounded memory
+//!   allowances limits the time of these waits
+//!   metrics    counters of all that
+//!   inbox      receives frames from a connection, in bounded memory
 //! connection   the client's side: blocking, for any number of threads
-//! place        where the socket of a volume is
+//! place        the path of a volume's socket
 //! fault_points protections that a test can switch off
 //! ```
 //!
-//! The server knows only [`tantalum_base::PageDevice`] of a volume, and runs as tasks of the volume's own executor.
+//! The server uses a volume only through [`tantalum_base::PageDevice`], and runs as tasks of the volume's own
+//! executor.
 mod allowances;
 pub mod changes;
 mod connection;

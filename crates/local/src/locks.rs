@@ -1,30 +1,30 @@
-//! SQLite's lock levels on a volume, among all who use it: the connections of one process, or of the many that
-//! a server has.
+//! SQLite's lock levels on a volume, among all its users: the connections of one process, or of the many processes that
+//! a server has as clients.
 //!
-//! Whoever holds locks is named by an `H`. Nobody waits here: a lock that cannot be had is told at once.
+//! An `H` identifies a lock holder. Nothing waits here: if a lock is not available, the caller learns it at once.
 use std::collections::BTreeMap;
 
-/// How much of the database one holds; each includes the ones before.
+/// The lock level of a holder; each level includes the ones before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
-    /// Nothing.
+    /// No lock.
     #[default]
     None,
-    /// May read; many at once.
+    /// May read; many holders at once.
     Shared,
-    /// Means to write; one, beside readers.
+    /// Intends to write; one holder, beside readers.
     Reserved,
-    /// Waits for the readers to go; no new reader comes in.
+    /// Waits for the readers to finish; new readers are refused.
     Pending,
-    /// May write; nobody else reads.
+    /// May write; there are no readers.
     Exclusive,
 }
 
-/// Who holds what. At most one is above `Shared`.
+/// The levels of all holders. At most one is above `Shared`.
 pub struct Locks<H> {
-    /// Those at `Shared` or above.
+    /// The holders at `Shared` or above.
     held: BTreeMap<H, Level>,
-    /// The one above `Shared`.
+    /// The holder above `Shared`.
     writer: Option<H>,
 }
 
@@ -35,12 +35,12 @@ impl<H> Default for Locks<H> {
 }
 
 impl<H: Copy + Ord> Locks<H> {
-    /// What `holder` holds.
+    /// The level of `holder`.
     pub fn level(&self, holder: H) -> Level {
         self.held.get(&holder).copied().unwrap_or(Level::None)
     }
 
-    /// Raises `holder` to `wanted`. Gives the level it is at afterwards; below `wanted` where another one is in the way.
+    /// Raises `holder` to `wanted`. Returns the level reached, which is below `wanted` if another holder conflicts.
     pub fn raise(&mut self, holder: H, wanted: Level) -> Level {
         let held = self.level(holder);
         if held >= wanted {
@@ -64,7 +64,7 @@ impl<H: Copy + Ord> Locks<H> {
         reached
     }
 
-    /// Lowers `holder` to `wanted`, which is `Shared` or `None`, if it is above.
+    /// Lowers `holder` to `wanted`, which is `Shared` or `None`, if it is above that.
     pub fn lower(&mut self, holder: H, wanted: Level) {
         if wanted >= self.level(holder) {
             return;
@@ -79,24 +79,24 @@ impl<H: Copy + Ord> Locks<H> {
         }
     }
 
-    /// Takes all locks away from those that `are_gone`.
+    /// Removes all locks of the holders that `are_gone`.
     pub fn release(&mut self, are_gone: impl Fn(&H) -> bool) {
         self.held.retain(|holder, _| !are_gone(holder));
         self.writer = self.writer.filter(|writer| !are_gone(writer));
     }
 
-    /// Whether anybody means to write or writes.
+    /// Whether any holder writes or intends to write.
     pub fn is_reserved(&self) -> bool {
         self.writer.is_some()
     }
 
-    /// Whether `holder` reads while another one waits for its readers to go.
+    /// Whether `holder` reads while a writer waits for its readers to finish.
     pub fn is_in_the_way(&self, holder: H) -> bool {
         self.level(holder) == Level::Shared
             && self.writer.is_some_and(|writer| self.level(writer) == Level::Pending)
     }
 
-    /// Those who hold anything.
+    /// All holders.
     pub fn holders(&self) -> impl Iterator<Item = H> {
         self.held.keys().copied()
     }

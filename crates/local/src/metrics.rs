@@ -1,11 +1,11 @@
-//! What is counted of local clients, and how it is told.
+//! Counters of local clients, and their metrics.
 use crate::request::{Call, Request};
 use crate::server::Server;
 use std::cell::Cell;
 use tantalum_base::{ErrorKind, PageBuf, PageDevice};
 use tantalum_runtime::metrics::{Histogram, MetricKind, Readings};
 
-/// What clients ask for, as it is told.
+/// The labels of clients' requests.
 const COMMANDS: [&str; 11] = [
     "read",
     "write",
@@ -20,7 +20,7 @@ const COMMANDS: [&str; 11] = [
     "is_reserved",
 ];
 
-/// Where a call stands in [`COMMANDS`]; `None` of what is not answered.
+/// The index of a call in [`COMMANDS`]; `None` for calls without an answer.
 fn command(call: &Call) -> Option<usize> {
     Some(match call {
         Call::Device(Request::Read { .. }) => 0,
@@ -42,7 +42,7 @@ fn more(count: &Cell<u64>) {
     count.set(count.get() + 1);
 }
 
-/// What a server counts.
+/// The counters of a server.
 #[derive(Default)]
 pub(crate) struct Counters {
     clients_accepted: Cell<u64>,
@@ -54,7 +54,7 @@ pub(crate) struct Counters {
     locks_refused: Cell<u64>,
 }
 
-/// A request that is worked on.
+/// A request in progress.
 pub(crate) struct Timed {
     command: Option<usize>,
     came_ns: u64,
@@ -73,12 +73,12 @@ impl Counters {
         more(&self.clients_failed);
     }
 
-    /// A lock was not raised as far as was asked.
+    /// A lock was not raised to the requested level.
     pub(crate) fn lock_refused(&self) {
         more(&self.locks_refused);
     }
 
-    /// A request has come whole.
+    /// A request was received completely.
     pub(crate) fn begin(&self, call: &Call, now_ns: u64) -> Timed {
         let command = command(call);
         if command.is_some() {
@@ -87,7 +87,7 @@ impl Counters {
         Timed { command, came_ns: now_ns }
     }
 
-    /// Its answer is there to be sent.
+    /// The answer to a request is ready to be sent.
     pub(crate) fn end(&self, timed: &Timed, now_ns: u64, failed: Option<ErrorKind>) {
         if let Some(command) = timed.command {
             self.durations[command].record(now_ns.saturating_sub(timed.came_ns));
@@ -101,7 +101,7 @@ impl Counters {
 }
 
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
-    /// Tells what local clients asked for, how long it took, and what went wrong.
+    /// Reports the requests of local clients, their durations and their errors.
     pub fn metrics(&self, out: &mut Readings) {
         let counters = &self.0.counters;
         self.tell_clients(counters, out);

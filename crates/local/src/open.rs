@@ -1,4 +1,5 @@
-//! The open transactions of one client: each has its place, and is given up when nobody used it for long.
+//! The open transactions of one client: each occupies a place, and is aborted when it has been idle for too
+//! long.
 use crate::places::{ClientPlaces, Place};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -6,15 +7,15 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, Result, TxId};
 use tantalum_runtime::sync::WaitQueue;
 
-/// Transactions that were given up, of which a client is told why.
+/// The number of aborted transactions that are remembered, so that a client can be told the reason.
 const GIVEN_UP_MAX: usize = 1024;
 
-/// What bounds the transactions of a client among several.
+/// Limits on the transactions of one client among several.
 pub(crate) struct Bounds {
     pub places: Rc<ClientPlaces>,
-    /// How long one may be idle; `None` for ever.
+    /// Maximum idle time of a transaction; `None` for no limit.
     pub idle_ns_max: Option<u64>,
-    /// The time now.
+    /// Returns the current time.
     pub clock: Box<dyn Fn() -> u64>,
 }
 
@@ -22,19 +23,19 @@ pub(crate) struct Bounds {
 pub(crate) struct OpenTransactions {
     open: RefCell<FastMap<TxId, Open>>,
     bounds: Option<Bounds>,
-    /// The last ones that were given up.
+    /// The latest transactions that were given up.
     given_up: RefCell<VecDeque<TxId>>,
-    /// Woken when one becomes idle.
+    /// Woken when a transaction becomes idle.
     idle: WaitQueue,
 }
 
 struct Open {
     _place: Option<Place>,
-    /// Commands of it that are on their way.
+    /// Commands in progress.
     commands: u32,
-    /// When the last one ended.
+    /// The time at which the last command ended.
     idle_since_ns: u64,
-    /// It was idle for too long, and takes no command any more.
+    /// It was idle for too long, and accepts no more commands.
     is_given_up: bool,
 }
 
@@ -44,17 +45,17 @@ impl Open {
     }
 }
 
-/// A command of a transaction that is on its way, until dropped.
+/// A command of a transaction; in progress until dropped.
 pub(crate) struct Using<'a>(&'a OpenTransactions, TxId);
 
 impl OpenTransactions {
-    /// Of a client that is bounded so, or by its device alone.
+    /// The transactions of a client with these bounds; without bounds only the device limits them.
     pub(crate) fn new(bounds: Option<Bounds>) -> Self {
         let idle = WaitQueue::new("an idle transaction of a local client");
         OpenTransactions { open: RefCell::default(), bounds, given_up: RefCell::default(), idle }
     }
 
-    /// A place for one more, where places are counted.
+    /// A place for one more transaction, if places are counted.
     ///
     /// # Errors
     /// `TooManyTransactions`.
@@ -62,7 +63,7 @@ impl OpenTransactions {
         self.bounds.as_ref().map(|bounds| bounds.places.take()).transpose()
     }
 
-    /// `tx` has been begun, and is idle.
+    /// `tx` has begun, and is idle.
     pub(crate) fn begun(&self, tx: TxId, place: Option<Place>) {
         let idle_since_ns = self.now_ns();
         let open = Open { _place: place, commands: 0, idle_since_ns, is_given_up: false };
@@ -73,7 +74,7 @@ impl OpenTransactions {
     /// Begins a command of `tx`.
     ///
     /// # Errors
-    /// `UnknownTransaction` where the client has no such transaction open.
+    /// `UnknownTransaction` if the client has no such transaction open.
     pub(crate) fn using(&self, tx: TxId) -> Result<Using<'_>> {
         let mut open = self.open.borrow_mut();
         let transaction = open.get_mut(&tx).filter(|open| !open.is_given_up);
@@ -87,12 +88,12 @@ impl OpenTransactions {
         self.open.borrow_mut().remove(&tx);
     }
 
-    /// Ends all of them: these.
+    /// Removes and returns all transactions.
     pub(crate) fn end_all(&self) -> Vec<TxId> {
         self.open.borrow_mut().drain().map(|(tx, _)| tx).collect()
     }
 
-    /// Waits until some transaction is idle; when that will have been so for as long as it may.
+    /// Waits until a transaction is idle, and returns the time at which it reaches the maximum idle time.
     pub(crate) async fn idle_until_ns(&self) -> u64 {
         let Some(most) = self.idle_ns_max() else { return std::future::pending().await };
         let first = || {
@@ -103,8 +104,8 @@ impl OpenTransactions {
         self.idle.until(first).await
     }
 
-    /// Gives up those that were idle for as long as they may be: these. They keep their places until they have
-    /// [ended](Self::ended).
+    /// Marks transactions that reached the maximum idle time as given up, and returns them. They keep their
+    /// places until they have [ended](Self::ended).
     pub(crate) fn give_up_idle(&self) -> Vec<TxId> {
         let (Some(most), now_ns) = (self.idle_ns_max(), self.now_ns()) else { return Vec::new() };
         let mut over = Vec::new();

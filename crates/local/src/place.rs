@@ -1,7 +1,7 @@
-//! Where the socket of a volume is.
+//! The path of a volume's socket.
 //!
-//! Clients look beside the configuration, at `VOLUME.toml.socket`. Where the server listens elsewhere, that is a
-//! symbolic link to there.
+//! Clients look beside the configuration, at `VOLUME.toml.socket`. If the server listens at another path,
+//! `VOLUME.toml.socket` is a symbolic link to it.
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
@@ -11,24 +11,25 @@ use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::net::{Address, Listener};
 
-/// Where clients look for who serves the volume whose configuration is at `config`, by whatever name.
+/// The path at which clients look for the server of the volume with the configuration at `config`. It is the same
+/// for every name of that file.
 pub fn socket_path(config: &Path) -> PathBuf {
     let mut name = OsString::from(fs::canonicalize(config).unwrap_or_else(|_| config.into()));
     name.push(".socket");
     name.into()
 }
 
-/// Where a server listens, and how clients find it; the link is removed when this is dropped.
+/// The socket of a server and the link by which clients find it; dropping this removes the link.
 pub struct Place {
     socket: PathBuf,
     link: Option<PathBuf>,
 }
 
 impl Place {
-    /// Listens for clients of the volume whose configuration is at `config`: at `path`, or beside the configuration.
+    /// Listens for clients of the volume with the configuration at `config`: at `path`, or beside the configuration.
     ///
     /// # Errors
-    /// `Io` where that cannot be, such as where somebody listens there.
+    /// `Io` if this is impossible, for example because another server listens there.
     pub fn claim(live: &Live, config: &Path, path: Option<&Path>) -> Result<(Place, Listener)> {
         let beside = socket_path(config);
         let socket = match path {
@@ -36,17 +37,18 @@ impl Place {
             None => beside.clone(),
         };
         if beside.is_symlink() {
-            // Of a server that was killed, or to a reader beside which this one reads.
+            // Left by a killed server, or it leads to another read-only server, beside which this one will also
+            // read.
             remove(&beside)?;
         }
         let listener = Listener::bind(live, &Address::Unix(socket.clone()))?;
         Ok((Place { socket, link: None }, listener))
     }
 
-    /// Lets clients that look beside the configuration at `config` find it there.
+    /// Links the path beside the configuration at `config` to the socket, so that clients find it.
     ///
     /// # Errors
-    /// `Io` where the link cannot be made.
+    /// `Io` if the link cannot be created.
     pub fn link(&mut self, config: &Path) -> Result<()> {
         let beside = socket_path(config);
         if beside == self.socket {
@@ -70,13 +72,13 @@ impl Drop for Place {
         if let Some(link) = &self.link
             && fs::read_link(link).is_ok_and(|to| to == self.socket)
         {
-            // Nobody is left to be told; a link to nowhere confuses no client.
+            // A failure can be reported to nobody; a dangling link confuses no client.
             let _ = fs::remove_file(link);
         }
     }
 }
 
-/// Removes what a killed server left at `path`.
+/// Removes the socket or link of a killed server at `path`.
 fn remove_dead(path: &Path) -> Result<()> {
     let Ok(status) = fs::symlink_metadata(path) else { return Ok(()) };
     if status.file_type().is_symlink() {

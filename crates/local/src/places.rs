@@ -1,14 +1,15 @@
-//! Room for open transactions, of which a device takes so many: half of it is kept in equal shares for the clients that may be
-//! connected, the other half is for whoever comes first. So one client may have many, and never all.
+//! Places for open transactions, of which a device has a limited number. Half of them are reserved in equal shares for all
+//! clients that may connect; the other half goes to the first clients that need more. So one client may have many places, but
+//! never all.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 
 /// The places of all clients.
 pub(crate) struct Places {
-    /// Those that each client has for itself.
+    /// The number reserved for each client.
     own: u32,
-    /// Those in common, and how many of them are taken.
+    /// The number of shared places, and how many of them are taken.
     common: u32,
     taken: Cell<u32>,
 }
@@ -16,7 +17,7 @@ pub(crate) struct Places {
 /// The places of one client.
 pub(crate) struct ClientPlaces {
     all: Rc<Places>,
-    /// Of its own, those that are taken.
+    /// Number of its reserved places that are taken.
     taken: Cell<u32>,
 }
 
@@ -27,26 +28,26 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// `most` places for up to `clients_max` clients.
+    /// `most` places for at most `clients_max` clients.
     pub(crate) fn new(most: u32, clients_max: usize) -> Rc<Self> {
         let clients = u32::try_from(clients_max).unwrap_or(u32::MAX).max(1);
         let own = most / 2 / clients;
         Rc::new(Places { own, common: most - own * clients, taken: Cell::new(0) })
     }
 
-    /// Transactions that one client may have open, where no other one has any.
+    /// Transactions that one client may have open if no other client has any.
     pub(crate) fn client_max(&self) -> u32 {
         self.own + self.common
     }
 
-    /// Those of one more client.
+    /// The places of one more client.
     pub(crate) fn of_client(self: &Rc<Self>) -> Rc<ClientPlaces> {
         Rc::new(ClientPlaces { all: Rc::clone(self), taken: Cell::new(0) })
     }
 }
 
 impl ClientPlaces {
-    /// A place for one more transaction: one of the client's own while there is any, then one in common.
+    /// A place for one more transaction: a reserved one as long as there is any, then a shared one.
     ///
     /// # Errors
     /// `TooManyTransactions`.

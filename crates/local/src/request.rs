@@ -1,4 +1,4 @@
-//! What a client asks of a device, and what it is answered.
+//! A client's requests to a device, and the answers.
 use crate::changes::Changed;
 use crate::locks::Level;
 use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
@@ -10,12 +10,12 @@ pub enum Request {
     Read {
         /// The first page.
         first: PageNo,
-        /// How many.
+        /// The number of pages.
         pages: usize,
         /// The transaction.
         tx: Option<TxId>,
     },
-    /// Writes from `first` on, in `tx`.
+    /// Writes pages starting at `first`, in `tx`.
     Write {
         /// The first page.
         first: PageNo,
@@ -24,24 +24,24 @@ pub enum Request {
         /// The transaction.
         tx: Option<TxId>,
     },
-    /// Writes anywhere, each page once, as a transaction of its own.
+    /// Writes pages that need not be contiguous, each once, as a transaction of its own.
     WriteScattered(Vec<(PageNo, PageBuf)>),
-    /// Makes everything that completed before durable.
+    /// Makes all completed changes durable.
     Flush,
-    /// Gives a range up.
+    /// Discards a range.
     Trim(PageRange),
     /// Gives each left page the right page's content.
     Share(Vec<(PageNo, PageNo)>),
     /// Opens a transaction.
     Begin,
-    /// Commits one.
+    /// Commits a transaction.
     Commit(TxId),
-    /// Drops one.
+    /// Aborts a transaction.
     Abort(TxId),
 }
 
 impl Request {
-    /// The transaction that it is of.
+    /// The transaction of this request.
     pub(crate) fn tx(&self) -> Option<TxId> {
         match self {
             Request::Read { tx, .. } | Request::Write { tx, .. } => *tx,
@@ -50,54 +50,54 @@ impl Request {
         }
     }
 
-    /// Whether it may change something, now or by what comes after it.
+    /// Whether it may change pages, now or by requests that follow it.
     pub fn changes(&self) -> bool {
         !matches!(self, Request::Read { .. } | Request::Flush)
     }
 }
 
-/// Takes a lock higher.
+/// Raises a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Raise {
-    /// Who holds it: a number of the client's own.
+    /// The lock holder: a number chosen by the client.
     pub holder: u64,
-    /// The level that it wants.
+    /// The requested level.
     pub wanted: Level,
     /// The number of the last change that the client knows of.
     pub seen: u64,
-    /// Pages that it wants to have if one of them changed since.
+    /// Pages to return if one of them changed since.
     pub view: PageRange,
 }
 
-/// What a client asks of a server.
+/// A client's call to a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// Something of the device.
+    /// A request to the device.
     Device(Request),
-    /// To take a lock higher. The answer says what changed on the device.
+    /// Raises a lock. The answer lists the changes of the device.
     Raise(Raise),
-    /// To lower a lock, to `Shared` or `None`. There is no answer.
+    /// Lowers a lock, to `Shared` or `None`. There is no answer.
     Lower {
         /// As in [`Raise`].
         holder: u64,
-        /// The level that it keeps.
+        /// The level that the holder keeps.
         wanted: Level,
     },
-    /// Whether anybody means to write: its lock is above `Shared`.
+    /// Whether any holder intends to write: its lock is above `Shared`.
     IsReserved,
 }
 
-/// What a call that was granted brings.
+/// The answer to a successful call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Answer {
-    /// What was read, of a read; what the client wanted to have of what changed, of a lock.
+    /// For a read, the pages read; for a lock, the requested pages if one of them changed.
     pub pages: Vec<PageBuf>,
-    /// What was opened, of `Begin`.
+    /// For `Begin`, the new transaction.
     pub tx: TxId,
-    /// What is held now, of `Raise`; what the writer holds, of `IsReserved`.
+    /// For `Raise`, the level reached; for `IsReserved`, the level of the writer.
     pub level: Level,
     /// The number of the last change.
     pub last_change: u64,
-    /// What changed since the one that the client knew of, of `Raise`.
+    /// For `Raise`, the pages that changed since the last change that the client knew.
     pub changed: Changed,
 }

@@ -1,4 +1,4 @@
-//! Accepting clients, limiting and stopping them; what they share.
+//! Accepts, limits and stops clients; holds their shared state.
 use crate::allowances::Allowances;
 use crate::changes::Changes;
 use crate::fault_points::Fault;
@@ -21,29 +21,29 @@ use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
 
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// How long one who is turned away may take to be told.
+/// Time limit for sending the reason to a refused client.
 const REFUSAL_NS_MAX: u64 = 50_000_000;
-/// Bytes that requests of all clients hold together, beside the small ones.
+/// Limit on the memory of all clients' requests together, not counting small requests.
 const MEMORY_BYTES: u64 = 64 << 20;
-/// Pages of a view that a lock brings along.
+/// Maximum number of pages of a view that a lock returns.
 pub(crate) const VIEW_PAGES_MAX: u64 = 16;
 
-/// How a server behaves.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Clients connected at once; further ones are refused.
     pub clients_max: usize,
-    /// How long a client may leave a request half sent, or an answer untaken.
+    /// Time limit for a client to complete a request that it has begun to send, or to receive an answer.
     pub stall_ms_max: u64,
-    /// How long clients may take to greet.
+    /// Time limit for a client's greeting.
     pub greeting_ms_max: u64,
-    /// How long an open transaction may be idle before it is aborted; 0 for ever.
+    /// Maximum idle time of an open transaction before it is aborted; 0 for no limit.
     pub transaction_idle_ms_max: u64,
-    /// How long answers may take to be taken when the server stops.
+    /// Time limit for clients to receive their answers when the server stops.
     pub stop_ms_max: u64,
     /// Changes are refused.
     pub read_only: bool,
-    /// The file that the volume is in, so that clients can tell that it is theirs.
+    /// The file that contains the volume, so that clients can check that it is theirs.
     pub file: Option<FileId>,
 }
 
@@ -61,7 +61,7 @@ impl Default for ServerOptions {
     }
 }
 
-/// Serves one device to local clients. A clone is another handle on the same server.
+/// Serves one device to local clients. A clone is another handle to the same server.
 pub struct Server<D>(pub(crate) Rc<Shared<D>>);
 
 impl<D> Clone for Server<D> {
@@ -70,45 +70,45 @@ impl<D> Clone for Server<D> {
     }
 }
 
-/// One who holds locks: the number of a client, and one that the client chose.
+/// A lock holder: the number of a client, and a number chosen by the client.
 pub(crate) type Holder = (u64, u64);
 
-/// What all clients share.
+/// The state shared by all clients.
 pub(crate) struct Shared<D> {
     pub(crate) device: Rc<D>,
-    /// What changes on it, whoever changes it.
+    /// All changes of the device, including those made outside this server.
     pub(crate) changes: Rc<Changes>,
     pub(crate) options: ServerOptions,
     pub(crate) counters: Counters,
-    /// What a connection offers: the device's limits, of what fits into a frame.
+    /// The limits of a connection: the device's limits, reduced to the size of a frame.
     pub(crate) limits: Limits,
     pub(crate) locks: RefCell<Locks<Holder>>,
-    /// Whose turn it is to write.
+    /// The order of writing among refused clients.
     pub(crate) turns: RefCell<Turns<Holder>>,
     pub(crate) allowances: RefCell<Allowances<Holder>>,
-    /// Woken when a lock is given back, and when a writer waits for readers to go.
+    /// Woken when a lock is released, and when a writer waits for readers to finish.
     pub(crate) lock_freed: WaitQueue,
     pub(crate) memory: Semaphore,
-    /// Room for open transactions.
+    /// Places for open transactions.
     pub(crate) places: Rc<Places>,
     clients: RefCell<BTreeMap<u64, Rc<dyn Peer>>>,
     next_client: Cell<u64>,
-    /// Woken when a client has gone.
+    /// Woken when a client has disconnected.
     gone: WaitQueue,
 }
 
-/// A client, as the others see it.
+/// A client, as seen by other clients' tasks.
 pub(crate) trait Peer {
-    /// What it has sent.
+    /// The state of its receiving task.
     fn look(&self) -> &Look;
-    /// Asks it to go when it has its answers.
+    /// Asks the client's task to end after it has sent its answers.
     fn stop(&self);
     /// Ends the connection.
     fn cut(&self);
 }
 
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
-    /// A server for `device`; its `changes`, as [`Tracked`](crate::Tracked) has them, are remembered from now on.
+    /// A server for `device`. From now on its `changes` are recorded, by [`Tracked`](crate::Tracked).
     pub fn new(device: Rc<D>, changes: Rc<Changes>, options: ServerOptions) -> Self {
         changes.watch();
         let offered = device.limits();
@@ -137,15 +137,15 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         }))
     }
 
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub fn clients(&self) -> usize {
         self.0.clients.borrow().len()
     }
 
-    /// Serves until `stop` completes; then answers what was asked, and closes. Fails only where the listener has closed.
+    /// Serves until `stop` completes; then answers the received requests, and closes.
     ///
     /// # Errors
-    /// `Closed`.
+    /// `Closed` if the listener has closed.
     pub async fn serve<R: Runtime, A: Accept>(
         self,
         runtime: &R,
@@ -158,7 +158,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         };
         drop(listener);
         let shared = &self.0;
-        // Who stops only wakes its task: the list is not borrowed again meanwhile.
+        // `stop` only wakes the client's task, so the list is not borrowed again here.
         shared.clients.borrow().values().for_each(|client| client.stop());
         let gone = || shared.clients.borrow().is_empty().then_some(());
         let grace_ns = shared.options.stop_ms_max.saturating_mul(1_000_000);
@@ -200,12 +200,12 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         let session = session::Session::new(runtime.clone(), stream, number, Rc::clone(shared));
         shared.clients.borrow_mut().insert(number, session.clone());
         shared.counters.accepted();
-        // Nobody joins the task: it removes itself from the clients.
+        // The task is detached: it removes itself from the clients.
         drop(runtime.spawn("local client", async move { session.run().await }));
     }
 }
 
-/// Says why there is no place, and hangs up.
+/// Sends the reason for the refusal, and hangs up.
 async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R, stream: S) {
     let context = format!(
         "{} local clients are connected, the most that the server takes (--connections-max)",
@@ -226,19 +226,19 @@ async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R,
 }
 
 impl<D: PageDevice<Page = PageBuf>> Shared<D> {
-    /// What a client's task has been asked for; `None` where it has gone.
+    /// A client's task as seen by other tasks; `None` if the client has gone.
     pub(crate) fn peer(&self, client: u64) -> Option<Rc<dyn Peer>> {
         self.clients.borrow().get(&client).cloned()
     }
 
-    /// Tells whoever raised a lock to `level` what changed.
+    /// The answer to a lock request that reached `level`, with the changes.
     ///
     /// # Errors
-    /// The device's, where the view cannot be read.
+    /// The device's, if the view cannot be read.
     pub(crate) async fn news(&self, raise: &Raise, level: Level) -> Result<Answer> {
         let Raise { wanted, seen, view, .. } = *raise;
         let changes = &self.changes;
-        // Read after the number is: the view may be newer than that, and is never older.
+        // The change number is taken before the view is read: the view may be newer than the number, but never older.
         let last_change = changes.last();
         let mut answer = Answer { level, last_change, ..Answer::default() };
         if wanted != Level::Shared || level == Level::None {
@@ -258,7 +258,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         Ok(answer)
     }
 
-    /// Whose end is over.
+    /// Removes a client that has ended.
     pub(crate) fn remove(&self, client: u64) {
         self.clients.borrow_mut().remove(&client);
         self.gone.wake_all();

@@ -1,23 +1,23 @@
-//! Does what one client asks of a device, and drops what it left open.
+//! Performs the requests of one client on a device, and aborts the transactions that it left open.
 use crate::open::{Bounds, OpenTransactions};
 use crate::request::{Answer, Request};
 use std::rc::Rc;
 use tantalum_base::{PageBuf, PageDevice, PageNo, PageRange, Payload, Result, TxId};
 use tantalum_runtime::join_all;
 
-/// A client's part in a device: its transactions are its own.
+/// A device as used by one client, with that client's transactions.
 pub struct Service<D> {
     device: Rc<D>,
     open: OpenTransactions,
 }
 
 impl<D: PageDevice<Page = PageBuf>> Service<D> {
-    /// For a client that has nothing open yet, and the device for itself.
+    /// For a client with no open transactions that has the device for itself.
     pub fn new(device: Rc<D>) -> Self {
         Service { device, open: OpenTransactions::new(None) }
     }
 
-    /// For one among several.
+    /// For one client among several.
     pub(crate) fn bounded(device: Rc<D>, bounds: Bounds) -> Self {
         Service { device, open: OpenTransactions::new(Some(bounds)) }
     }
@@ -27,17 +27,17 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
         &self.device
     }
 
-    /// Does what is asked.
+    /// Performs a request.
     ///
     /// # Errors
-    /// The device's; `UnknownTransaction` where the client has no such transaction open.
+    /// The device's; `UnknownTransaction` if the client has no such transaction open.
     pub async fn handle(&self, request: Request) -> Result<Answer> {
         let device = &*self.device;
         let mut answer = Answer::default();
         let _using = request.tx().map(|tx| self.open.using(tx)).transpose()?;
         match request {
             Request::Read { first, pages, tx } => {
-                // Checked before memory is taken: the number may come from anywhere.
+                // Checked before memory is allocated: the number may come from an untrusted client.
                 device.limits().check_range(PageRange::new(first, pages as u64))?;
                 answer.pages = vec![PageBuf::zero(); pages];
                 device.read(first, &mut answer.pages, tx).await?;
@@ -54,7 +54,7 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
             }
             Request::Commit(tx) => {
                 let committed = device.commit(tx).await;
-                // However it ended, so did the transaction.
+                // The transaction has ended, even if the commit failed.
                 self.open.ended(tx);
                 committed?;
             }
@@ -67,7 +67,8 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
         Ok(answer)
     }
 
-    /// Reads `pages`, which are in order and may lie anywhere, at the same time, as `tx` sees them.
+    /// Reads `pages` concurrently, as `tx` sees them. They are in ascending order and need not be
+    /// contiguous.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -80,24 +81,27 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
         Ok(answers.into_iter().flat_map(|answer| answer.pages).collect())
     }
 
-    /// Aborts what transactions the client left open.
+    /// Aborts the transactions that the client left open.
     pub async fn abort_open(&self) {
         for tx in self.open.end_all() {
-            // Nobody is left to be told; a device that cannot abort drops it when it closes.
+            // A failure can be reported to nobody; a device that cannot abort drops the transaction
+            // when it closes.
             let _ = self.device.abort(tx).await;
         }
     }
 
-    /// Waits until a transaction may be given up, unless it is used; when that is.
+    /// Waits until a transaction is idle, and returns the time at which it may be aborted unless it
+    /// is used.
     pub(crate) async fn idle_until_ns(&self) -> u64 {
         self.open.idle_until_ns().await
     }
 
-    /// Aborts the transactions that nobody used for as long as they may be idle; how many.
+    /// Aborts transactions that reached the maximum idle time, and returns their number.
     pub(crate) async fn abort_idle(&self) -> usize {
         let idle = self.open.give_up_idle();
         for tx in &idle {
-            // Who uses it next is told; a device that cannot abort drops it when it closes.
+            // The next command of the transaction reports this; a device that cannot abort drops
+            // the transaction when it closes.
             let _ = self.device.abort(*tx).await;
             self.open.ended(*tx);
         }

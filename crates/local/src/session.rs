@@ -1,8 +1,8 @@
 //! One client, from its greeting to its end.
 //!
-//! A task takes its requests off the connection, and one for each request does it and sends the answer. When the
-//! client has gone, what it had asked for is done first; then what it left open is aborted, and only then its locks
-//! are free: nobody sees half of what it did.
+//! One task receives the client's requests, and a task for each request performs it and sends the answer. When the
+//! client has disconnected, its requests are completed first, then its open transactions are aborted, and only then
+//! its locks are released. So nobody sees a half-done change.
 use crate::fault_points::Fault;
 use crate::inbox::{Inbox, Look};
 use crate::locks::Level;
@@ -18,13 +18,13 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
 use tantalum_runtime::sync::{Permit, Semaphore, Waiting};
 use tantalum_runtime::{ByteStream, First, Runtime, first};
 
-/// Requests of a client that are worked on at once; more are not taken off its connection.
+/// Maximum number of a client's requests in progress; further ones are not received.
 const REQUESTS_MAX: u64 = 64;
-/// Memory of a client's own, for requests that take no more: others' large ones do not keep these waiting.
+/// Memory reserved for each client's small requests, so that large requests of others do not delay them.
 const OWN_BYTES: u64 = 256 << 10;
-/// Requests of a client that wait for a lock, at most.
+/// Maximum number of a client's requests that wait for a lock.
 const WAITING_MAX: u32 = REQUESTS_MAX as u32 / 2;
-/// Those who hold locks at one client.
+/// Maximum number of lock holders of one client.
 const HOLDERS_MAX: usize = 1 << 14;
 
 pub(crate) struct Session<R, S, D> {
@@ -35,12 +35,12 @@ pub(crate) struct Session<R, S, D> {
     service: Service<D>,
     read_only: Cell<bool>,
     look: Look,
-    /// Permits for requests that are worked on.
+    /// Permits for requests in progress.
     requests: Semaphore,
-    /// Of these, those that raise a lock.
+    /// The number of these that raise a lock.
     waiting: Cell<u32>,
     own_memory: Semaphore,
-    /// Its turn to send.
+    /// Held while sending.
     sending: Semaphore,
 }
 
@@ -82,19 +82,19 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         })
     }
 
-    /// Serves the client to its end.
+    /// Serves the client until it disconnects.
     pub(crate) async fn run(self: Rc<Self>) {
         let client = self.number;
         let served = first(self.serve(), self.abort_idle());
         match first(self.look.until_stopped(), served).await {
-            // What was asked is still answered.
+            // Requests received before are still answered.
             First::One(()) => {}
             First::Other(First::Other(never)) => match never {},
             First::Other(First::One(ended)) => {
                 if let Err(error) = ended {
                     tracing::warn!(client, %error, "a local client is cut off");
                     self.shared.counters.cut_off();
-                    // It may be told why.
+                    // The client gets the reason, if possible.
                     let refusal = encode_reply(0, &Err(error));
                     let _ = self.send(&refusal).await;
                 }
@@ -107,7 +107,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         self.shared.remove(client);
     }
 
-    /// Aborts transactions that are idle for too long, as long as there is a client.
+    /// Aborts transactions that are idle for too long, until the session ends.
     async fn abort_idle(&self) -> Infallible {
         loop {
             let until_ns = self.service.idle_until_ns().await;
@@ -130,7 +130,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         if !Fault::LocksOutliveClients.is_planted() {
             self.shared.release(self.number);
         }
-        // Those who wait for it find its locks free.
+        // From here on, tasks that wait for this client find its locks released.
         self.look.end();
     }
 
@@ -157,7 +157,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         Ok(())
     }
 
-    /// Exchanges greetings; `false` where nobody said anything.
+    /// Exchanges greetings; `false` if the client closed without a message.
     async fn greet(&self, inbox: &mut Inbox<S>) -> Result<bool> {
         let greeting = async {
             if !inbox.begun(&self.look).await? {
@@ -189,7 +189,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         Ok(true)
     }
 
-    /// Waits until there is memory for `bytes` of a request or its answer.
+    /// Waits until memory for `bytes` of a request or its answer is available.
     async fn memory_for(&self, bytes: usize) -> Permit {
         let bytes = bytes as u64;
         match bytes <= OWN_BYTES {
@@ -198,7 +198,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         }
     }
 
-    /// Does what was asked, and answers.
+    /// Performs a call and sends the answer.
     async fn answer(self: Rc<Self>, number: u64, call: Call, memory: Permit, permit: Permit) {
         let counters = &self.shared.counters;
         let timed = counters.begin(&call, self.runtime.now_ns());
@@ -206,7 +206,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             Call::Device(Request::Read { pages, .. }) => *pages,
             _ => 0,
         };
-        // Never both: who holds some and waits for more may wait for itself.
+        // A task never holds both: if it held memory while it waited for more, it could wait for itself.
         let _memory = match pages_read {
             0 => memory,
             pages => {
@@ -216,7 +216,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         };
         let reply = self.perform(call).await;
         counters.end(&timed, self.runtime.now_ns(), reply.as_ref().err().map(Error::kind));
-        // Where that fails the client has gone, as the next receive will find.
+        // If this fails, the client has gone, and the next receive will notice.
         let _ = self.send(&encode_reply(number, &reply)).await;
         drop(permit);
     }
@@ -228,7 +228,8 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             }
             Call::Device(request) => {
                 let mut answer = self.service.handle(request).await?;
-                // In the same step: where it is one above what the client knew, it is the client's own change.
+                // Read without an await in between: if this is one above the change that the client knew, it is the
+                // client's own change.
                 answer.last_change = self.shared.changes.last();
                 Ok(answer)
             }
@@ -242,7 +243,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         }
     }
 
-    /// Raises a lock, and tells what changed. The lock is as it was where that fails.
+    /// Raises a lock, and returns the changes. If that fails, the lock is as it was before.
     async fn raise(&self, raise: Raise) -> Result<Answer> {
         let shared = &self.shared;
         let holder = (self.number, raise.holder);
@@ -255,7 +256,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         }
         let held = shared.locks.borrow().level(holder);
         let level = {
-            // Whoever holds the lock may be of the same client, and its requests have to come through.
+            // The lock's holder may be of the same client, so its requests must not be blocked by waiting ones.
             let may_wait = self.waiting.get() < WAITING_MAX;
             let _waiting = Waiting::new(&self.waiting, 1);
             shared.reach(&self.runtime, holder, raise.wanted, may_wait).await
@@ -272,7 +273,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         news
     }
 
-    /// Sends all of `bytes`, after what is being sent.
+    /// Sends all of `bytes`, after other sends in progress.
     async fn send(&self, bytes: &[u8]) -> Result<()> {
         let _turn = self.sending.acquire(1).await;
         let sending = async {
@@ -287,13 +288,13 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         };
         let sent = self.in_time(sending).await;
         if sent.is_err() {
-            // Half an answer is none: whoever waits for the next one would take its rest for that.
+            // An incomplete answer ends the connection: otherwise the next answer would be taken for its rest.
             self.stream.shutdown();
         }
         sent
     }
 
-    /// What the client must not keep waiting.
+    /// Fails if the client does not complete `what` within the time limit.
     async fn in_time<T>(&self, what: impl Future<Output = Result<T>>) -> Result<T> {
         let stall_ns = self.shared.options.stall_ms_max.saturating_mul(1_000_000);
         match first(what, self.runtime.sleep(stall_ns)).await {

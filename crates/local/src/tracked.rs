@@ -1,7 +1,8 @@
-//! A device that remembers which of its pages changed, whoever changed them, where somebody wants to know.
+//! A device that records which of its pages changed, by any client, once recording is switched on.
 //!
-//! A change is remembered when it is done, before anybody hears of it. So who asks after that takes the page for
-//! changed, also where he read it meanwhile. One that failed counts as well: where the device latched it may be there.
+//! A change is recorded when it completes, before anybody is told of it. A client that asks later treats its pages as
+//! changed, even if it has read them in the meantime. Failed changes are recorded as well: if the device stopped
+//! accepting writes because of one, the change may still be there.
 use crate::changes::{Changes, Touched};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,26 +13,26 @@ use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 
-/// A device, and what changed on it. Whatever else the device has to tell is reached through it.
+/// A device and its recorded changes. The device's other methods are reached by dereferencing.
 pub struct Tracked<D> {
     device: Rc<D>,
     changes: Rc<Changes>,
-    /// What transactions wrote that are open.
+    /// The writes of open transactions.
     open: RefCell<BTreeMap<TxId, Touched>>,
 }
 
 impl<D> Tracked<D> {
-    /// Tracks `device`, from when somebody wants to know.
+    /// Tracks `device`, once recording is switched on.
     pub fn new(device: D) -> Self {
         Tracked { device: Rc::new(device), changes: Rc::default(), open: RefCell::default() }
     }
 
-    /// What changed.
+    /// The recorded changes.
     pub fn changes(&self) -> &Rc<Changes> {
         &self.changes
     }
 
-    /// Does `change`, which is of what `touched` says.
+    /// Performs `change`, and records the pages of `touched`.
     async fn change<T>(
         &self,
         touched: impl FnOnce() -> Touched,
@@ -53,7 +54,7 @@ impl<D> Tracked<D> {
     }
 }
 
-/// Tells of a change whose future is dropped: it may be done later.
+/// Reports a change whose future was dropped: it may still take effect later.
 struct GivenUp<'a>(&'a Changes);
 
 impl Drop for GivenUp<'_> {

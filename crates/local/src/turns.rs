@@ -1,21 +1,21 @@
-//! Whose turn it is to write, among those who were refused.
+//! The order of writing among refused clients.
 //!
-//! SQLite asks for SHARED, then for RESERVED; where that is refused it gives both back, sleeps and begins again.
-//! Whoever commits without a pause is RESERVED nearly always when a sleeper asks. So one who was refused has a claim:
-//! its next SHARED comes when nobody is RESERVED, and until it has asked for RESERVED, or given SHARED back, nobody
-//! else becomes that.
+//! SQLite requests SHARED, then RESERVED. If RESERVED is refused, it releases both, sleeps and starts again. A client
+//! that commits without a pause nearly always holds RESERVED when a sleeping client tries again. So a refused client
+//! gets a claim: its next SHARED waits until nobody is RESERVED. Then it has its turn: until it has requested
+//! RESERVED or released SHARED, nobody else gets RESERVED.
 use std::collections::BTreeMap;
 
-/// Claims that are remembered; the oldest is forgotten first.
+/// Maximum number of claims; above it, the oldest one is dropped.
 const CLAIMS_MAX: usize = 1 << 10;
 
-/// The claims of those who were refused. An `H` names one who holds locks.
+/// The claims of refused holders. An `H` identifies a lock holder.
 pub(crate) struct Turns<H> {
-    /// Who was refused, with the number of that refusal.
+    /// The refused holders, each with the number of its refusal.
     claims: BTreeMap<H, u64>,
-    /// Of these, by number, those who are asking.
+    /// The claims of these that are waiting for their turn, by number.
     asking: BTreeMap<u64, H>,
-    /// Whose turn it is, and since when.
+    /// The holder whose turn it is, and the time at which the turn began.
     turn: Option<(H, u64)>,
     refusals: u64,
 }
@@ -27,7 +27,7 @@ impl<H> Default for Turns<H> {
 }
 
 impl<H: Copy + Ord> Turns<H> {
-    /// `holder` was refused, and comes again.
+    /// `holder` was refused, and will try again.
     pub(crate) fn refused(&mut self, holder: H) {
         self.refusals += 1;
         self.claims.entry(holder).or_insert(self.refusals);
@@ -39,7 +39,7 @@ impl<H: Copy + Ord> Turns<H> {
         }
     }
 
-    /// `holder` asks for SHARED: whether it has a claim, and so waits for its turn.
+    /// `holder` requests SHARED. Returns whether it has a claim, and so waits for its turn.
     pub(crate) fn asks(&mut self, holder: H) -> bool {
         let claim = self.claims.get(&holder).copied();
         if let Some(number) = claim {
@@ -48,12 +48,13 @@ impl<H: Copy + Ord> Turns<H> {
         claim.is_some()
     }
 
-    /// Whether `holder` was refused, and has had no turn since.
+    /// Whether `holder` was refused and has had no turn since.
     pub(crate) fn has_claim(&self, holder: H) -> bool {
         self.claims.contains_key(&holder)
     }
 
-    /// Where nobody is RESERVED: whether it is the turn of `holder`, which asks.
+    /// Starts the turn of the first waiting holder, if that is `holder`. Returns whether it is the turn of `holder`.
+    /// Only called if nobody is RESERVED.
     pub(crate) fn takes(&mut self, holder: H, now_ns: u64) -> bool {
         let first = self.asking.first_key_value().is_some_and(|(_, first)| *first == holder);
         if self.turn.is_none() && first {
@@ -63,7 +64,7 @@ impl<H: Copy + Ord> Turns<H> {
         self.is_of(holder)
     }
 
-    /// `holder` does not wait for its turn any longer; its claim stays.
+    /// `holder` stops waiting for its turn; its claim stays.
     pub(crate) fn asks_no_more(&mut self, holder: H) {
         if let Some(number) = self.claims.get(&holder) {
             self.asking.remove(number);
@@ -75,12 +76,12 @@ impl<H: Copy + Ord> Turns<H> {
         self.turn.is_some_and(|(other, _)| other == holder)
     }
 
-    /// Whether it is the turn of another one than `holder`.
+    /// Whether it is the turn of a holder other than `holder`.
     pub(crate) fn is_of_another(&self, holder: H) -> bool {
         self.turn.is_some_and(|(other, _)| other != holder)
     }
 
-    /// `holder` has had its turn, or wants none.
+    /// `holder` has had its turn, or needs none.
     pub(crate) fn over(&mut self, holder: H) {
         self.asks_no_more(holder);
         self.claims.remove(&holder);
@@ -89,7 +90,7 @@ impl<H: Copy + Ord> Turns<H> {
         }
     }
 
-    /// Ends a turn that began before `begun_before_ns`: its holder does not use it.
+    /// Ends a turn that began at or before `begun_before_ns`: its holder does not use it.
     pub(crate) fn end(&mut self, begun_before_ns: u64) {
         if let Some((holder, since_ns)) = self.turn
             && since_ns <= begun_before_ns
@@ -98,7 +99,7 @@ impl<H: Copy + Ord> Turns<H> {
         }
     }
 
-    /// Forgets those that `are_gone`.
+    /// Removes the holders that `are_gone`.
     pub(crate) fn release(&mut self, are_gone: impl Fn(&H) -> bool) {
         self.claims.retain(|holder, _| !are_gone(holder));
         self.asking.retain(|_, holder| !are_gone(holder));

@@ -1,10 +1,10 @@
 //! Waiting for a lock that another client holds.
 //!
-//! SQLite asks for a lock, and where it is refused sleeps and asks again. Whoever commits without a pause would have
-//! the lock back long before a sleeper asks, time and again. So the server answers "refused" only after a while: who
-//! asks meanwhile is there when the lock is given back, before its last holder can ask anew. All its waits together are
-//! no longer than it stayed away in between (`allowances`), and the VFS takes them off its sleeps, so that a busy timeout
-//! takes as long as was asked for.
+//! If a lock is refused, SQLite sleeps and requests it again. A client that commits without a pause would always have the lock
+//! back long before a sleeping client tries again. So the server answers "refused" only after a while: a waiting client gets the
+//! lock when it is released, before its last holder can request it again. All waits of a client together are no longer than the
+//! time for which it stayed away in between (`allowances`), and the VFS subtracts them from its sleeps, so that a busy timeout
+//! takes as long as configured.
 use crate::fault_points::Fault;
 use crate::locks::Level;
 use crate::server::{Holder, Shared};
@@ -12,14 +12,13 @@ use std::future::Future;
 use tantalum_base::{PageBuf, PageDevice};
 use tantalum_runtime::{First, Runtime, first};
 
-/// How long whoever is in the way of a lock is looked at.
+/// Limit on the time for checking whether holders of the lock have released it or died.
 const LOOK_NS_MAX: u64 = 50_000_000;
-/// How long a lock is waited for at the most. Longer than a commit takes as a rule, and still no wait to somebody without a busy
-/// timeout.
+/// Maximum wait for a lock. Usually longer than a commit takes, and still short enough for a client without a busy timeout.
 pub(crate) const WAIT_NS_MAX: u64 = 25_000_000;
 
 impl<D: PageDevice<Page = PageBuf>> Shared<D> {
-    /// Raises a lock as far as it can be had, at once or, if it `may_wait`, soon.
+    /// Raises a lock as far as possible, at once or, if it `may_wait`, after a short wait.
     pub(crate) async fn reach(
         &self,
         runtime: &impl Runtime,
@@ -41,14 +40,14 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         if level < wanted && may_wait {
             level = self.wait_for_lock(runtime, holder, wanted).await;
         }
-        // A SHARED that a writer has on its way is not yet its lock.
+        // A SHARED that a refused writer gets on its way to RESERVED does not renew its allowance.
         if level >= wanted && (wanted > Level::Shared || !self.turns.borrow().has_claim(holder)) {
             self.allowances.borrow_mut().renew(holder);
         }
         level
     }
 
-    /// Waits until the lock can be had, or `holder` is in the way itself, or for as long as it may.
+    /// Waits until the lock is available, until `holder` itself blocks a pending writer, or until its allowance is used up.
     async fn wait_for_lock(&self, runtime: &impl Runtime, holder: Holder, wanted: Level) -> Level {
         let had = self.lock_freed.until(|| {
             let level = self.raise_lock(holder, wanted);
@@ -61,7 +60,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
                 if wanted > Level::Shared && self.turns.borrow().is_of_another(holder) {
                     self.turns.borrow_mut().end(runtime.now_ns().saturating_sub(WAIT_NS_MAX));
                 }
-                // Those who gave up do not stay in the queue while nothing is given back.
+                // Wakes holders that have given up, so that they do not stay in the queue until the next release.
                 self.lock_freed.wake_all();
                 self.locks.borrow().level(holder)
             }
@@ -72,7 +71,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         level
     }
 
-    /// The outcome of `had`; `None` if `holder` has waited as long as it may.
+    /// The result of `had`; `None` if the allowance of `holder` is used up.
     async fn wait<T>(
         &self,
         runtime: &impl Runtime,
@@ -89,7 +88,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         }
     }
 
-    /// Has `holder` ask for its turn, if it was refused before and begins anew; whether it does.
+    /// Makes `holder` wait for its turn, if it was refused before and starts again. Returns whether it does.
     fn claim_turn(&self, holder: Holder, wanted: Level) -> bool {
         wanted == Level::Shared
             && self.locks.borrow().level(holder) == Level::None
@@ -114,14 +113,14 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         if level > Level::Shared && before <= Level::Shared {
             self.turns.borrow_mut().over(holder);
         }
-        // Readers that wait to write are in its way now, and have to hear of it.
+        // Readers that wait to write now block this writer, and must be told.
         if level == Level::Pending && before < level {
             self.lock_freed.wake_all();
         }
         level
     }
 
-    /// Gives a lock back.
+    /// Lowers a lock, or releases it.
     pub(crate) fn lower(&self, holder: Holder, wanted: Level) {
         let had_turn = wanted == Level::None && self.turns.borrow().is_of(holder);
         if had_turn {
@@ -131,7 +130,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         self.lock_freed.wake_all();
     }
 
-    /// Gives all locks of a client back.
+    /// Releases all locks of a client.
     pub(crate) fn release(&self, client: u64) {
         self.locks.borrow_mut().release(|(of, _)| *of == client);
         self.turns.borrow_mut().release(|(of, _)| *of == client);
@@ -139,9 +138,9 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         self.lock_freed.wake_all();
     }
 
-    /// Takes what those who hold locks have sent already, and lets those go who have died: they may be in nobody's way
-    /// any more. Whoever gives a lock back does not wait for an answer, and its next word, to somebody else, may
-    /// have been quicker than that.
+    /// Receives what other lock holders have already sent, and lets dead ones end: they may hold no conflicting lock any more. A
+    /// client does not wait for an answer when it releases a lock, so its next message to another process may arrive before the
+    /// release has been received.
     async fn look_at_others(&self, runtime: &impl Runtime, client: u64) {
         let mut others: Vec<u64> = self
             .locks

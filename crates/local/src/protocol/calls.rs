@@ -1,11 +1,11 @@
-//! What a client asks.
+//! Encodes and decodes a client's calls.
 use super::fields::{Fields, Put};
 use super::{Kind, PAGES_MAX, frame, malformed};
 use crate::locks::Level;
 use crate::request::{Call, Raise, Request};
 use tantalum_base::{Result, TxId};
 
-/// In the flags of a read or write: it is in a transaction.
+/// A flag of reads and writes: they belong to a transaction.
 const IN_TRANSACTION: u32 = 1;
 
 /// The frame of `call`.
@@ -65,7 +65,7 @@ pub fn encode_call(number: u64, call: &Call) -> Vec<u8> {
 /// The call in a frame of `kind` with this `body`.
 ///
 /// # Errors
-/// `Format` where it is none.
+/// `Format` if it is not a call.
 pub fn decode_call(kind: Kind, body: &[u8]) -> Result<Call> {
     let mut fields = Fields(body);
     let call = match kind {

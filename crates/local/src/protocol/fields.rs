@@ -1,8 +1,8 @@
-//! Integers and pages, one after the other.
+//! Encodes and decodes integers and pages.
 use super::malformed;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange, Result};
 
-/// What is left of a body.
+/// The unread part of a body.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
         Ok(PageRange::new(self.page()?, self.u64()?))
     }
 
-    /// All that is left: pairs of numbers.
+    /// The rest of the body as pairs of page numbers.
     pub(super) fn pairs(&mut self) -> Result<Vec<(PageNo, PageNo)>> {
         let mut pairs = Vec::with_capacity(self.0.len() / 16);
         while !self.0.is_empty() {
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
         Ok(pairs)
     }
 
-    /// All that is left: contents of pages.
+    /// The rest of the body as contents of pages.
     pub(super) fn contents(&mut self) -> Result<Vec<PageBuf>> {
         let (pages, rest) = self.0.as_chunks::<PAGE_BYTES>();
         self.0 = rest;
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
         Ok(pages.iter().map(|page| PageBuf::copy_from(page)).collect())
     }
 
-    /// Nothing is left.
+    /// Checks that the whole body was read.
     pub(super) fn end(&self) -> Result<()> {
         match self.0 {
             [] => Ok(()),
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What is written into a body.
+/// Appends fields to a body.
 pub(super) trait Put {
     fn u32(&mut self, value: u32);
     fn u64(&mut self, value: u64);

@@ -1,53 +1,53 @@
-//! How a connection begins.
+//! The greetings at the beginning of a connection.
 use super::fields::{Fields, Put};
 use super::replies::refusal;
 use super::{Kind, frame, malformed};
 use tantalum_base::{Durability, Error, ErrorKind, Limits, Result};
 
-/// The version that this program speaks.
+/// The protocol version of this program.
 pub const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"TANTLOCL";
-/// In the flags of both: nothing is to be changed.
+/// A flag of both greetings: read-only.
 const READ_ONLY: u32 = 1;
-/// In the flags of a welcome: it says which file is served.
+/// A flag of a welcome: it names the file of the volume.
 const HAS_FILE: u32 = 2;
 
-/// What a client says first.
+/// A client's greeting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// It changes nothing.
+    /// The client will change nothing.
     pub read_only: bool,
-    /// Its process, for logs.
+    /// Its process number, for logs.
     pub pid: u32,
 }
 
-/// A file, whatever it is called.
+/// The identity of a file, independent of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileId {
     /// Major and minor number of its device.
     pub device: (u32, u32),
-    /// Its number there.
+    /// Its inode number on that device.
     pub inode: u64,
 }
 
-/// What a server answers to that.
+/// A server's reply to a greeting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Welcome {
     /// Changes are refused.
     pub read_only: bool,
     /// The server's process.
     pub pid: u32,
-    /// What the device offers through this connection.
+    /// The device's limits for this connection.
     pub limits: Limits,
     /// The number of the last change.
     pub last_change: u64,
-    /// The file that the volume is in.
+    /// The file that contains the volume.
     pub file: Option<FileId>,
 }
 
 impl Hello {
-    /// The frame.
+    /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         frame(Kind::Hello, 0, |body| {
             body.extend_from_slice(MAGIC);
@@ -58,10 +58,10 @@ impl Hello {
         })
     }
 
-    /// What a frame says.
+    /// Decodes a frame.
     ///
     /// # Errors
-    /// `Format` where it is no greeting, `Unsupported` where it is of another version.
+    /// `Format` if it is not a greeting, `Unsupported` if it has another version.
     pub fn decode(kind: Kind, body: &[u8]) -> Result<Hello> {
         let mut fields = Fields(body);
         if kind != Kind::Hello || fields.bytes(8)? != MAGIC {
@@ -78,7 +78,7 @@ impl Hello {
 }
 
 impl Welcome {
-    /// The frame.
+    /// Encodes the frame.
     pub fn encode(&self) -> Vec<u8> {
         frame(Kind::Welcome, 0, |body| {
             let read_only = if self.read_only { READ_ONLY } else { 0 };
@@ -102,10 +102,10 @@ impl Welcome {
         })
     }
 
-    /// What a frame says.
+    /// Decodes a frame.
     ///
     /// # Errors
-    /// What the server refused the connection with; `Format` where it is none of both.
+    /// The server's error if it refuses the connection; `Format` if the frame is neither.
     pub fn decode(kind: Kind, body: &[u8]) -> Result<Welcome> {
         let mut fields = Fields(body);
         match kind {

@@ -1,7 +1,7 @@
 //! The bytes on the wire, as pure functions. `docs/local.md` has them as a table.
 //!
-//! Both sides send frames: a head of 16 bytes, and a body. A frame of a client has a number, which its answer has
-//! too; answers come in any order. Integers are little-endian.
+//! Both sides send frames, each with a head of 16 bytes and a body. A client's frame has a number, which is
+//! repeated in its answer; answers arrive in any order. Integers are little-endian.
 mod calls;
 mod fields;
 mod hello;
@@ -15,16 +15,16 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
 /// Bytes of a frame before its body.
 pub const HEAD_BYTES: usize = 16;
-/// Pages that one frame carries, or asks for, at the most: 8 MiB.
+/// Maximum number of pages that one frame contains or requests: 8 MiB.
 pub const PAGES_MAX: usize = 2048;
-/// Longest body.
+/// Maximum length of a body.
 pub const BODY_BYTES_MAX: usize = PAGES_MAX * (PAGE_BYTES + 8) + 64;
 /// Pairs of a share that fit into a body.
 pub const SHARE_PAIRS_MAX: usize = BODY_BYTES_MAX / 16;
-/// Ranges of changed pages that one answer tells: more are told as everything.
+/// Maximum number of changed ranges in one answer; if there are more, everything counts as changed.
 pub const RANGES_MAX: usize = 4096;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Hello = 1,
@@ -66,22 +66,22 @@ impl Kind {
     ];
 }
 
-/// What comes before a body.
+/// The head of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// What it is.
+    /// The kind of the frame.
     pub kind: Kind,
     /// Bytes of the body.
     pub body_bytes: usize,
-    /// Of an answer, that of what it answers.
+    /// The number of the call; an answer has the number of its call.
     pub number: u64,
 }
 
 impl Head {
-    /// Takes a head apart.
+    /// Decodes a head.
     ///
     /// # Errors
-    /// `Format` where it is none.
+    /// `Format` if it is not a head.
     pub fn decode(bytes: &[u8; HEAD_BYTES]) -> Result<Head> {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
         let body_bytes = word(0) as usize;
@@ -94,7 +94,7 @@ impl Head {
         }
     }
 
-    /// The head as bytes.
+    /// Encodes the head.
     pub fn encode(self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[..4].copy_from_slice(&(self.body_bytes as u32).to_le_bytes());
@@ -104,7 +104,7 @@ impl Head {
     }
 }
 
-/// A whole frame, of what `body` writes.
+/// A complete frame, whose body is written by `body`.
 pub(crate) fn frame(kind: Kind, number: u64, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = vec![0; HEAD_BYTES];
     body(&mut bytes);
@@ -113,7 +113,7 @@ pub(crate) fn frame(kind: Kind, number: u64, body: impl FnOnce(&mut Vec<u8>)) ->
     bytes
 }
 
-/// The other side sent what makes no sense.
+/// The error for an invalid message from the other side.
 pub(crate) fn malformed(what: &str) -> Error {
     Error::new(ErrorKind::Format, format!("the other side sent {what}"))
 }

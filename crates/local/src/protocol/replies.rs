@@ -1,4 +1,4 @@
-//! What a server answers.
+//! Encodes and decodes a server's answers.
 use super::calls::level;
 use super::fields::{Fields, Put};
 use super::{Kind, frame, malformed};
@@ -6,7 +6,7 @@ use crate::changes::Changed;
 use crate::request::Answer;
 use tantalum_base::{Error, ErrorKind, Result, TxId};
 
-/// Longest text of an error.
+/// Maximum length of an error's text.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// The frame that answers `number`.
@@ -28,7 +28,7 @@ pub fn encode_reply(number: u64, reply: &Result<Answer>) -> Vec<u8> {
         }),
         Err(error) => frame(Kind::Refused, number, |body| {
             body.u32(error.kind() as u32);
-            // A letter that is cut in two is shown as such on the other side.
+            // If this cuts a character in two, the other side shows it as invalid.
             let text = error.to_string().into_bytes();
             body.extend_from_slice(&text[..text.len().min(TEXT_BYTES_MAX)]);
         }),
@@ -38,7 +38,7 @@ pub fn encode_reply(number: u64, reply: &Result<Answer>) -> Vec<u8> {
 /// The answer in a frame of `kind` with this `body`.
 ///
 /// # Errors
-/// What the server answered; `Format` where it is no answer.
+/// The error that the server sent; `Format` if it is not an answer.
 pub fn decode_reply(kind: Kind, body: &[u8]) -> Result<Answer> {
     let mut fields = Fields(body);
     match kind {
@@ -58,10 +58,10 @@ pub fn decode_reply(kind: Kind, body: &[u8]) -> Result<Answer> {
     }
 }
 
-/// The error that a server told.
+/// Decodes an error that the server sent.
 pub(super) fn refusal(fields: &mut Fields<'_>) -> Result<Error> {
     let number = fields.u32()? as usize;
-    // A newer server may know of more.
+    // A newer server may have more kinds.
     let kind = ErrorKind::ALL.get(number).copied().unwrap_or(ErrorKind::Io);
     Ok(Error::new(kind, String::from_utf8_lossy(fields.0)))
 }

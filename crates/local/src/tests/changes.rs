@@ -1,4 +1,4 @@
-//! Who keeps pages in memory hears which of them changed.
+//! Clients with pages in memory are told which of them changed.
 use super::world::{World, content, is_empty, with_server};
 use crate::changes::Changed;
 use crate::fault_points::Fault;
@@ -8,8 +8,8 @@ use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 
-/// A writer that locks and changes pages in all ways there are, a reader that keeps what it read, and somebody who
-/// writes without locks, as over NBD, while nobody reads. What the reader still has must be what is there.
+/// A writer that locks and changes pages in all ways, a reader that keeps the pages it has read, and another
+/// writer without locks, as over NBD, that writes while nobody reads. The reader's pages must be current.
 async fn a_reader_beside_writers(world: Rc<World>, seed: u64) {
     const PAGES: u64 = 30;
     let mut rng = Rng::split(seed, "writers");

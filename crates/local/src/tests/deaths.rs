@@ -1,4 +1,5 @@
-//! Clients that die: their locks are free, their transactions gone, and nobody sees half of what they did.
+//! Clients that die: their locks are released, their transactions are aborted, and nobody sees a half-done
+//! change.
 use super::world::{World, content, is_empty, with_server};
 use crate::fault_points::Fault;
 use crate::{Call, Level, Request, ServerOptions};
@@ -7,7 +8,7 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{ErrorKind, PageNo};
 use tantalum_runtime::Runtime;
 
-/// One client dies with a lock and a transaction, in which a page is written; another one goes on at once.
+/// One client dies with a lock and a transaction that has written a page; another client continues at once.
 async fn one_dies_and_another_goes_on(world: Rc<World>, pause_ns: u64) {
     let (one, two) = (world.client().await, world.client().await);
     assert_eq!(one.raise(1, Level::Exclusive).await, Level::Exclusive);
@@ -44,8 +45,8 @@ fn transactions_end_with_who_began_them() {
     assert_noticed(Fault::TransactionsOutliveClients, deaths);
 }
 
-/// A client commits and dies before it hears of it. Whoever gets the lock then sees all of the commit from the
-/// beginning on, or nothing of it for good.
+/// A client commits and dies before it receives the answer. The next client with the lock sees either the
+/// whole commit from the beginning, or never any part of it.
 async fn one_dies_in_a_commit(world: Rc<World>, pause_ns: u64) {
     let (one, two) = (world.client().await, world.client().await);
     assert_eq!(one.raise(1, Level::Exclusive).await, Level::Exclusive);
@@ -102,7 +103,7 @@ fn a_server_that_stops_answers_what_was_asked() {
             assert_eq!(client.raise(1, Level::Exclusive).await, Level::Exclusive);
             let write = Request::Write { first: PageNo(1), pages: vec![content(1)], tx: None };
             client.tell(&Call::Device(write)).await;
-            // It has been taken off the connection.
+            // The commit has been received.
             while world.device.in_flight.get() == 0 && world.device.pages.borrow().is_empty() {
                 world.runtime.sleep(10).await;
             }

@@ -1,4 +1,4 @@
-//! Clients that say what makes no sense, stall, flood or vanish hurt nobody but themselves.
+//! Clients that send invalid messages, stall, flood or vanish harm only themselves.
 use super::world::{Client, World, content, with_server};
 use crate::protocol::{BODY_BYTES_MAX, HEAD_BYTES, Head, Hello, Kind, encode_call};
 use crate::{Call, Level, Request, ServerOptions};
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Rng};
 use tantalum_runtime::{ByteStream, Runtime};
 
-/// An honest client finds everything as it should be.
+/// An honest client finds the expected content.
 async fn an_honest_one_is_served(world: &Rc<World>) {
     let client = world.client().await;
     assert_eq!(client.raise(1, Level::Exclusive).await, Level::Exclusive);
@@ -28,7 +28,7 @@ fn random_bytes_are_no_requests() {
                 let mut bytes = vec![0; 1 + rng.below(200) as usize];
                 rng.fill(&mut bytes);
                 if rng.chance(0.5) {
-                    // A head that is good, and a body that is not.
+                    // A valid head with an invalid body.
                     let kinds =
                         [Kind::Write, Kind::WriteScattered, Kind::Share, Kind::Raise, Kind::Done];
                     let kind = kinds[rng.below(kinds.len() as u64) as usize];
@@ -91,7 +91,8 @@ fn who_stalls_in_a_message_is_cut_off_and_loses_its_locks() {
     });
 }
 
-/// A client asks for more and more, and takes no answer. Others are served meanwhile, small requests and large ones.
+/// A client sends more and more requests, and receives no answers. Others are served meanwhile, with small and large
+/// requests.
 #[test]
 fn who_takes_no_answers_is_cut_off_and_is_in_nobodys_way() {
     for seed in 0..3 {

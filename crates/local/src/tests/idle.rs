@@ -1,4 +1,4 @@
-//! Transactions that nobody uses, and clients that open many.
+//! Idle transactions, and clients that open many transactions.
 use super::world::{content, with_server};
 use crate::{Request, ServerOptions};
 use tantalum_base::{ErrorKind, PageNo, TxId};
@@ -36,7 +36,7 @@ fn an_idle_transaction_is_aborted_and_its_client_is_told_why() {
                 let told = "it was idle for 10 s";
                 assert!(refused.to_string().contains(told), "{refused}");
             }
-            // The client itself goes on.
+            // The client itself stays connected.
             let next = one.ask(Request::Begin).await.unwrap().tx;
             one.ask(write(Some(next))).await.unwrap();
             one.ask(Request::Commit(next)).await.unwrap();
@@ -74,7 +74,7 @@ fn without_a_limit_a_transaction_may_be_idle_for_ever() {
     });
 }
 
-/// The device takes three, all of which are in common where a hundred clients may come.
+/// The device allows three transactions. With up to a hundred clients, all three places are shared.
 #[test]
 fn what_idle_transactions_took_is_there_for_others() {
     with_server(1, ten_seconds(), |world| async move {

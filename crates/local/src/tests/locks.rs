@@ -29,7 +29,7 @@ fn locks_of_two_clients_exclude_each_other_as_those_of_one() {
     }
 }
 
-/// Nobody waits for the answer to an unlock: there is none. What was unlocked before is free all the same.
+/// An unlock has no answer, so nobody waits for it. Locks released before are free all the same.
 #[test]
 fn a_lock_that_was_given_back_is_in_nobodys_way() {
     for seed in 0..60 {
@@ -48,10 +48,10 @@ fn a_lock_that_was_given_back_is_in_nobodys_way() {
     }
 }
 
-/// What SQLite's busy handler sleeps before it asks again.
+/// The sleeps of SQLite's busy handler before it tries again.
 const BUSY_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
-/// A transaction as SQLite makes it, with a busy timeout that does not end.
+/// A transaction with SQLite's sequence of locks, and an unlimited busy timeout.
 async fn commits_as_sqlite(world: &World, client: &Client, number: u64) {
     let pause = async |tries: usize| {
         let ms = BUSY_MS[tries.min(BUSY_MS.len() - 1)];
@@ -75,7 +75,7 @@ async fn commits_as_sqlite(world: &World, client: &Client, number: u64) {
     client.lower(1, Level::None).await;
 }
 
-/// Three clients commit without a pause for a fifth of a second: whether each has its turns.
+/// Three clients commit without a pause for a fifth of a second; checks that each gets its turns.
 fn turns() -> Option<String> {
     const UNTIL_NS: u64 = 200_000_000;
     const WAIT_NS_MAX: u64 = 20_000_000;
@@ -113,7 +113,7 @@ fn clients_that_commit_without_a_pause_have_their_turns() {
     assert_noticed(Fault::NobodyWaitsForLocks, turns);
 }
 
-/// Connections of one process take none of each other's places while they wait.
+/// Connections of one process do not take each other's request slots while they wait.
 #[test]
 fn many_waiting_connections_of_a_client_let_its_writer_through() {
     with_server(1, ServerOptions::default(), |world| async move {

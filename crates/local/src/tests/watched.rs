@@ -1,11 +1,11 @@
-//! What is told of a server of local clients.
+//! The metrics of a server of local clients.
 use super::world::{World, content, with_server};
 use crate::{Level, Request, ServerOptions};
 use tantalum_base::{PageNo, TxId};
 use tantalum_runtime::Runtime;
 use tantalum_runtime::metrics::{Reading, Readings};
 
-/// The number of `name` with these labels' values; of durations, how many there are.
+/// The value of metric `name` with these label values; for durations, their count.
 fn count(world: &World, name: &str, values: &[&str]) -> u64 {
     let mut readings = Readings::default();
     world.server.metrics(&mut readings);

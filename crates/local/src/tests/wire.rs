@@ -1,4 +1,4 @@
-//! What is encoded is decoded again, and nothing else is.
+//! Encoded messages decode to the same value, and other bytes are refused.
 use super::world::content;
 use crate::changes::Changed;
 use crate::protocol::{

@@ -21,7 +21,8 @@ pub(super) struct World {
     seeds: Cell<u64>,
 }
 
-/// Runs `test` against a server with `options`; then stops it, and checks that nothing is left open.
+/// Runs `test` against a server with `options`, then stops the server and checks that nothing is
+/// left open.
 pub(super) fn with_server<F: Future<Output = ()> + 'static>(
     seed: u64,
     options: ServerOptions,
@@ -60,7 +61,7 @@ pub(super) fn with_server<F: Future<Output = ()> + 'static>(
 }
 
 impl World {
-    /// A connection on which nothing was said.
+    /// A connection before any greeting.
     pub(super) fn connect(&self) -> PipeEnd {
         self.seeds.set(self.seeds.get() + 1);
         self.listener.connect(self.seeds.get())
@@ -76,7 +77,7 @@ impl World {
         client
     }
 
-    /// Waits until so many clients are connected.
+    /// Waits until `count` clients are connected.
     pub(super) async fn until_clients(&self, count: usize) {
         let mut pause_ns = 1_000;
         while self.server.clients() != count {
@@ -117,7 +118,7 @@ impl Client {
         }
     }
 
-    /// The next frame; `None` where the server has hung up.
+    /// The next frame; `None` if the server has hung up.
     pub(super) async fn frame(&self) -> Option<(Head, Vec<u8>)> {
         let mut head = [0; HEAD_BYTES];
         self.receive(&mut head).await?;
@@ -143,7 +144,7 @@ impl Client {
         Welcome::decode(head.kind, &body)
     }
 
-    /// Asks, and waits for no answer.
+    /// Sends a call and does not wait for an answer.
     pub(super) async fn tell(&self, call: &Call) -> u64 {
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
@@ -162,12 +163,12 @@ impl Client {
         self.call(Call::Device(request)).await
     }
 
-    /// Raises a lock, with nothing to be told.
+    /// Raises a lock without a view.
     pub(super) async fn raise(&self, holder: u64, wanted: Level) -> Level {
         self.refreshed(holder, wanted, 0).await.level
     }
 
-    /// The same, with these first pages if they changed since the last time.
+    /// The same, with the first `pages` pages returned if they changed since the last time.
     pub(super) async fn refreshed(&self, holder: u64, wanted: Level, pages: u64) -> Answer {
         let view = PageRange::new(PageNo(0), pages);
         let raise = Raise { holder, wanted, seen: self.seen.get(), view };
