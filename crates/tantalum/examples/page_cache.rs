@@ -1,9 +1,9 @@
-//! Pages of a volume in memory, by any policy: `cargo run -p tantalum --example page_cache FOLDER`.
+//! A page cache over a volume, with any policy: `cargo run -p tantalum --example page_cache FOLDER`.
 use std::collections::BTreeMap;
 use tantalum::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, Volume};
 use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 
-/// A read cache. Writes go through it.
+/// A write-through cache for reads.
 pub struct PageCache {
     pub volume: Volume,
     policy: Box<dyn Policy>,
@@ -11,14 +11,14 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// The `frames` pages that `policy` keeps, as `lru` or `s3-fifo` do.
+    /// A cache of `frames` pages with replacement `policy`, such as `lru` or `s3-fifo`.
     pub fn over(volume: Volume, policy: &str, frames: u32) -> Result<PageCache> {
         let workload = Workload { pages_end: volume.limits().pages, future: &[] };
         let policy = PolicySpec::parse(policy)?.build(frames, workload)?;
         Ok(PageCache { volume, policy, pages: BTreeMap::new() })
     }
 
-    /// A page, and whether it was in memory.
+    /// Reads a page, and returns whether it was in memory.
     pub fn read(&mut self, page: PageNo) -> Result<(PageBuf, bool)> {
         if let Some(content) = self.pages.get(&page).cloned() {
             self.keep(page, content.clone());

@@ -1,14 +1,14 @@
-//! The file of a storage engine, on a volume: `cargo run -p tantalum --example page_store FOLDER`.
+//! A storage engine's file on a volume: `cargo run -p tantalum --example page_store FOLDER`.
 use std::path::Path;
 use tantalum::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, Volume};
 
-/// The file of an engine whose pages are of 16 KiB. It needs no double write and no log of whole pages.
+/// The file of an engine with pages of 16 KiB. It needs no double write and no log of whole pages.
 pub struct PageStore(Volume);
 
 const PAGES: u64 = 4;
 
 impl PageStore {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     pub fn open(folder: &Path) -> Result<PageStore> {
         Volume::create(folder).capacity_bytes(64 << 20).sparse().open_or_create().map(PageStore)
     }
@@ -18,7 +18,7 @@ impl PageStore {
         self.0.read_at(number * PAGES * PAGE_BYTES as u64, out)
     }
 
-    /// Writes all pages of a checkpoint, each whole, all of them or none.
+    /// Writes all pages of a checkpoint: all of them completely, or none.
     pub fn checkpoint<const N: usize>(&self, pages: [(u64, &[u8]); N]) -> Result<()> {
         let parts = pages.into_iter().flat_map(|(number, bytes)| {
             let part = move |(at, bytes): (u64, &[u8])| {

@@ -1,16 +1,16 @@
-//! Any bytes, as pages.
+//! Reads and writes at byte offsets, as pages.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// The bytes of one page that are meant.
+/// A range of bytes within one page.
 struct Part {
     page: PageNo,
     from: usize,
     bytes: usize,
 }
 
-/// The parts of pages that `bytes` bytes from `offset` on are.
+/// Splits `bytes` bytes at `offset` into parts of pages.
 fn parts(offset: u64, bytes: usize) -> Result<Vec<Part>> {
     let end = offset.checked_add(bytes as u64).ok_or_else(|| {
         let context = format!("{bytes} bytes at {offset} are beyond the largest volume");
@@ -25,7 +25,7 @@ fn parts(offset: u64, bytes: usize) -> Result<Vec<Part>> {
     Ok(if bytes == 0 { Vec::new() } else { pages.map(part).collect() })
 }
 
-/// Fills `out` with the bytes from `offset` on, of pages that `read` brings.
+/// Fills `out` with the bytes at `offset`, from the pages that `read` returns.
 pub(crate) fn read(
     offset: u64,
     out: &mut [u8],
@@ -43,7 +43,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// The pages that hold `bytes` from `offset` on, in order. `base` brings what a page holds of which only a part changes.
+/// The pages with `bytes` at `offset`, in order. `base` returns the old content of a page that changes only in part.
 pub(crate) fn pages(
     offset: u64,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! A new volume.
+//! Creates a volume.
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
@@ -8,7 +8,8 @@ use tantalum_volume::create_volume;
 
 use crate::volume::{Volume, config_path};
 
-/// A volume to be made, by [`Volume::create`]. What is not said has its default, which the VOLUME.toml that is written names.
+/// A builder of a new volume, from [`Volume::create`]. A setting that is not chosen has its default, which is listed in the
+/// VOLUME.toml that is written.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is made before `open`"]
 pub struct Create {
@@ -32,37 +33,38 @@ impl Create {
         }
     }
 
-    /// Bytes that it holds, rounded up to pages; 1 GiB if this is not said.
+    /// Capacity in bytes, rounded up to pages; 1 GiB by default.
     pub fn capacity_bytes(mut self, bytes: u64) -> Create {
         self.capacity_bytes = bytes;
         self
     }
 
-    /// Bytes of its write cache.
+    /// Size of the write cache in bytes.
     pub fn cache_bytes(mut self, bytes: u64) -> Create {
         self.cache_bytes = Some(bytes);
         self
     }
 
-    /// Bytes of memory for a read cache in front of it; there is none otherwise.
+    /// Memory for a read cache in front of the volume, in bytes; no read cache by default.
     pub fn buffer_bytes(mut self, bytes: u64) -> Create {
         self.buffer_bytes = Some(bytes);
         self
     }
 
-    /// Plain writes are durable with the next [`flush`](Volume::flush), and not when they return. Commits stay so.
+    /// Makes plain writes durable with the next [`flush`](Volume::flush) instead of when they return. Commits are durable
+    /// when they return, as always.
     pub fn durable_on_flush(mut self) -> Create {
         self.durable_on_flush = true;
         self
     }
 
-    /// Its file takes room as it is written, and not from the beginning.
+    /// Allocates the file's space as it is written, instead of at creation.
     pub fn sparse(mut self) -> Create {
         self.sparse = true;
         self
     }
 
-    /// Opens the volume if there is one, whatever is said here, and makes it otherwise.
+    /// Opens the volume if it exists, whatever the settings are here, and creates it otherwise.
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`Volume::open`].
@@ -73,11 +75,11 @@ impl Create {
         }
     }
 
-    /// Makes the volume and opens it.
+    /// Creates the volume and opens it.
     ///
     /// # Errors
-    /// `InvalidInput` where there is a volume already, or where a size makes no sense; `OutOfSpace` where there is no room;
-    /// `Io`. Nothing is left behind.
+    /// `InvalidInput` if the volume exists already, or if a size is invalid; `OutOfSpace` if there is no room; `Io`. Nothing
+    /// is left behind after an error.
     pub fn open(self) -> Result<Volume> {
         let path = &self.path;
         if path.exists() {

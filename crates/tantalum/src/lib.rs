@@ -20,13 +20,13 @@
 //! ```
 //!
 //! ```text
-//! create       a new volume
-//! volume       an open one: pages, bytes, and all that a device does
-//! transaction  changes that come together or not at all
-//! bytes        any bytes, as pages
+//! create       creates a volume
+//! volume       an open volume: pages, bytes, and all other operations of a device
+//! transaction  changes that take effect together or not at all
+//! bytes        reads and writes at byte offsets, as pages
 //! ```
 //!
-//! Promises are in `docs/durability.md`, the whole interface is told in `docs/rust.md`.
+//! The durability promises are in `docs/durability.md`; `docs/rust.md` describes the whole interface.
 mod bytes;
 mod create;
 mod transaction;

@@ -1,20 +1,20 @@
-//! Changes that come together or not at all.
+//! Transactions.
 use std::collections::BTreeSet;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, TxId};
 
 use crate::bytes;
 use crate::volume::Volume;
 
-/// A transaction: it sees its own writes, and nobody else does before [`commit`](Self::commit). Dropped without that, it
-/// leaves nothing.
+/// A transaction. It sees its own writes; nobody else sees them before [`commit`](Self::commit). If it is dropped without a
+/// commit, it has no effect.
 ///
-/// A page that it has written is its own until it ends: another call that changes the page is refused as `Conflict` at once.
-/// Reads take no page.
+/// A page that it has written is locked until it ends: any other call that changes the page fails at once with `Conflict`.
+/// Reads lock nothing.
 #[must_use = "dropped, it is aborted"]
 pub struct Transaction {
     volume: Volume,
     tx: TxId,
-    /// Pages that it has written, and so are its own.
+    /// Pages that it has written, and so has locked.
     own: BTreeSet<PageNo>,
     ended: bool,
 }
@@ -25,7 +25,7 @@ impl Transaction {
         Ok(Transaction { volume, tx, own: BTreeSet::new(), ended: false })
     }
 
-    /// Reads `pages` pages from `first` on, with what this transaction has written.
+    /// Reads `pages` pages starting at `first`, including this transaction's writes.
     ///
     /// # Errors
     /// As [`Volume::read`].
@@ -33,12 +33,12 @@ impl Transaction {
         self.volume.client().read_tx(self.tx, first, pages)
     }
 
-    /// Writes `pages` from `first` on, as a part of this transaction.
+    /// Writes `pages` starting at `first`, as a part of this transaction.
     ///
     /// # Errors
-    /// `Conflict` where another open transaction has written one of the pages; `TooLarge` beyond
-    /// `limits().transaction_pages_max`; `OutOfRange`, `OutOfSpace`, `Latched`. A part of the pages may be written: give the
-    /// transaction up, or write them again.
+    /// `Conflict` if another open transaction has written one of the pages; `TooLarge` beyond
+    /// `limits().transaction_pages_max`; `OutOfRange`, `OutOfSpace`, `Latched`. After an error some of the pages may be
+    /// written: abort the transaction, or write them again.
     pub fn write(&mut self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
         let at_once = self.volume.limits().atomic_write_pages_max.max(1) as usize;
         let mut at = first.0;
@@ -50,7 +50,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Fills `out` with the bytes from `offset` on, with what this transaction has written.
+    /// Fills `out` with the bytes at `offset`, including this transaction's writes.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -58,7 +58,7 @@ impl Transaction {
         bytes::read(offset, out, |first, pages| self.read(first, pages))
     }
 
-    /// Writes `bytes` from `offset` on, as a part of this transaction. The rest of their pages stays as it is.
+    /// Writes `bytes` at `offset`, as a part of this transaction. The rest of their pages does not change.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -67,10 +67,11 @@ impl Transaction {
         self.write(PageNo(offset / PAGE_BYTES as u64), pages)
     }
 
-    /// The content of `page`, which is this transaction's from now on, so that nobody changes it any more.
+    /// Locks `page` for this transaction, so that nobody else can change it, and returns its content.
     fn taken(&mut self, page: PageNo) -> Result<PageBuf> {
         if !self.own.contains(&page) {
-            // What is written here is not yet what counts: somebody may have changed the page since it was read.
+            // The first write only locks the page: somebody may have changed it after it was read. So it is read again under
+            // the lock.
             let before = self.volume.client().read(page, 1)?;
             self.write(page, before)?;
             let now = self.volume.client().read(page, 1)?;
@@ -79,19 +80,20 @@ impl Transaction {
         Ok(self.read(page, 1)?.pop().unwrap_or_else(PageBuf::zero))
     }
 
-    /// Makes all that was written visible and durable, all or nothing.
+    /// Makes all writes visible and durable, all or nothing.
     ///
     /// # Errors
-    /// Nothing of it is there then, but for `Latched` and `Closed`: it may be there whole, as the next opening tells.
+    /// After an error nothing of it is there, except after `Latched` and `Closed`: then either all or nothing of it is
+    /// there, as the next opening shows.
     pub fn commit(mut self) -> Result<()> {
         self.ended = true;
         self.volume.client().commit(self.tx)
     }
 
-    /// Gives up all that was written, and says if that could not be done. To drop it does the same, silently.
+    /// Discards all writes, and reports an error if that fails. Dropping the transaction does the same silently.
     ///
     /// # Errors
-    /// `Closed` where the server of the volume has gone, and the transaction with it.
+    /// `Closed` if the server of the volume has gone, and the transaction with it.
     pub fn abort(mut self) -> Result<()> {
         self.ended = true;
         self.volume.client().abort(self.tx)
@@ -101,7 +103,7 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if !self.ended {
-            // Where that fails the volume drops it when it is closed.
+            // If this fails, the volume discards the writes when it is closed.
             let _ = self.volume.client().abort(self.tx);
         }
     }

@@ -11,22 +11,22 @@ use crate::bytes;
 use crate::create::Create;
 use crate::transaction::Transaction;
 
-/// Times that a write of a part of a page begins anew where another process is about to write that page.
+/// Maximum number of retries of a partial write to a page that another process is writing.
 const TRIES: u32 = 1000;
 
-/// An open volume. Clones are the same one, for as many threads as one likes; it is closed when the last of them and of its
-/// transactions is dropped.
+/// An open volume. Clones are handles to the same volume, for any number of threads. It is closed when the last handle and
+/// the last of its transactions are dropped.
 ///
-/// A `path` is that of a VOLUME.toml, or of the folder in which it stands. Where another process serves the volume for local
-/// clients (`tantalum serve --socket`), this one uses it through that server.
+/// A `path` names a VOLUME.toml, or the folder that contains it. If another process serves the volume for local clients
+/// (`tantalum serve --socket`), this process uses it through that server.
 #[derive(Clone)]
 pub struct Volume {
     client: Client,
-    /// Held alone while a part of a page is changed, so that no other change of this process comes in between.
+    /// Locked exclusively during a partial write to a page, so that no other change of this process comes in between.
     parts: Arc<RwLock<()>>,
 }
 
-/// The VOLUME.toml that `path` stands for.
+/// The path of the VOLUME.toml for `path`.
 pub(crate) fn config_path(path: &Path) -> PathBuf {
     match path.extension().is_some_and(|extension| extension == "toml") {
         true => path.to_owned(),
@@ -35,21 +35,21 @@ pub(crate) fn config_path(path: &Path) -> PathBuf {
 }
 
 impl Volume {
-    /// A volume to be made at `path`, which does not exist yet.
+    /// A builder of a new volume at `path`, which must not exist yet.
     pub fn create(path: impl AsRef<Path>) -> Create {
         Create::at(path.as_ref())
     }
 
-    /// Opens the volume at `path` to read and write.
+    /// Opens the volume at `path` for reading and writing.
     ///
     /// # Errors
-    /// `Locked` where another process has it open and does not serve it; `Format` where it is none; `Corrupt` where it is
+    /// `Locked` if another process has it open and does not serve it; `Format` if it is no volume; `Corrupt` if it is
     /// damaged; `Io`.
     pub fn open(path: impl AsRef<Path>) -> Result<Volume> {
         open_client(&config_path(path.as_ref())).map(Volume::of)
     }
 
-    /// Opens it to read only: nothing is written, and any number of processes may do so at once.
+    /// Opens it read-only: nothing is written, and any number of processes may have it open like this at once.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -57,10 +57,11 @@ impl Volume {
         open_reader(&config_path(path.as_ref())).map(Volume::of)
     }
 
-    /// Reads all of the volume at `path`, which nobody has open, and says what is wrong, where. Nothing is written.
+    /// Reads the whole volume at `path`, which nobody may have open, and reports all problems with their places. Nothing is
+    /// written.
     ///
     /// # Errors
-    /// `Locked` where somebody has it open; `Format` where it is no volume; `Io`.
+    /// `Locked` if another process has it open; `Format` if it is no volume; `Io`.
     pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
         let config = VolumeConfig::read(&config_path(path.as_ref()))?;
         let live = Live::new(LiveOptions::default())?;
@@ -76,36 +77,36 @@ impl Volume {
         &self.client
     }
 
-    /// Its size, and what it takes at once.
+    /// The number of pages, and the limits of single operations.
     pub fn limits(&self) -> &Limits {
         self.client.limits()
     }
 
-    /// Bytes that it holds.
+    /// Its capacity in bytes.
     pub fn bytes(&self) -> u64 {
         self.limits().pages * PAGE_BYTES as u64
     }
 
-    /// Reads `pages` pages from `first` on. One that was never written is zeros.
+    /// Reads `pages` pages starting at `first`. A page that was never written reads as zeros.
     ///
     /// # Errors
-    /// `OutOfRange`; `Checksum` or `Uncorrectable` where a page cannot be read: never a wrong byte.
+    /// `OutOfRange`; `Checksum` or `Uncorrectable` if a page cannot be read. Wrong bytes are never returned.
     pub fn read(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
         self.client.read(first, pages)
     }
 
-    /// Writes `pages` from `first` on, all or nothing; durable when it returns, unless the volume is
-    /// [durable on flush](Create::durable_on_flush).
+    /// Writes `pages` starting at `first`, all or nothing. They are durable when this returns, unless the volume is [durable
+    /// on flush](Create::durable_on_flush).
     ///
     /// # Errors
-    /// `TooLarge` for more than `limits().atomic_write_pages_max`; `Conflict` where an open transaction has written one of
-    /// the pages; `OutOfRange`, `OutOfSpace`, `ReadOnly`, `Latched`.
+    /// `TooLarge` for more than `limits().atomic_write_pages_max` pages; `Conflict` if an open transaction has written one
+    /// of the pages; `OutOfRange`, `OutOfSpace`, `ReadOnly`, `Latched`.
     pub fn write(&self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
         let _shared = self.parts.read().unwrap_or_else(PoisonError::into_inner);
         self.client.write(first, pages)
     }
 
-    /// Writes pages that lie anywhere, each once, all or nothing; durable when it returns.
+    /// Writes pages that need not be contiguous, each once, all or nothing. They are durable when this returns.
     ///
     /// # Errors
     /// As [`write`](Self::write), with `limits().transaction_pages_max`.
@@ -114,7 +115,7 @@ impl Volume {
         self.client.write_transaction(pages)
     }
 
-    /// Fills `out` with the bytes from `offset` on.
+    /// Fills `out` with the bytes at `offset`.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -122,8 +123,8 @@ impl Volume {
         bytes::read(offset, out, |first, pages| self.read(first, pages))
     }
 
-    /// Writes `bytes` from `offset` on, all or nothing; durable when it returns. Bytes beside them in the same pages stay
-    /// as they are, whoever writes there at the same time.
+    /// Writes `bytes` at `offset`, all or nothing. They are durable when this returns. Other bytes in the same pages do not
+    /// change, even if other threads or processes write them at the same time.
     ///
     /// # Errors
     /// As [`write`](Self::write), with `limits().transaction_pages_max`.
@@ -133,7 +134,7 @@ impl Volume {
         loop {
             let mut transaction = self.begin()?;
             match transaction.write_at(offset, bytes).and_then(|()| transaction.commit()) {
-                // Of another process, which is at it as well.
+                // Another process is writing the page too.
                 Err(error) if error.kind() == ErrorKind::Conflict && tries < TRIES => {
                     tries += 1;
                     std::thread::yield_now();
@@ -143,15 +144,15 @@ impl Volume {
         }
     }
 
-    /// Makes durable all that completed before.
+    /// Makes all completed changes durable.
     ///
     /// # Errors
-    /// `Latched` where that failed: the volume has to be opened again.
+    /// `Latched` if that failed: the volume must be closed and opened again.
     pub fn flush(&self) -> Result<()> {
         self.client.flush()
     }
 
-    /// Gives pages up: they read as zeros.
+    /// Discards pages: they read as zeros afterwards.
     ///
     /// # Errors
     /// As [`write`](Self::write), for any number of pages.
@@ -160,10 +161,11 @@ impl Volume {
         self.client.trim(range)
     }
 
-    /// Gives each left page the content of the right one by a change of the mapping, all or none.
+    /// Gives each left page the content of the right one by a change of the mapping; all pairs or none.
     ///
     /// # Errors
-    /// `Unsupported` on a tiered volume; `TooLarge` for more than `limits().share_pairs_max`; as [`write`](Self::write).
+    /// `Unsupported` on a tiered volume; `TooLarge` for more than `limits().share_pairs_max` pairs; as
+    /// [`write`](Self::write).
     pub fn share(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
         let _shared = self.parts.read().unwrap_or_else(PoisonError::into_inner);
         self.client.share(pairs)

@@ -1,4 +1,4 @@
-//! A volume through the door: what is written is there, whole or not at all, for whoever holds a handle.
+//! A volume through this crate: written content is there, completely or not at all, for every holder of a handle.
 use std::path::{Path, PathBuf};
 use std::thread;
 use tantalum::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, Transaction, Volume};
@@ -23,7 +23,8 @@ fn handles_go_to_other_threads() {
     sent::<Transaction>();
 }
 
-/// Bytes of any length anywhere, in transactions and outside, beside a model; opened again in between.
+/// Bytes of any length at any offset, in transactions and outside, compared with a model; the volume is reopened in
+/// between.
 #[test]
 fn bytes_are_as_in_memory() {
     const BYTES: usize = 60 * PAGE_BYTES;
@@ -48,7 +49,7 @@ fn bytes_are_as_in_memory() {
                 transaction.read_at(other as u64, &mut own).unwrap();
                 assert_eq!(own, [step as u8; 100]);
                 if step % 3 == 0 {
-                    // Dropped: nothing of it is there.
+                    // Dropped: it has no effect.
                     continue;
                 }
                 transaction.commit().unwrap();
@@ -89,7 +90,7 @@ fn nobody_loses_bytes_beside_those_of_others() {
             let volume = volume.clone();
             scope.spawn(move || {
                 for round in 1..40u8 {
-                    // Over the edge of two pages.
+                    // Across the boundary of two pages.
                     let at = PAGE_BYTES - 60 + number * 20;
                     volume.write_at(at as u64, &[round; 20]).unwrap();
                     let mut read = [0; 20];
@@ -101,7 +102,7 @@ fn nobody_loses_bytes_beside_those_of_others() {
     });
 }
 
-/// A transaction takes a page before it reads what it changes a part of: no change of somebody else comes in between.
+/// A transaction locks a page before it reads it for a partial write: no other change comes in between.
 #[test]
 fn a_page_of_which_a_part_is_written_is_taken() {
     let (_folder, _path, volume) = volume();
@@ -117,7 +118,8 @@ fn a_page_of_which_a_part_is_written_is_taken() {
     assert_eq!(read, [2; 4]);
 }
 
-/// Reads take nothing: the second of two that have read a page may write it when the first has committed.
+/// Reads lock nothing: after two transactions have read a page and the first has written it and committed, the second
+/// may write it.
 #[test]
 fn a_page_that_another_transaction_wrote_is_refused() {
     let (_folder, _path, volume) = volume();
@@ -163,7 +165,7 @@ fn a_volume_is_made_once_and_what_fails_leaves_nothing() {
     Volume::create(&nothing).capacity_bytes(0).open().map(drop).unwrap_err();
     assert!(!nothing.exists());
     assert_eq!(Volume::open(&nothing).map(drop).unwrap_err().kind(), ErrorKind::Io);
-    // By its file, too.
+    // Also with the path of the file.
     let settings = Volume::create(nothing.join("v.toml")).capacity_bytes(8 << 20);
     let second = settings.cache_bytes(1 << 20).buffer_bytes(1 << 20).durable_on_flush().sparse();
     assert_eq!(second.open().unwrap().bytes(), 8 << 20);

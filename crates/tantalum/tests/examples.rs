@@ -1,4 +1,4 @@
-//! The examples do as they say, and docs/rust.md has the ledger as it is compiled.
+//! The examples work as described, and docs/rust.md contains the ledger verbatim.
 #[path = "../examples/ledger.rs"]
 #[allow(dead_code, reason = "the test has a main of its own")]
 mod ledger;
@@ -20,8 +20,8 @@ fn money_moves_as_a_whole_and_stays() {
     let path = folder.path().join("accounts");
     let mut ledger = Ledger::open(&path).unwrap();
     ledger.transfer(1, 2, 100).unwrap();
-    // The second account is behind the end: the first one keeps its money, too. So often that a transaction that stays
-    // open would be one too many.
+    // The second account is out of range, so the first one keeps its money. Repeated so often that transactions left
+    // open would exceed the limit.
     for _ in 0..200 {
         let refused = ledger.transfer(1, 1 << 30, 100).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::OutOfRange);
@@ -57,7 +57,7 @@ fn a_cache_keeps_what_its_policy_says_and_writes_go_through() {
         cache.write(PageNo(u64::from(byte)), page(byte)).unwrap();
         assert_eq!(cache.volume.read(PageNo(u64::from(byte)), 1).unwrap(), [page(byte)]);
     }
-    // Two frames: the first page that came has gone.
+    // Two frames: the page that was read first has been evicted.
     for (byte, is_kept) in [(3, true), (2, true), (1, false), (1, true), (2, false)] {
         let read = cache.read(PageNo(u64::from(byte))).unwrap();
         assert_eq!(read, (page(byte), is_kept), "{byte}");
@@ -68,7 +68,7 @@ fn a_cache_keeps_what_its_policy_says_and_writes_go_through() {
 fn the_page_has_the_example_as_it_is_compiled() {
     let (page, source) =
         (include_str!("../../../docs/rust.md"), include_str!("../examples/ledger.rs"));
-    // The first line says how to run it.
+    // The first line is the command to run it.
     let (_, program) = source.split_once('\n').unwrap();
     assert!(
         page.contains(program),
