@@ -1,4 +1,5 @@
-//! Where C and Rust meet: panics stop here, pointers are checked, messages are kept.
+//! The boundary between C and Rust: panics stop here, pointers are checked, error messages are
+//! stored.
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
@@ -19,7 +20,7 @@ thread_local! {
 /// library and stays until the next such call of this thread, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn tantalum_error_message() -> *const c_char {
-    // While the thread ends its message may be gone: no panic may leave from here.
+    // The message may be gone while the thread ends: no panic may leave this function.
     LAST_ERROR.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
@@ -29,10 +30,10 @@ pub extern "C" fn tantalum_status_name(status: c_int) -> *const c_char {
     status::name(status).as_ptr()
 }
 
-/// Runs the body of a call: its error or panic becomes a status and this thread's message.
+/// Runs the body of a call: an error or a panic becomes a status and this thread's message.
 pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> TantalumStatus {
-    // What a panic left half done is either on the caller's stack, and gone, or behind a lock
-    // that it poisoned: later calls get `Closed`.
+    // Anything that a panic left half done is either on the caller's stack, and gone, or behind a
+    // lock that it poisoned: later calls get `Closed`.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => TantalumStatus::Ok,
         Ok(Err(error)) => {
@@ -41,7 +42,7 @@ pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> TantalumStatus {
         }
         Err(panic) => {
             keep_message(format!("a bug in the library: {}", panic_text(&*panic)));
-            // Dropping what was thrown could panic again.
+            // Dropping the panic's payload could panic again.
             std::mem::forget(panic);
             TantalumStatus::Panicked
         }
@@ -59,7 +60,7 @@ fn keep_message(text: String) {
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
     let message = CString::new(line).unwrap_or_default();
-    // While the thread ends there is nobody left to read it.
+    // While the thread ends nobody can read it any more.
     let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = message);
 }
 
@@ -68,32 +69,33 @@ pub(crate) fn invalid(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidInput, context)
 }
 
-/// What `pointer` points to, or an error where it is null.
+/// The value at `pointer`, or an error if it is null.
 ///
 /// # Safety
-/// Where it is not null, it points to a `T` that outlives the reference and that nobody changes.
+/// If `pointer` is not null, it points to a `T` that outlives the reference and that nobody
+/// changes.
 pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     check_pointer(pointer, name)?;
     // SAFETY: not null, aligned; the caller promises the rest.
     Ok(unsafe { &*pointer })
 }
 
-/// Puts `value` where `pointer` points to.
+/// Writes `value` to `pointer`.
 ///
 /// # Safety
-/// Where it is not null, it points to memory for a `T` that nobody else uses.
+/// If `pointer` is not null, it points to memory for a `T` that nobody else uses.
 pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, name: &str) -> Result<()> {
     check_pointer(pointer, name)?;
-    // SAFETY: not null, aligned; the caller promises the rest. What was there may be anything, so
-    // it is not dropped.
+    // SAFETY: not null, aligned; the caller promises the rest. The memory may be uninitialized, so
+    // its old content is not dropped.
     unsafe { pointer.write(value) };
     Ok(())
 }
 
-/// The `count` values from `pointer` on; null where there are none.
+/// The `count` values at `pointer`, which may be null if there are none.
 ///
 /// # Safety
-/// Where it is not null, it points to `count` values that outlive the slice and that nobody
+/// If `pointer` is not null, it points to `count` values that outlive the slice and that nobody
 /// changes.
 pub(crate) unsafe fn slice<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T]> {
     if count == 0 {
@@ -105,11 +107,11 @@ pub(crate) unsafe fn slice<'a, T>(pointer: *const T, count: usize, name: &str) -
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// Copies `parts`, one after another, to `pointer` on, where `length` bytes have room. All of
-/// them together have that length.
+/// Copies `parts`, one after another, to `pointer`, which has room for `length` bytes. Together the
+/// parts have exactly that length.
 ///
 /// # Safety
-/// Where it is not null, it points to `length` bytes of memory that nobody else uses.
+/// If `pointer` is not null, it points to `length` bytes of memory that nobody else uses.
 pub(crate) unsafe fn copy_out<'a>(
     parts: impl Iterator<Item = &'a [u8]>,
     pointer: *mut u8,
@@ -129,7 +131,7 @@ pub(crate) unsafe fn copy_out<'a>(
 /// The path in the string at `pointer`.
 ///
 /// # Safety
-/// Where it is not null, a string with a zero at its end stands there that outlives the path.
+/// If `pointer` is not null, it points to a string with a zero at its end that outlives the path.
 pub(crate) unsafe fn path<'a>(pointer: *const c_char, name: &str) -> Result<&'a Path> {
     check_pointer(pointer, name)?;
     // SAFETY: not null; the caller promises the rest.
@@ -140,7 +142,7 @@ pub(crate) unsafe fn path<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 
-/// Refuses null and what is not aligned.
+/// Refuses null pointers and misaligned ones.
 pub(crate) fn check_pointer<T>(pointer: *const T, name: &str) -> Result<()> {
     if pointer.is_null() {
         return Err(invalid(format!("{name} is NULL")));
@@ -186,7 +188,7 @@ mod tests {
             }
         }
         thread_local!(static LAST: Last = const { Last });
-        // Made before the message, so that it is dropped after it.
+        // Created before the message, so that it is dropped after it.
         let thread = std::thread::scope(|scope| {
             scope
                 .spawn(|| {
@@ -219,7 +221,7 @@ mod tests {
     fn odd_pointers_are_refused() {
         let null = std::ptr::null::<u64>();
         let numbers = [1_u64, 2];
-        // SAFETY: what is refused is not followed; the last ones are in order.
+        // SAFETY: refused pointers are not followed; the last ones are valid.
         unsafe {
             assert!(reference(null, "it").unwrap_err().to_string().contains("it is NULL"));
             assert!(slice(null, 1, "it").is_err());

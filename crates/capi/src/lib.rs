@@ -1,15 +1,15 @@
-//! The C interface: a volume in a file, from C and from whatever can call C.
+//! The C interface: a volume in a file, from C and from any language that can call C.
 //!
 //! ```text
-//! status        TantalumStatus: what a call returns, one value for each kind of error
-//! boundary      from C to Rust and back: panics stop here, pointers are checked, messages kept
+//! status        TantalumStatus: the result of a call, one value for each kind of error
+//! boundary      from C to Rust and back: panics stop here, pointers are checked, messages stored
 //! volume        create, open, limits, close
 //! pages         read, write, flush, trim, share
-//! transactions  begin, commit, abort; reads and writes inside; scattered pages at once
+//! transactions  begin, commit, abort; reads and writes inside; scattered writes in one call
 //! ```
 //!
-//! `include/tantalum.h` is generated from this code by `tests/header.rs`, which fails where the
-//! two differ. `docs/capi.md` says how to use it; `examples/double_write.c` does.
+//! `tests/header.rs` generates `include/tantalum.h` from this code, and fails if the two differ.
+//! `docs/capi.md` describes the use; `examples/double_write.c` is an example.
 #[expect(unsafe_code, reason = "pointers from C become slices and references here")]
 mod boundary;
 #[expect(unsafe_code, reason = "functions that C calls, by name and with its pointers")]

@@ -147,7 +147,7 @@ pub(crate) unsafe fn read(
             return Ok(());
         }
         check_pointer(buffer.cast::<u8>(), "buffer")?;
-        // In range, so that it is not more than the largest volume.
+        // The range was checked, so this is no more than the largest volume has.
         let count = pages as usize;
         let content = match tx {
             Some(tx) => client.read_tx(tx, first, count)?,
@@ -193,7 +193,7 @@ pub(crate) unsafe fn write(
 /// Copies of the `count` pages at `content`.
 ///
 /// # Safety
-/// Where it is not null, it points to that many bytes.
+/// If `content` is not null, it points to that many pages.
 pub(crate) unsafe fn page_bufs(
     content: *const c_void,
     count: usize,

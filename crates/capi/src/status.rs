@@ -1,4 +1,4 @@
-//! What a call returns.
+//! The status that each call returns.
 use std::ffi::{CStr, c_int};
 use tantalum_base::ErrorKind;
 
@@ -56,7 +56,7 @@ pub enum TantalumStatus {
     ReadOnly = 23,
 }
 
-/// Every status in the order of its value: what it is called, and the kind of error that it tells.
+/// Every status in the order of its value, with its name and the kind of error that it stands for.
 const STATUSES: [(TantalumStatus, &CStr, Option<ErrorKind>); 24] = [
     (TantalumStatus::Ok, c"ok", None),
     (TantalumStatus::InvalidInput, c"invalid input", Some(ErrorKind::InvalidInput)),
@@ -99,7 +99,7 @@ impl From<ErrorKind> for TantalumStatus {
     }
 }
 
-/// What a status is called.
+/// The name of a status.
 pub(crate) fn name(status: c_int) -> &'static CStr {
     let found = usize::try_from(status).ok().and_then(|at| STATUSES.get(at));
     found.map_or(c"no status of this library", |(_, name, _)| name)

@@ -1,4 +1,4 @@
-//! Begin, commit, abort; reads and writes inside; scattered pages at once.
+//! Begin, commit, abort; reads and writes inside; scattered writes in one call.
 use std::ffi::c_void;
 use tantalum_base::{Error, ErrorKind, PageNo, TxId};
 
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn tantalum_begin(
     call(|| {
         // SAFETY: promised by the caller.
         let client = &unsafe { reference(volume, "volume") }?.0;
-        // Before one is opened that nobody would know the number of.
+        // Checked first: otherwise a transaction would be opened whose number nobody gets.
         check_pointer(tx, "tx")?;
         let begun = client.begin()?;
         // SAFETY: promised by the caller.

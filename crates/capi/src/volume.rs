@@ -172,8 +172,8 @@ pub unsafe extern "C" fn tantalum_close(volume: *mut TantalumVolume) -> Tantalum
             return Ok(());
         }
         check_pointer(volume, "volume")?;
-        // SAFETY: made by `Box::into_raw` in `tantalum_open`; the caller promises that it is given
-        // back once.
+        // SAFETY: created by `Box::into_raw` in `tantalum_open`; the caller promises that it is closed
+        // only once.
         let volume = unsafe { Box::from_raw(volume) };
         volume.0.flush()
     })
@@ -207,7 +207,7 @@ fn create(path: &Path, capacity_bytes: u64, overwrite: bool) -> Result<()> {
     let handle = live.clone();
     let created = live.run(async move { create_volume(&handle, &config, overwrite).await });
     if !exists && created.as_ref().is_err_and(|error| error.kind() != ErrorKind::Locked) {
-        // The error that is about to be told says more than why this may fail, too.
+        // The original error says more than a failure here.
         let _ = std::fs::remove_file(path);
     }
     created.map(|_| ())

@@ -1,5 +1,5 @@
 //! C programs against the header and the library, with warnings as errors, and again under the
-//! address sanitizer where the compiler has one. Skipped with a message where there is no compiler.
+//! address sanitizer if the compiler has one. Skipped with a message if there is no compiler.
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,7 +21,7 @@ fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder of the libraries that ship.
+/// The folder of the libraries as shipped.
 fn libraries() -> PathBuf {
     let folder = built::folder();
     assert!(folder.join("libtantalum.a").is_file(), "build them: cargo build -p tantalum-capi");
@@ -58,7 +58,7 @@ fn compile(source: &Path, program: &Path, options: &[&str], libraries_to_link: &
         .unwrap()
 }
 
-/// Compiles `source` and runs it on a new volume; its output.
+/// Compiles `source`, runs it on a new volume, and returns its output.
 fn run(source: &str, options: &[&str], libraries_to_link: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
@@ -113,7 +113,7 @@ fn a_forked_child_has_no_part_in_its_parents_volume() {
     }
 }
 
-/// Serves a new volume until `test` has ended.
+/// Serves a new volume while `test` runs.
 fn while_served(test: impl FnOnce(&Path)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("volume.toml");
@@ -167,7 +167,7 @@ fn several_programs_use_a_served_volume() {
     });
 }
 
-/// Out-of-bounds accesses, uses after a close, and what is never freed would be found here.
+/// Finds out-of-bounds accesses, uses after a close, and leaks.
 #[test]
 fn the_sanitizer_finds_nothing() {
     if has_compiler() && has_sanitizer() {
@@ -176,7 +176,7 @@ fn the_sanitizer_finds_nothing() {
     }
 }
 
-/// The header is C++ as well.
+/// The header is also valid C++.
 #[test]
 fn the_header_is_read_by_cpp() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `include/tantalum.h` says what the code does. `TANTALUM_BLESS=1` writes it anew.
+//! `include/tantalum.h` matches the code. `TANTALUM_BLESS=1` writes it anew.
 use std::path::Path;
 
 #[test]
@@ -24,7 +24,7 @@ fn the_header_is_what_the_code_says() {
     );
 }
 
-/// Without the headings that Rust wants above what the caller promises.
+/// The header without the headings that Rust requires above safety conditions.
 fn without_rust_sections(header: &str) -> String {
     header.replace(" * # Safety\n", "")
 }
