@@ -1,4 +1,4 @@
-//! A loadable extension for the tests: databases on the tests' reference device, kept in a log
+//! A loadable extension for the tests: databases on the tests' reference device, stored in a log
 //! file beside the `.toml` that names them. Entry point `sqlite3_filedisk_init`.
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn sqlite3_filedisk_init(
             .map(|disk| disk.client())
             .map_err(|error| Error::io("opening the log", error))
     };
-    // SAFETY: SQLite gave both.
+    // SAFETY: SQLite passed both.
     unsafe {
         tantalum_sqlite::register_loadable(message, routines, "filedisk", open, Options::default())
     }

@@ -1,4 +1,4 @@
-//! The house's errors as SQLite's result codes.
+//! Maps this project's errors to SQLite's result codes.
 use libsqlite3_sys as sqlite;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard};
@@ -8,12 +8,13 @@ use tantalum_base::{Error, ErrorKind};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Code(pub(crate) c_int);
 
-/// What SQLite is to be told of `error`; `otherwise` where nothing more precise fits.
+/// The SQLite code for `error`; `otherwise` if nothing more precise fits.
 pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
     Code(match error.kind() {
         ErrorKind::OutOfSpace | ErrorKind::TooLarge => sqlite::SQLITE_FULL,
         ErrorKind::ReadOnly => sqlite::SQLITE_READONLY,
-        // A transaction of another program, through another door of the volume, holds a page: its end is worth a wait.
+        // A page is locked by a transaction of another program that does not use SQLite's locks. It is worth waiting
+        // for its end.
         ErrorKind::Conflict => sqlite::SQLITE_BUSY,
         ErrorKind::Checksum | ErrorKind::Corrupt | ErrorKind::Uncorrectable => {
             sqlite::SQLITE_IOERR_DATA
@@ -22,7 +23,7 @@ pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
     })
 }
 
-/// The operating system's number behind `error`; 0 where it has no part in it.
+/// The operating system's error number behind `error`; 0 if there is none.
 pub(crate) fn errno_of(error: &Error) -> c_int {
     let Some(cause) = error.cause() else { return 0 };
     match (cause.downcast_ref::<std::io::Error>(), cause.downcast_ref::<Error>()) {
@@ -32,7 +33,7 @@ pub(crate) fn errno_of(error: &Error) -> c_int {
     }
 }
 
-/// Locks; state behind a mutex is changed in one go, so a panic elsewhere leaves it whole.
+/// Locks a mutex. State behind a mutex is changed in one step, so it is consistent even after a panic elsewhere.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,4 +1,4 @@
-//! One open volume with the database on it, shared by the connections of this process, and perhaps by other processes.
+//! One open volume with its database, shared by the connections of this process, and possibly by other processes.
 use crate::codes::lock;
 use crate::header;
 use crate::memory::Memory;
@@ -18,16 +18,16 @@ use tantalum_volume::client::{Changed, Client};
 /// The volume's page 0 is the header; the database's bytes start here.
 const FIRST_DATABASE_PAGE: u64 = 1;
 
-/// The header and the database's first page: what tells its size.
+/// The header and the database's first page, which together contain the database's size.
 const FRONT: PageRange = PageRange::new(PageNo(0), 2);
 
-/// What the size in the header is rounded up to when the database grows.
+/// When the database grows, the size in the header is rounded up to a multiple of this.
 const GROWTH_BYTES: u64 = 256 << 10;
 
-/// Pages past the database's end that are given up together.
+/// Minimum number of pages behind the database's end that are trimmed together.
 const TRIM_PAGES_MIN: u64 = 64;
 
-/// A scan of pages one after the other that reads so many at once is known to go on.
+/// A scan of consecutive pages counts as established when it reads at least this many at once.
 const SEQUENTIAL_MIN: usize = 4;
 
 /// An open database.
@@ -36,27 +36,27 @@ pub(crate) struct Database {
     trace: Option<SharedTrace>,
     state: Mutex<Extent>,
     cache: Mutex<PageCache>,
-    /// A panic may have left something half done: nothing is served any more.
+    /// A panic may have left inconsistent state: every call is refused.
     latched: AtomicBool,
     access: Mutex<Access>,
 }
 
-/// What the volume was opened for.
+/// The access for which the volume was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     Write,
-    /// Only to be read, as nobody has asked for more yet.
+    /// Read-only, because no connection has requested more yet.
     Read,
-    /// Only to be read: it may not be written.
+    /// Read-only, because the volume must not be written.
     ReadAlone,
 }
 
 struct Extent {
     /// The committed size.
     size_bytes: u64,
-    /// The size in the header on the volume; never below `size_bytes`.
+    /// The size recorded in the header on the volume; never below `size_bytes`.
     recorded_bytes: u64,
-    /// Pages between the database's end and this one hold what a longer database left.
+    /// The pages between the database's end and this one may hold old content of a longer database.
     trim_end: PageNo,
 }
 
@@ -107,8 +107,8 @@ impl Database {
         })
     }
 
-    /// Refuses to go on after a panic, and in a process forked from the one that opened it: its
-    /// locks may be held for ever there by threads that are not.
+    /// Refuses to continue after a panic, and in a process forked from the one that opened the database: its locks may be
+    /// held forever there, by threads that do not exist.
     pub(crate) fn check_usable(&self) -> Result<()> {
         if !self.is_of_this_process() {
             let context = "the database was opened before this process was forked; open it anew";
@@ -127,32 +127,32 @@ impl Database {
         self.client.process().is_current()
     }
 
-    /// Serves nothing from now on.
+    /// Refuses every call from now on.
     pub(crate) fn latch(&self) {
         self.latched.store(true, Ordering::Release);
     }
 
-    /// Whether its file is not the one any more that its name stands for.
+    /// Whether the volume's path no longer names its file.
     pub(crate) fn has_moved(&self) -> bool {
         self.client.has_moved()
     }
 
-    /// Whether its file is gone, so that commits could never be found again.
+    /// Whether the volume's file was deleted, so that nobody would ever find new commits.
     pub(crate) fn is_deleted(&self) -> bool {
         self.client.is_deleted()
     }
 
-    /// Whether it was opened to be read only.
+    /// Whether it was opened read-only.
     pub(crate) fn is_read_only(&self) -> bool {
         self.access() != Access::Write
     }
 
-    /// What its volume is open for.
+    /// The access for which the volume is open.
     pub(crate) fn access(&self) -> Access {
         *lock(&self.access)
     }
 
-    /// Opens the volume anew by `to_write`, as somebody wants to write, or once more by `to_read` where that fails.
+    /// Reopens the volume with `to_write`, because a connection needs to write; if that fails, reopens it with `to_read`.
     pub(crate) fn open_to_write(
         &self,
         to_write: impl FnOnce() -> Result<Client>,
@@ -162,7 +162,8 @@ impl Database {
         let before = front()?;
         let opened = self.client.reopen(to_write, to_read);
         if front()? != before {
-            // It was nobody's for a moment. Connections that read here have old pages, and may be in a transaction.
+            // The volume was not locked for a moment and was changed. Connections that read here have stale pages, and may
+            // be in a transaction.
             self.latch();
         }
         opened?;
@@ -170,17 +171,17 @@ impl Database {
         Ok(())
     }
 
-    /// The volume turned out to be one that may not be written.
+    /// Records that the volume must not be written.
     pub(crate) fn set_read_alone(&self) {
         *lock(&self.access) = Access::ReadAlone;
     }
 
-    /// Whether the process that serves its volume has gone.
+    /// Whether the process that serves the volume has gone.
     pub(crate) fn has_gone(&self) -> bool {
         self.client.has_gone()
     }
 
-    /// A transaction of this process keeps so many pages, and goes on.
+    /// Reports that a transaction of this process buffers this many pages, and makes progress.
     pub(crate) fn tell_progress(&self, pages: usize) {
         self.client.tell_progress(pages);
     }
@@ -190,23 +191,24 @@ impl Database {
         self.client.next_holder()
     }
 
-    /// Takes a lock for connection `id`; gives the level that it has then. Before it may read, what is known here of the
-    /// database is what is committed, by whichever process.
+    /// Raises the lock of connection `id`, and returns the level reached. Before the connection may read, the state in this
+    /// process is refreshed to the latest commit of any process.
     pub(crate) fn raise(&self, id: u64, wanted: Level) -> Result<Level> {
         self.client.raise(id, wanted, FRONT, |changed, front| self.refresh(changed, &front))
     }
 
-    /// Gives a lock of connection `id` back.
+    /// Lowers the lock of connection `id`.
     pub(crate) fn lower(&self, id: u64, wanted: Level) {
         self.client.lower(id, wanted);
     }
 
-    /// Whether any connection means to write.
+    /// Whether any connection intends to write.
     pub(crate) fn is_reserved(&self) -> Result<bool> {
         self.client.is_reserved()
     }
 
-    /// Forgets what other processes `changed`; `front` is there if they changed that.
+    /// Drops the cached pages in `changed`, which other processes changed; `front` has content if these pages were among
+    /// them.
     fn refresh(&self, changed: &Changed, front: &[PageBuf]) -> Result<()> {
         {
             let mut cache = lock(&self.cache);
@@ -236,17 +238,17 @@ impl Database {
         lock(&self.state).size_bytes
     }
 
-    /// Bytes that the volume has room for.
+    /// Capacity of the volume in bytes.
     pub(crate) fn capacity_bytes(&self) -> u64 {
         (self.client.limits().pages - FIRST_DATABASE_PAGE).saturating_mul(PAGE_BYTES as u64)
     }
 
-    /// Database pages of 4 KiB that a transaction may change; one is kept for the header.
+    /// Database pages of 4 KiB that a transaction may change; one more is reserved for the header.
     pub(crate) fn transaction_pages_max(&self) -> usize {
         self.client.limits().transaction_pages_max as usize - 1
     }
 
-    /// The content of `pages` volume pages from `first`: what is committed, and what `staged` has instead.
+    /// The content of `pages` volume pages from `first`: the committed content, replaced by `staged` content.
     pub(crate) fn read(
         &self,
         staged: Option<&Staged>,
@@ -289,8 +291,8 @@ impl Database {
         Ok(content)
     }
 
-    /// Reads `pages`, which a scan is about to want, at the same time; gives the content of `wanted`, which is one of
-    /// them. `None` where one of them cannot be read, which is nobody's failure yet.
+    /// Reads `pages`, which a scan will probably need, concurrently. Returns the content of `wanted`, which is one of them.
+    /// `None` if one of them cannot be read; that is not an error of the caller yet.
     fn read_each(
         &self,
         tx: Option<TxId>,
@@ -322,12 +324,13 @@ impl Database {
         Ok(content)
     }
 
-    /// The first page past the committed database.
+    /// The first page behind the committed database.
     fn end(&self) -> PageNo {
         end_page(self.size_bytes())
     }
 
-    /// Moves half of the pages of `set` to `staged`, which is begun where it is not there. They stay in memory as others do.
+    /// Moves half of the pages of `set` to `staged`, which is begun if necessary. Their content goes to the cache, like that
+    /// of other pages.
     pub(crate) fn stage(&self, set: &mut WriteSet, staged: &mut Option<Staged>) -> Result<()> {
         let staged = match staged {
             Some(staged) => staged,
@@ -342,13 +345,13 @@ impl Database {
         Ok(())
     }
 
-    /// Drops what `staged` holds. Where that fails, the volume drops it when it is closed.
+    /// Aborts the transaction of `staged`. If that fails, the volume drops it when it is closed.
     pub(crate) fn abort(&self, staged: &Staged) {
         let _ = self.client.abort(staged.tx);
         lock(&self.cache).release(staged.pages.iter().copied());
     }
 
-    /// Writes `pages`, which are in order, in the transaction `tx`.
+    /// Writes `pages`, which are in ascending order, in the transaction `tx`.
     fn write_runs(&self, tx: TxId, pages: &[(PageNo, PageBuf)]) -> Result<()> {
         let at_once = self.client.limits().atomic_write_pages_max as usize;
         let runs = pages.chunk_by(|(page, _), (next, _)| page.0 + 1 == next.0);
@@ -358,14 +361,14 @@ impl Database {
         })
     }
 
-    /// Commits what is staged, and `pages` with it.
+    /// Commits the staged pages, together with `pages`.
     fn commit_staged(&self, staged: &Staged, pages: &[(PageNo, PageBuf)]) -> Result<()> {
         self.write_runs(staged.tx, pages).inspect_err(|_| self.abort(staged))?;
         self.client.commit(staged.tx)
     }
 
-    /// Commits `set`, and what is `staged`, as one device transaction and empties it; on an error nothing
-    /// of it is on the volume. The caller holds the database alone.
+    /// Commits `set` and `staged` as one device transaction, and empties `set`. After an error nothing of it is on the
+    /// volume. The caller must hold the database exclusively.
     pub(crate) fn commit(&self, set: &mut WriteSet, staged: Option<Staged>) -> Result<()> {
         let mut state = lock(&self.state);
         let size_bytes = set.size_bytes.unwrap_or(state.size_bytes);
@@ -384,7 +387,7 @@ impl Database {
         };
         self.keep(&committed, pages, staged.as_ref());
         committed?;
-        // What was staged and then cut off was committed too.
+        // Pages that were staged and then truncated away were committed too.
         let staged_end = staged.as_ref().map_or(PageNo(0), Staged::end);
         let ends = [end_page(state.size_bytes), end_page(size_bytes), staged_end];
         state.trim_end = ends.into_iter().fold(state.trim_end, PageNo::max);
@@ -401,7 +404,8 @@ impl Database {
         Ok(())
     }
 
-    /// Keeps what was committed. Where that failed, the volume may hold either state: it went away in the middle.
+    /// Keeps the committed pages in the cache. After a failed commit drops them: the volume may hold either state, because
+    /// it may have gone away during the commit.
     fn keep(&self, committed: &Result<()>, pages: Vec<(PageNo, PageBuf)>, staged: Option<&Staged>) {
         let mut cache = lock(&self.cache);
         let staged = staged.into_iter().flat_map(|staged| staged.pages.iter().copied());
@@ -414,8 +418,8 @@ impl Database {
         }
     }
 
-    /// Gives up what a longer database left behind its end. The commit that shortened it is
-    /// durable, so that a failure costs space only.
+    /// Trims the pages behind the database's end that a longer database left. The commit that shortened it is durable, so a
+    /// failure only costs space.
     fn trim(&self, state: &mut Extent) {
         let end = end_page(state.size_bytes);
         if state.trim_end > end {
@@ -442,7 +446,7 @@ impl Drop for Database {
                 return;
             }
         }
-        // Other processes may use the volume: where its end is now, and that it stays there, a lock tells.
+        // Other processes may use the volume: a lock provides the current end of the database and keeps it from moving.
         let id = self.next_id();
         let alone = |level| self.raise(id, level).is_ok_and(|reached| reached == level);
         if alone(Level::Shared) && alone(Level::Exclusive) {
@@ -452,7 +456,7 @@ impl Drop for Database {
     }
 }
 
-/// The database's size, and what its header has, by the first pages of its volume.
+/// The database's size, and the size recorded in its header, from the first pages of the volume.
 fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
     let [header, first] = front else {
         return Err(Error::new(ErrorKind::Format, "the volume gave another number of pages"));
@@ -462,8 +466,8 @@ fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
     Ok((size_bytes, recorded_bytes))
 }
 
-/// The database's size as its first page tells it: page size at byte 16, pages at 28, to be
-/// trusted where the change counters at 24 and 92 agree (SQLite's file format, section 1.3).
+/// The database's size according to its first page: page size at byte 16, page count at 28. It is valid only if the change
+/// counters at 24 and 92 are equal (SQLite's file format, section 1.3).
 fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
     let word = |at: usize| u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
     let page_bytes = match u64::from(page[16]) << 8 | u64::from(page[17]) {
@@ -474,7 +478,7 @@ fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
         .then(|| page_bytes * u64::from(word(28)))
 }
 
-/// All pages that a transaction wrote, in order.
+/// All pages written by a transaction, in ascending order.
 fn written(pages: &[(PageNo, PageBuf)], staged: Option<&Staged>) -> Vec<PageNo> {
     let staged = staged.into_iter().flat_map(|staged| staged.pages.iter().copied());
     let all: BTreeSet<PageNo> = pages.iter().map(|(page, _)| *page).chain(staged).collect();

@@ -1,34 +1,29 @@
 //! One connection's open database file, as SQLite reads, writes and locks it.
 //!
-//! # Where the commit point is
-//! Everything that SQLite writes stays in a [`WriteSet`], and what outgrows that in a transaction of
-//! the device ([`Staged`]); to everybody else the volume holds the last committed state. SQLite's pager ends a transaction in one of these ways:
+//! # The commit point
+//! All of SQLite's writes stay in a [`WriteSet`], and writes that outgrow it go to a transaction of the device ([`Staged`]).
+//! Everybody else sees the last committed state of the volume. SQLite's pager ends a transaction in one of these ways:
 //!
-//! - *Commit*: pages written (by a library with batches between `BEGIN_ATOMIC_WRITE` and
-//!   `COMMIT_ATOMIC_WRITE`, otherwise after a journal), `FCNTL_SYNC`, perhaps xSync; journal
-//!   deleted, cut or zeroed, file truncated, `FCNTL_COMMIT_PHASETWO`, lock lowered.
-//!   `COMMIT_PHASETWO` is the commit point: it comes in each journal mode and synchronous
-//!   setting, exactly once a commit, never in a rollback, after the last write, before anybody
-//!   else can read, and SQLite honours its error. xSync is none of that: a rollback syncs too.
-//!   Nor is `COMMIT_ATOMIC_WRITE`: where another database of the same COMMIT fails after it,
-//!   SQLite rolls back, and has no journal left to do so.
-//! - *Rollback with a journal*: old pages written back, file cut, `FCNTL_SYNC`, xSync, lock
-//!   lowered. Whatever is still buffered when the lock falls to SHARED is dropped, which is the
-//!   rollback; nothing reaches the volume.
+//! - *Commit*: pages written (by a library with batches between `BEGIN_ATOMIC_WRITE` and `COMMIT_ATOMIC_WRITE`, otherwise after a
+//!   journal), `FCNTL_SYNC`, possibly xSync; journal deleted, truncated or zeroed, file truncated, `FCNTL_COMMIT_PHASETWO`, lock
+//!   lowered. `COMMIT_PHASETWO` is the commit point: it comes in each journal mode and synchronous setting, exactly once per
+//!   commit, never in a rollback, after the last write, before anybody else can read, and SQLite honours its error. xSync does
+//!   not qualify, because a rollback syncs too. Nor does `COMMIT_ATOMIC_WRITE`: if another database of the same COMMIT fails
+//!   after it, SQLite rolls back, and has no journal left to do so.
+//! - *Rollback with a journal*: old pages written back, file truncated, `FCNTL_SYNC`, xSync, lock lowered. All pages that are
+//!   still buffered when the lock falls to SHARED are dropped, which is the rollback; nothing reaches the volume.
 //! - *Rollback without one* (after a batch, or with `journal_mode=OFF`): the lock lowered.
-//! - *Multi-file commit*: `FCNTL_SYNC` names a super-journal. SQLite ignores errors of
-//!   `COMMIT_PHASETWO` here, so this sync is the commit point. Should another file fail after
-//!   it, the rollback's sync commits the old pages again.
+//! - *Multi-file commit*: `FCNTL_SYNC` names a super-journal. SQLite ignores errors of `COMMIT_PHASETWO` here, so this sync is
+//!   the commit point. If another file fails after it, the rollback's sync commits the old pages again.
 //!
-//! With `locking_mode=EXCLUSIVE` no lock is lowered. A rollback with a journal is over when a write
-//! comes after its sync: in a commit none does. One without a journal leaves SQLite unsure of the
-//! file: before anything else it reads the 16 bytes at [`FILE_VERSION_AT`], which it never does
-//! while it writes. In both cases what is buffered is dropped then.
+//! With `locking_mode=EXCLUSIVE` no lock is lowered. A rollback with a journal is over when a write follows its sync: in a commit
+//! no write does. After a rollback without a journal SQLite does not trust its cache: before anything else it reads the 16 bytes
+//! at [`FILE_VERSION_AT`], which it never does while it writes. In both cases the buffered pages are dropped then.
 //!
-//! A batch that fails may be tried again with a journal, so that it leaves what was there before
-//! it. Any other write or commit that fails drops all that was written: SQLite never goes on with a
-//! transaction after that, and rolls back onto the committed state. What it writes to do so is there
-//! already, and is dropped too: on a full volume there may be no room for it.
+//! A failed batch may be retried with a journal, so it leaves everything that was written before it. Any other failed write or
+//! commit drops all writes of the transaction: SQLite never continues a transaction after that, and rolls back to the committed
+//! state. The content that it writes to do so is on the volume already, and is dropped too: on a full volume there may be no room
+//! for it.
 use crate::codes::{Code, code_of};
 use crate::database::{Database, end_page, page_of};
 use crate::memory::Share;
@@ -40,7 +35,7 @@ use std::sync::Arc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, ResultExt};
 use tantalum_volume::Level;
 
-/// What goes wrong, told to SQLite as a code and to people as text.
+/// A failure, with a code for SQLite and a text for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// For SQLite.
@@ -57,22 +52,22 @@ pub(crate) struct DatabaseFile {
     id: u64,
     level: Level,
     set: WriteSet,
-    /// What the set had no room for.
+    /// Pages for which the set had no room.
     staged: Option<Staged>,
     read_only: bool,
-    /// What the set may hold.
+    /// The memory of the set.
     share: Share,
-    /// What the set held when the running batch began: pages that spilled from SQLite's cache.
+    /// The set when the running batch began: pages that spilled from SQLite's cache.
     before_batch: Option<WriteSet>,
-    /// Something failed, and the transaction was dropped; SQLite has yet to roll it back.
+    /// A write or commit failed, and the transaction was dropped; SQLite has yet to roll it back.
     failed: bool,
-    /// A sync came, and nothing after it: a commit is about to be concluded, or a rollback is over.
+    /// The last operation was a sync: either a commit is about to be concluded, or a rollback is over.
     synced: bool,
     /// The running multi-file transaction is on the volume already.
     committed_early: bool,
 }
 
-/// Where in the file SQLite looks whether its cache is still good, and how many bytes it reads.
+/// The offset from which SQLite reads to check whether its cache is still valid, and the number of bytes.
 const FILE_VERSION_AT: u64 = 24;
 const FILE_VERSION_BYTES: usize = 16;
 
@@ -101,7 +96,7 @@ impl DatabaseFile {
         &self.database
     }
 
-    /// Whether it takes no writes.
+    /// Whether it refuses writes.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -111,7 +106,7 @@ impl DatabaseFile {
         self.set.size_bytes.unwrap_or_else(|| self.database.size_bytes())
     }
 
-    /// Fills `out` from `offset`, with zeros past the end; whether all of it was there.
+    /// Fills `out` from `offset`, with zeros behind the end; returns whether all of it was there.
     pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> Done<bool> {
         if offset == FILE_VERSION_AT && out.len() == FILE_VERSION_BYTES {
             self.forget();
@@ -130,7 +125,7 @@ impl DatabaseFile {
         Ok(past_end.is_empty())
     }
 
-    // One device read for all that the running transaction did not write.
+    // One device read for all pages that the running transaction did not write.
     fn fill(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let first = page_of(offset);
         let last = page_of(offset + out.len() as u64 - 1);
@@ -162,7 +157,7 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// What is under the set: staged or committed.
+    /// The content below the set: staged or committed.
     fn read_under(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
         self.database.read(self.staged.as_ref(), first, pages)
     }
@@ -174,12 +169,12 @@ impl DatabaseFile {
             return Err(Failure { code: Code(sqlite::SQLITE_READONLY), error });
         }
         if self.synced && !self.committed_early {
-            // The sync was a rollback's.
+            // The last sync belonged to a rollback.
             self.drop_written();
         }
         self.synced = false;
         if self.failed {
-            // The rollback writes what is there.
+            // The rollback writes content that is there already.
             return Ok(());
         }
         let written = self.put(offset, data);
@@ -211,7 +206,7 @@ impl DatabaseFile {
         if end > self.size() {
             self.set.size_bytes = Some(end);
         }
-        // A batch may be dropped alone, so that it stays here: SQLite has all of it in memory as well.
+        // A batch may be dropped separately, so its pages stay in the set: SQLite has all of them in memory as well.
         self.share.set(self.set.pages.len());
         if self.before_batch.is_none() && self.share.must_shrink() {
             self.database.stage(&mut self.set, &mut self.staged)?;
@@ -221,8 +216,8 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// Refuses more pages than the volume commits at once. Those whose old content was written back,
-    /// by a rollback to a savepoint for one, do not count.
+    /// Refuses more pages than the volume commits at once. Pages whose old content was written back, for example by a rollback to
+    /// a savepoint, do not count.
     fn check_count(&mut self) -> Result<()> {
         let pages_max = self.database.transaction_pages_max();
         if self.changed_pages(pages_max) > pages_max {
@@ -240,8 +235,8 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// Pages that the transaction changes. What is both staged and written anew counts once only where
-    /// it matters, beyond `pages_max`.
+    /// The number of pages that the transaction changes. Pages that are both staged and in the set are counted twice, except if
+    /// that would exceed `pages_max`.
     fn changed_pages(&self, pages_max: usize) -> usize {
         let in_memory = self.set.pages.len();
         let Some(staged) = &self.staged else { return in_memory };
@@ -265,7 +260,8 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// Back to memory, as much as the volume commits at once, so that pages may be forgotten.
+    /// Moves the staged pages back to memory, at most as many as the volume commits at once, so that unchanged pages can be
+    /// dropped.
     fn take_staged_back(&mut self) -> Result<()> {
         let Some(staged) = self.staged.take() else { return Ok(()) };
         let result = staged.pages.iter().try_for_each(|page| {
@@ -296,15 +292,15 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// Sets the size; what lies past it is gone.
+    /// Sets the size; content behind it is dropped.
     pub(crate) fn truncate(&mut self, size_bytes: u64) -> Done {
         self.set.truncate(end_page(size_bytes));
         self.set.size_bytes = Some(size_bytes);
         Ok(())
     }
 
-    /// The pager reached the point where the file must be on disk, in a commit or a rollback;
-    /// `multi_file` where it commits several databases.
+    /// The pager has reached the point at which the file must be on disk, in a commit or a rollback; `multi_file` if it commits
+    /// several databases.
     pub(crate) fn sync(&mut self, multi_file: bool) -> Done {
         if multi_file || self.committed_early {
             self.commit()?;
@@ -321,12 +317,12 @@ impl DatabaseFile {
         self.commit()
     }
 
-    /// A batch begins, which may be dropped alone.
+    /// Begins a batch, which may be dropped separately.
     pub(crate) fn begin_batch(&mut self) {
         self.before_batch = Some(self.set.clone());
     }
 
-    /// A batch is whole. What makes it durable comes later, with the commit.
+    /// A batch is complete. It becomes durable later, with the commit.
     pub(crate) fn end_batch(&mut self) {
         self.before_batch = None;
     }
@@ -366,7 +362,7 @@ impl DatabaseFile {
         if self.set.is_empty() && self.staged.is_none() {
             return Ok(());
         }
-        // They are the database's now, which keeps them as committed ones.
+        // The pages now belong to the database, which caches them as committed pages.
         self.share.set(0);
         let committed = self.database.commit(&mut self.set, self.staged.take());
         self.database.tell_progress(0);
@@ -376,7 +372,7 @@ impl DatabaseFile {
     fn or_drop(&mut self, result: Result<()>, otherwise: c_int) -> Done {
         result.map_err(|error| {
             if self.before_batch.is_some() {
-                // What was there before the batch is still wanted.
+                // Writes from before the batch are still needed.
                 self.set.clear();
             } else {
                 self.drop_written();
@@ -386,7 +382,7 @@ impl DatabaseFile {
         })
     }
 
-    /// Takes a lock; false where another connection is in the way.
+    /// Raises the lock; false if another connection holds a conflicting one.
     pub(crate) fn lock(&mut self, wanted: Level) -> Done<bool> {
         if self.level < wanted {
             let raised = self.database.raise(self.id, wanted).context(|| "locking");
@@ -398,7 +394,7 @@ impl DatabaseFile {
         Ok(self.level >= wanted)
     }
 
-    /// Gives a lock back, and drops what was written and not committed.
+    /// Lowers the lock, and drops uncommitted writes.
     pub(crate) fn unlock(&mut self, wanted: Level) {
         if self.level > wanted {
             self.forget();
@@ -407,7 +403,7 @@ impl DatabaseFile {
         }
     }
 
-    /// Whether any connection means to write.
+    /// Whether any connection intends to write.
     pub(crate) fn reserved(&self) -> Done<bool> {
         self.database
             .is_reserved()

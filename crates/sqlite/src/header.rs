@@ -30,7 +30,7 @@ pub(crate) fn encode(size_bytes: u64) -> PageBuf {
     PageBuf::copy_from(&page)
 }
 
-/// The size in bytes that the header page tells; 0 on a volume never written.
+/// The size in bytes from the header page; 0 on a volume that was never written.
 pub(crate) fn decode(page: &PageBuf) -> Result<u64> {
     if page.iter().all(|byte| *byte == 0) {
         return Ok(0);

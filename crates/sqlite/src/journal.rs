@@ -1,10 +1,9 @@
-//! SQLite's rollback journal, in memory, and in a temporary file without a name where it is larger than that is good for.
+//! SQLite's rollback journal: in memory, or in an unnamed temporary file if it is too large for memory.
 //!
-//! A library without batch-atomic commits insists on a journal. It is only ever read to roll back
-//! in the same process: the volume holds the last committed state at all times, so that after a
-//! crash there is nothing to play back. It therefore need not survive the handle of the connection
-//! that writes it. While that is open, the journal has its name, as a file has: in a rollback of
-//! several databases SQLite looks by name which of their journals are still to be played back.
+//! A library without batch-atomic commits requires a journal. It is only read for rollbacks in the same process: the
+//! volume always holds the last committed state, so there is nothing to play back after a crash. The journal therefore
+//! need not survive the handle of the connection that writes it. While the handle is open, the journal has a name, like a
+//! file: in a rollback of several databases SQLite finds out by name which of their journals are still to be played back.
 use crate::codes::lock;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,10 +12,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use tempfile::SpooledTempFile;
 
-/// Of a journal, bytes that are kept in memory.
+/// Bytes of a journal that are kept in memory.
 const MEMORY_BYTES: usize = 4 << 20;
 
-/// The journals of one process, by name: as bytes, which compare sooner than paths do.
+/// The journals of one process, by name. Names are bytes, which compare faster than paths.
 #[derive(Default)]
 pub(crate) struct Journals(Mutex<BTreeMap<OsString, Weak<Mutex<Journal>>>>);
 
@@ -30,14 +29,14 @@ impl Journals {
         journal
     }
 
-    /// The journal called `path`, where it holds something to be played back.
+    /// The journal called `path`, if it holds content to be played back.
     pub(crate) fn find(&self, path: &Path) -> Option<Arc<Mutex<Journal>>> {
         let journal = lock(&self.0).get(path.as_os_str())?.upgrade()?;
         let is_hot = lock(&journal).is_hot();
         is_hot.then_some(journal)
     }
 
-    /// Takes the name from the journal called `path`.
+    /// Removes the name of the journal called `path`.
     pub(crate) fn delete(&self, path: &Path) {
         lock(&self.0).remove(path.as_os_str());
     }
@@ -47,7 +46,7 @@ impl Journals {
 pub(crate) struct Journal {
     bytes: SpooledTempFile,
     size: u64,
-    /// What it begins with.
+    /// Its first byte.
     first: Option<u8>,
 }
 
@@ -58,7 +57,7 @@ impl Default for Journal {
 }
 
 impl Journal {
-    /// Fills `out` from `offset`, with zeros past the end; whether all of it was there.
+    /// Fills `out` from `offset`, with zeros behind the end; returns whether all of it was there.
     pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<bool> {
         let there = self.size.saturating_sub(offset).min(out.len() as u64) as usize;
         let (out, past_end) = out.split_at_mut(there);
@@ -70,7 +69,7 @@ impl Journal {
         Ok(past_end.is_empty())
     }
 
-    /// Writes `data` at `offset`; a gap before it becomes zeros.
+    /// Writes `data` at `offset`; a gap before it is filled with zeros.
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         if offset > self.size {
             self.bytes.set_len(offset)?;
@@ -86,10 +85,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Cuts the journal to `size` bytes.
+    /// Truncates the journal to `size` bytes.
     pub(crate) fn truncate(&mut self, size: u64) -> io::Result<()> {
         if size == 0 {
-            // In memory again.
+            // The journal is in memory again.
             *self = Journal::default();
         } else if size < self.size {
             self.bytes.set_len(size)?;
@@ -98,8 +97,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether it is of a transaction that is not over: one that is leaves its journal empty, or
-    /// with zeros in front.
+    /// Whether its transaction is still open: at the end of a transaction the journal is left empty, or with zeros at its
+    /// beginning.
     fn is_hot(&self) -> bool {
         self.first.is_some_and(|byte| byte != 0)
     }
@@ -114,7 +113,7 @@ impl Journal {
 mod tests {
     use super::*;
 
-    /// The same below and above what is kept in memory.
+    /// The same below and above the limit of memory.
     #[test]
     fn reads_back_what_was_written_and_tells_short_reads() {
         for base in [0, MEMORY_BYTES as u64 - 5, MEMORY_BYTES as u64 * 2] {

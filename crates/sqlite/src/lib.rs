@@ -1,27 +1,27 @@
 //! SQLite on a Tantalum volume: a SQLite VFS where each commit is one device transaction.
 //!
-//! No rollback journal and no write-ahead log is written anywhere. What SQLite writes to the
-//! database is kept in memory until its commit point, and then goes to the volume as one
-//! transaction in one round trip. What outgrows its memory goes there before, invisible until it commits.
+//! No rollback journal and no write-ahead log is written anywhere. SQLite's writes to the database are
+//! kept in memory until its commit point, and then go to the volume as one transaction in one round trip.
+//! Writes that outgrow that memory go to the volume earlier, invisible until the commit.
 //!
 //! ```text
 //! opener      VolumeOpener: from a path to a Client; Options; TraceSink
 //! ffi         the VFS as SQLite calls it: registration, callbacks, the loadable extension
 //! file        one connection's open database: reads, buffered writes, the commit point
 //! journal     the rollback journal, in memory
-//! lock_waits  waits for locks, taken off SQLite's sleeps
+//! lock_waits  waits for locks, subtracted from SQLite's sleeps
 //! write_set   the pages of the running transaction
-//! staged      what outgrows it, on the volume
+//! staged      pages that outgrow it, on the volume
 //! database    one open volume: its size, its locks, its commits
-//! memory      what all databases of a process may keep in memory together
-//! page_cache  committed pages in memory, and what a scan reads ahead
-//! tree_scan   which pages a scan of an index comes to next
+//! memory      the limit on memory for all databases of a process together
+//! page_cache  committed pages in memory, and read-ahead for scans
+//! tree_scan   predicts the next pages of a scan of an index
 //! header      the page in front of the database
-//! codes       the house's errors as SQLite's
+//! codes       maps this project's errors to SQLite's
 //! ```
 //!
-//! Why commits are atomic whatever the journal mode: `docs/sqlite.md` and the module [`file`]
-//! (in the source).
+//! `docs/sqlite.md` and the module [`file`] (in the source) explain why commits are atomic in every
+//! journal mode.
 mod codes;
 mod database;
 #[expect(unsafe_code, reason = "SQLite calls a VFS through C function pointers")]

@@ -1,20 +1,20 @@
-//! Waits for locks, taken off the sleeps that follow.
+//! Waits for locks, subtracted from the sleeps that follow.
 //!
-//! SQLite's busy timeout adds up its own sleeps and knows of no other wait. A server that has the volume lets who asks for a
-//! lock wait a little before it refuses (docs/local.md). Those waits are kept for each thread, and its next sleeps are
-//! shorter by as much: a busy timeout takes as long as was asked for.
+//! SQLite's busy timeout adds up its own sleeps and knows of no other wait. A server that has the volume open lets a client
+//! wait a little for a lock before it refuses (docs/local.md). This module adds up these waits for each thread and shortens
+//! its next sleeps by that time, so that a busy timeout takes as long as configured.
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use tantalum_volume::Level;
 
-/// Of one thread.
+/// The waits of one thread.
 #[derive(Clone, Copy)]
 struct Waits {
-    /// Waited for in vain, and not taken off a sleep yet.
+    /// Time waited for refused locks that was not subtracted from a sleep yet.
     owed: Duration,
-    /// Waited for a SHARED that was had. The lock that it was wanted for may be refused yet.
+    /// Time waited for a SHARED that was granted. The lock for which it was needed may still be refused.
     on_the_way: Duration,
-    /// The last lock was refused, and nobody has slept since.
+    /// The last lock was refused, and the thread has not slept since.
     refused: bool,
 }
 
@@ -24,7 +24,7 @@ thread_local! {
     static WAITS: Cell<Waits> = const { Cell::new(NONE) };
 }
 
-/// Takes a lock of level `wanted` by `take`, which says whether it was had.
+/// Runs `take`, which requests a lock of level `wanted` and returns whether it was granted, and records the wait.
 pub(crate) fn timed<E>(wanted: Level, take: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
     let begin = now();
     let taken = take()?;
@@ -33,15 +33,15 @@ pub(crate) fn timed<E>(wanted: Level, take: impl FnOnce() -> Result<bool, E>) ->
     Ok(taken)
 }
 
-/// A connection holds no lock any more.
+/// A connection has released all its locks.
 pub(crate) fn ended() {
-    // After a refusal SQLite gives back all it holds, then sleeps.
+    // After a refusal SQLite releases all its locks, then sleeps.
     if !WAITS.get().refused {
         WAITS.set(NONE);
     }
 }
 
-/// How much is left of a sleep of `asked`.
+/// The rest of a sleep of `asked`, after subtracting earlier waits.
 pub(crate) fn rest_of_sleep(asked: Duration) -> Duration {
     let waits = WAITS.get();
     let off = waits.owed.min(asked);
@@ -50,7 +50,7 @@ pub(crate) fn rest_of_sleep(asked: Duration) -> Duration {
 }
 
 fn after(before: Waits, wanted: Level, taken: bool, waited: Duration) -> Waits {
-    // Who asks again without a sleep gave up before: the next timeout is another one.
+    // A thread that tries again without a sleep has given up before: a new timeout begins.
     let before = if before.refused { NONE } else { before };
     match taken {
         true if wanted > Level::Shared => NONE,

@@ -1,5 +1,4 @@
-//! The memory that all databases of a process share: pages as they were read and written, and pages of running
-//! transactions.
+//! The memory shared by all databases of a process: cached pages, and pages of running transactions.
 use crate::codes::lock;
 use crate::opener::MEMORY_PAGES_MIN;
 use std::collections::{BTreeSet, VecDeque};
@@ -8,32 +7,32 @@ use std::sync::{Arc, Mutex};
 use tantalum_base::{FastMap, PageBuf, PageNo, PageRange};
 use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 
-/// Which pages stay: scans of what is used once must not drive the rest out.
+/// The replacement policy: scans of pages that are used once must not evict all others.
 const POLICY: &str = "s3_fifo";
 
-/// Bits of a key that tell the page; the others tell the database.
+/// Bits of a key for the page number; the other bits identify the database.
 const PAGE_BITS: u32 = 40;
 
-/// Keys of pages that are gone which may stand between the others, beside as many as there are pages.
+/// Maximum number of keys of evicted pages in `order`, in addition to the number of cached pages.
 const GONE_MAX: usize = 1024;
 
-/// The memory.
+/// The shared memory.
 pub(crate) struct Memory {
     kept: Mutex<Kept>,
     /// Pages of running transactions.
     uncommitted: AtomicUsize,
-    /// Transactions that outgrew the ordinary room.
+    /// Number of transactions that outgrew the ordinary room.
     bulks: AtomicUsize,
     ordinary: Room,
-    /// While there are such transactions, as far as the machine has free memory.
+    /// Applies while there are such transactions, as far as the machine has free memory.
     bulk: Room,
     free_pages: fn() -> usize,
 }
 
-/// How many pages there may be.
+/// Limits on the number of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
-    /// Pages that are kept as they were read and written.
+    /// Cached pages.
     kept: u32,
     /// Pages of running transactions.
     uncommitted: usize,
@@ -42,14 +41,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// For at most `kept` pages, and for `uncommitted` of running transactions, which take the place of the others: together
-    /// they are as many as the larger of the two.
+    /// For at most `kept` cached pages and `uncommitted` pages of running transactions. The latter take the place of cached
+    /// pages: together there are no more than the larger of the two numbers.
     pub(crate) fn new(kept: u32, uncommitted: usize) -> Room {
         let kept = kept.min(PolicySpec::FRAMES_MAX);
         Room { kept, uncommitted, all: uncommitted.max(kept as usize) }
     }
 
-    /// For `all` pages while a transaction needs more than this: half of them are its own. Never less than this.
+    /// The limits while a transaction needs more than this: `all` pages together, at most half of them of transactions. Never
+    /// less than this.
     pub(crate) fn grown(self, all: usize) -> Room {
         if self.kept == 0 || all <= self.all {
             return self;
@@ -59,21 +59,21 @@ impl Room {
     }
 }
 
-/// Pages of each database, under keys that no two of them share.
+/// The cached pages of all databases, under keys that are unique to each database.
 struct Kept {
     pages: FastMap<PageNo, PageBuf>,
-    /// `None` where nothing is kept.
+    /// `None` if nothing is cached.
     policy: Option<Box<dyn Policy>>,
     room: Room,
     effects: Vec<Effect>,
-    /// Keys in the order in which they came, and some that are gone.
+    /// Keys in the order of insertion, including some of evicted pages.
     order: VecDeque<PageNo>,
     databases: BTreeSet<u64>,
 }
 
 impl Memory {
-    /// Memory with this `ordinary` room, and with `bulk` while a transaction outgrows it, of which half of `free_pages` is taken at
-    /// the most.
+    /// Memory with this `ordinary` room, and with `bulk` while a transaction outgrows it. Of `free_pages`, `bulk` uses at most
+    /// half.
     pub(crate) fn new(ordinary: Room, bulk: Room, free_pages: fn() -> usize) -> Memory {
         let (pages, order) = (FastMap::default(), VecDeque::new());
         let (effects, databases) = (Vec::new(), BTreeSet::new());
@@ -83,17 +83,17 @@ impl Memory {
         Memory { kept: Mutex::new(kept), uncommitted, bulks, ordinary, bulk, free_pages }
     }
 
-    /// Whether any page is kept.
+    /// Whether any pages are cached.
     pub(crate) fn keeps_pages(&self) -> bool {
         self.ordinary.kept > 0
     }
 
-    /// Pages that may be kept, as long as no transaction needs the room.
+    /// Maximum number of cached pages, as long as no transaction needs the room.
     pub(crate) fn kept_max(&self) -> usize {
         self.ordinary.kept as usize
     }
 
-    /// Drops the pages that came first where there are too many beside those of transactions.
+    /// Evicts the pages that were inserted first, if there are too many beside those of transactions.
     fn make_room(&self, kept: &mut Kept) {
         let room = kept.room.all.saturating_sub(self.uncommitted.load(Ordering::Relaxed));
         while kept.pages.len() > room
@@ -103,7 +103,7 @@ impl Memory {
         }
     }
 
-    /// Gives transactions more room until what this returns is dropped.
+    /// Gives transactions more room until the returned value is dropped.
     fn grow(self: &Arc<Self>) -> Bulk {
         let mut kept = lock(&self.kept);
         if self.bulks.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -128,7 +128,7 @@ impl Memory {
     }
 }
 
-/// The policy for so many pages.
+/// A policy for this number of pages.
 fn policy_of(frames: u32) -> Option<Box<dyn Policy>> {
     let workload = Workload { pages_end: u64::MAX, future: &[] };
     let build = || PolicySpec::parse(POLICY)?.build(frames, workload);
@@ -150,14 +150,14 @@ impl Drop for Bulk {
 }
 
 impl Kept {
-    /// Changes how many pages there may be. Those that came last stay.
+    /// Changes the limits. The pages that were inserted last stay.
     fn set_room(&mut self, room: Room) {
         if room == self.room {
             return;
         }
         self.room = room;
         self.policy = policy_of(room.kept);
-        // A page that went and came again stands in there twice.
+        // A page that was evicted and inserted again has two entries in `order`.
         let mut known = BTreeSet::new();
         let newest_first = std::mem::take(&mut self.order).into_iter().rev();
         let pages = &mut self.pages;
@@ -199,14 +199,14 @@ impl Kept {
     }
 }
 
-/// The pages of one database. When it is dropped they are gone.
+/// The pages of one database; dropping this evicts them.
 pub(crate) struct Part {
     memory: Arc<Memory>,
     database: u64,
 }
 
 impl Part {
-    /// The memory that it is a part of.
+    /// The shared memory of which this is a part.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -216,7 +216,7 @@ impl Part {
         PageNo(self.database << PAGE_BITS | page.0)
     }
 
-    /// The content of `page`, if it is there.
+    /// The content of `page`, if it is cached.
     pub(crate) fn get(&self, page: PageNo) -> Option<PageBuf> {
         let key = self.key(page);
         let mut kept = lock(&self.memory.kept);
@@ -225,12 +225,12 @@ impl Part {
         Some(content)
     }
 
-    /// Whether `page` is there. That is no use of it.
+    /// Whether `page` is cached. This does not count as a use of the page.
     pub(crate) fn contains(&self, page: PageNo) -> bool {
         lock(&self.memory.kept).pages.contains_key(&self.key(page))
     }
 
-    /// Keeps `content`, and perhaps drops another page, of whichever database.
+    /// Caches `content`, and may evict another page of any database.
     pub(crate) fn put(&self, page: PageNo, content: PageBuf) {
         if self.memory.keeps_pages() {
             let key = self.key(page);
@@ -255,7 +255,7 @@ impl Part {
             (keys.start.0..keys.end.0).for_each(|key| kept.forget(PageNo(key)));
         } else {
             let of_range = kept.pages.keys().copied().filter(|key| keys.contains(key));
-            // In an order that does not depend on the table's.
+            // In ascending order, which does not depend on the order of the map.
             let of_range = of_range.collect::<BTreeSet<_>>();
             of_range.into_iter().for_each(|key| kept.forget(key));
         }
@@ -269,16 +269,16 @@ impl Drop for Part {
     }
 }
 
-/// Pages of one connection's transaction that are in memory alone.
+/// Pages of one connection's transaction that exist only in memory.
 pub(crate) struct Share {
     memory: Arc<Memory>,
     pages: usize,
-    /// It needed more room than there is for transactions ordinarily.
+    /// Present if the transaction needed more than the ordinary room for transactions.
     bulk: Option<Bulk>,
 }
 
 impl Share {
-    /// It has so many pages now. With none of them it needs no more room than others.
+    /// Sets the transaction's number of pages. With 0 it gives its additional room back.
     pub(crate) fn set(&mut self, pages: usize) {
         let uncommitted = &self.memory.uncommitted;
         uncommitted.fetch_add(pages, Ordering::Relaxed);
@@ -292,8 +292,8 @@ impl Share {
         }
     }
 
-    /// Whether that is more than it may have: some, and all transactions together as much as there is memory for. Before that
-    /// it takes as much memory as it may.
+    /// Whether the transaction must move pages to the volume: it has more than its guaranteed minimum, and all transactions
+    /// together have more than their room. Before this returns true, the room is enlarged if possible.
     pub(crate) fn must_shrink(&mut self) -> bool {
         if self.is_too_large() && self.bulk.is_none() {
             self.bulk = Some(self.memory.grow());
@@ -332,7 +332,8 @@ mod tests {
         Arc::new(Memory::new(room, room, || usize::MAX))
     }
 
-    /// While a transaction is on the volume in part there is more room, for all; then as much as before, for what came last.
+    /// While a transaction is partly on the volume, there is more room for all pages; afterwards there is as much as before, for
+    /// the pages that were inserted last.
     #[test]
     fn a_large_transaction_has_more_room_until_it_ends() {
         let ordinary = Room::new(100, 200);
@@ -346,7 +347,7 @@ mod tests {
         let (first, second) = (memory.grow(), memory.grow());
         assert!((90..=100).contains(&kept()), "those stay: {}", kept());
         fill();
-        // Half of what is free.
+        // Half of the free memory.
         assert!((550..=600).contains(&kept()), "{}", kept());
         share.set(400);
         assert!(!share.is_too_large() && kept() == 400, "{}", kept());
@@ -392,7 +393,7 @@ mod tests {
                         range.iter().for_each(|page| _ = model.remove(&(number, page)));
                     }
                     6 if rng.below(100) == 0 => {
-                        // Another one comes in its place, under its number.
+                        // Another database takes its place and its number.
                         drop(parts.remove(number as usize));
                         parts.insert(number as usize, memory.join());
                         assert_eq!(parts[number as usize].database, number);

@@ -1,29 +1,28 @@
-//! What a program gives the VFS: how to open a volume, and options.
+//! The parts of the VFS that a program supplies: the way to open a volume, and options.
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, PageNo, Result, ResultExt};
 use tantalum_volume::client::Client;
 
-/// Opens the volume that a database name stands for. Implemented by closures
+/// Opens the volume for a database name. Implemented by closures
 /// `Fn(&Path) -> Result<Client>`.
 pub trait VolumeOpener: Send + Sync + 'static {
-    /// Opens the volume at `path`, which is absolute. Called once for all connections of this
-    /// process to that path; when the last of them closes, the client is dropped. A volume that was
-    /// put in the place of an open one, and a process forked from this one, open it for themselves.
+    /// Opens the volume at `path`, which is absolute. Called once for all connections of this process to that path; the client
+    /// is dropped when the last of them closes. It is called again if another volume has taken the place of an open one, and in
+    /// a process forked from this one.
     fn open(&self, path: &Path) -> Result<Client>;
 
-    /// Opens the volume at `path` to be read only: where a database is opened by `mode=ro` or `immutable=1`, and where
-    /// [`open`](Self::open) fails because the file may not be written. A client that says that it may write
-    /// ([`Client::is_read_only`]) serves connections that write, too. `None` where the opener cannot do that.
+    /// Opens the volume at `path` read-only: if a database is opened with `mode=ro` or `immutable=1`, or if [`open`](Self::open)
+    /// fails because the file must not be written. A client that may write all the same ([`Client::is_read_only`]) also serves
+    /// connections that write. `None` if the opener does not support this.
     fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
         let _ = path;
         None
     }
 
-    /// Whether `path` names a volume. What does not is an ordinary file and is passed on to
-    /// SQLite's default VFS, so that `ATTACH 'other.db'` and `VACUUM INTO 'copy.db'` work.
-    /// Names that end in `.toml` unless overridden.
+    /// Whether `path` names a volume. Other paths are ordinary files, which SQLite's default VFS serves, so that `ATTACH
+    /// 'other.db'` and `VACUUM INTO 'copy.db'` work. By default, names that end in `.toml` are volumes.
     fn is_volume(&self, path: &Path) -> bool {
         path.extension().is_some_and(|extension| extension == "toml")
     }
@@ -35,8 +34,8 @@ impl<F: Fn(&Path) -> Result<Client> + Send + Sync + 'static> VolumeOpener for F 
     }
 }
 
-/// Told what reaches the volume, in order, so that it can be recorded and replayed. Pages are the
-/// volume's. What is rolled back never reaches the volume and is not told.
+/// Receives the operations that reach the volume, in order, so that they can be recorded and replayed. Page numbers are the
+/// volume's. Rolled-back changes never reach the volume and are not reported.
 pub trait TraceSink: Send {
     /// `pages` pages from `first` were read.
     fn read(&mut self, first: PageNo, pages: u64);
@@ -44,43 +43,44 @@ pub trait TraceSink: Send {
     /// `pages` pages from `first` were written by the transaction that the next `commit` ends.
     fn write(&mut self, first: PageNo, pages: u64);
 
-    /// What was written since the last `commit` became durable, as one transaction.
+    /// All writes since the last `commit` became durable, as one transaction.
     fn commit(&mut self);
 }
 
 const CACHE_VARIABLE: &str = "TANTALUM_SQLITE_CACHE";
 
-/// The most that is kept by default, but for what a transaction writes.
+/// Default limit on cached pages, not counting pages of transactions.
 const CACHE_BYTES_MAX: u64 = 192 << 20;
 
-/// The most that running transactions keep by default.
+/// Default limit on pages of running transactions.
 const UNCOMMITTED_BYTES_MAX: u64 = 512 << 20;
 
-/// The most that is kept of both while a transaction is larger than that, by default.
+/// Default limit on both together while a transaction exceeds the limit above.
 const BULK_BYTES_MAX: u64 = 4 << 30;
 
-/// Pages that a transaction keeps however small the cache is.
+/// Pages that a transaction may keep in memory even if the cache is small.
 pub(crate) const MEMORY_PAGES_MIN: usize = 1024;
 
-/// How the VFS behaves.
+/// The options of the VFS.
 pub struct Options {
-    /// Whether SQLite is told that the device writes batches atomically. A library compiled with
-    /// `SQLITE_ENABLE_BATCH_ATOMIC_WRITE` then commits without a journal. On by default; off is
-    /// for tests and comparisons, and changes no promise.
+    /// Whether to report to SQLite that the device writes batches atomically. A library compiled with
+    /// `SQLITE_ENABLE_BATCH_ATOMIC_WRITE` then commits without a journal. On by default; off is for tests and comparisons, and
+    /// changes no promise.
     pub batch_atomic: bool,
-    /// Pages of 4 KiB of running transactions, of all connections of the process, that are kept in memory until they
-    /// commit. What they write more goes to the volume before that, and is seen by nobody else until then; each may keep
-    /// 1,024, or so many as this says if that is less. While they are there, less is kept of what was read. By default a
-    /// quarter of the memory that the process may have, at most 512 MiB.
+    /// Pages of 4 KiB of running transactions, of all connections of the process, that are kept in memory until they commit.
+    /// Further pages go to the volume earlier, invisible to others until the commit. Each transaction may keep 1,024 pages, or
+    /// this number if it is smaller. These pages reduce the room for cached pages. By default a quarter of the memory available
+    /// to the process, at most 512 MiB.
     pub memory_pages: usize,
-    /// Pages of 4 KiB that are kept in memory for all databases and connections of the process, as they are read or
-    /// written; 0 for none. By default a tenth of the memory that the process may have, at most 192 MiB.
+    /// Pages of 4 KiB that are cached for all databases and connections of the process, after reads and writes; 0 for none. By
+    /// default a tenth of the memory available to the process, at most 192 MiB.
     pub cache_pages: u32,
-    /// Pages of 4 KiB of both kinds that are kept in memory until a transaction ends that changes more than
-    /// [`memory_pages`](Self::memory_pages); half of them are its own. Never fewer than those two say, and at most half of what
-    /// the machine has free when it begins to need them. By default half of the memory that the process may have, at most 4 GiB.
+    /// Limit on pages of 4 KiB of both kinds together, while a transaction changes more than
+    /// [`memory_pages`](Self::memory_pages); half of them may belong to transactions. Never less than the two limits above, and
+    /// at most half of the machine's free memory at that time. By default half of the memory available to the process, at most 4
+    /// GiB.
     pub bulk_pages: usize,
-    /// Told of every page that is read from or written to a volume.
+    /// Receives every read from and every write to a volume.
     pub trace: Option<Box<dyn TraceSink>>,
 }
 
@@ -96,11 +96,11 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default, but for what the environment says: `TANTALUM_SQLITE_CACHE`, a size such as `64MiB`, is
-    /// [`cache_pages`](Self::cache_pages), and at most what transactions keep of that, however large they are.
+    /// The default options, changed by the environment: `TANTALUM_SQLITE_CACHE`, a size such as `64MiB`, sets
+    /// [`cache_pages`](Self::cache_pages), and limits the memory of transactions to the same size, however large they are.
     ///
     /// # Errors
-    /// `InvalidInput` where that is no size.
+    /// `InvalidInput` if the value is not a size.
     pub fn from_environment() -> Result<Options> {
         let mut options = Options::default();
         if let Ok(text) = std::env::var(CACHE_VARIABLE) {
@@ -122,12 +122,12 @@ impl Options {
     }
 }
 
-/// Pages in so many bytes, or in all the memory that there is.
+/// Number of pages in `bytes` bytes, at most as many as the memory has.
 fn pages_of(bytes: u64) -> u32 {
     u32::try_from(bytes.min(memory_bytes()) / PAGE_BYTES as u64).unwrap_or(u32::MAX)
 }
 
-/// Pages that the machine has free, or would have by dropping what it caches. All, where it does not say.
+/// Number of pages that the machine has free, or could free by dropping its caches; unlimited if it does not report that.
 pub(crate) fn free_pages() -> usize {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -135,14 +135,14 @@ pub(crate) fn free_pages() -> usize {
     kibibytes.map_or(usize::MAX, |kibibytes| kibibytes / (PAGE_BYTES / 1024))
 }
 
-/// The memory that this process may have: the machine's, or the limit of its control group.
+/// The memory available to this process: the machine's, or the limit of its control group.
 fn memory_bytes() -> u64 {
     let memory = rustix::system::sysinfo();
     let machine = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
     machine.min(control_group_bytes().unwrap_or(u64::MAX))
 }
 
-/// The least limit of the control groups that the process is in; `None` where there is none.
+/// The lowest limit of the control groups that contain the process; `None` if there is none.
 fn control_group_bytes() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     groups.lines().flat_map(limits_of).min()
@@ -167,5 +167,5 @@ fn limits_of(line: &str) -> Vec<u64> {
     Path::new(group).ancestors().filter_map(limit).collect()
 }
 
-/// The sink that all databases of a VFS tell.
+/// The sink shared by all databases of a VFS.
 pub(crate) type SharedTrace = Arc<Mutex<Box<dyn TraceSink>>>;

@@ -1,41 +1,42 @@
-//! Pages of a database in memory, for all connections of the process: committed ones, and those of the transaction that
-//! outgrew its memory.
+//! Pages of a database in memory, for all connections of the process: committed pages, and those of a transaction that outgrew
+//! its memory.
 //!
-//! Nobody else changes the volume while it is open, and a commit holds the database alone: so a page is the
-//! committed one from when it was read, or committed, until it is committed again. So does a transaction that writes pages to
+//! Nobody else changes the volume while it is open, except other clients of the same server, whose changed pages
+//! `Database::refresh` drops from this cache. A commit holds the database exclusively. So a page stays the committed one from
+//! the time when it was read or committed until it is committed again. The same applies to a transaction that writes pages to
 //! the volume before its commit: while it [`hold`](PageCache::hold)s the cache, nobody else uses it.
 use crate::memory::{Memory, Part};
 use crate::tree_scan::TreeScans;
 use std::sync::Arc;
 use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
 
-/// Pages that a scan reads at once, at the most.
+/// Maximum number of pages that a sequential scan reads at once.
 const AHEAD_PAGES_MAX: u64 = 256;
 
-/// Pages anywhere that a scan of a B-tree reads at the same time, at the most.
+/// Maximum number of scattered pages that a scan of a B-tree reads concurrently.
 const BESIDE_PAGES_MAX: usize = 64;
 
-/// Scans that are followed at once: an index and its table, and what lies between their leaves.
+/// Number of scans tracked at once: an index and its table, and the pages between their leaves.
 const SCANS: usize = 4;
 
-/// A scan, perhaps.
+/// A possible sequential scan.
 #[derive(Clone, Copy, Default)]
 struct Scan {
-    /// The page that is missing next if it goes on.
+    /// The next missing page, if the scan continues.
     next: PageNo,
-    /// Pages that its last read brought.
+    /// Number of pages in its last read.
     pages: u64,
 }
 
 /// The cache.
 pub(crate) struct PageCache {
     pages: Part,
-    /// The one that went on last at the end.
+    /// Ordered by use: the scan that continued last is at the end.
     scans: [Scan; SCANS],
     trees: TreeScans,
-    /// Counts what changed on the volume.
+    /// Number of changes of the volume.
     changes: u64,
-    /// The transaction that some of the pages are of.
+    /// The transaction to which some of the pages belong.
     holder: Option<TxId>,
 }
 
@@ -52,48 +53,48 @@ impl PageCache {
         }
     }
 
-    /// The content of `page`, if it is there.
+    /// The content of `page`, if it is cached.
     pub(crate) fn get(&mut self, page: PageNo) -> Option<PageBuf> {
         let content = self.pages.get(page)?;
         self.trees.notice(page, &content);
         Some(content)
     }
 
-    /// Keeps what was read or committed.
+    /// Caches content that was read or committed.
     pub(crate) fn put(&mut self, page: PageNo, content: PageBuf) {
         self.trees.notice(page, &content);
         self.pages.put(page, content);
     }
 
-    /// What [`put_read`](Self::put_read) wants to know of the moment before a read.
+    /// The state to pass to [`put_read`](Self::put_read), taken before the read.
     pub(crate) fn moment(&self) -> u64 {
         self.changes
     }
 
-    /// Keeps what a read that began at `moment` brought, unless something was committed since.
+    /// Caches content from a read that began at `moment`, unless there was a commit since.
     pub(crate) fn put_read(&mut self, moment: u64, page: PageNo, content: PageBuf) {
         if moment == self.changes {
             self.put(page, content);
         }
     }
 
-    /// Something is committed, or given up: what is being read now may be older.
+    /// Records a commit or a trim: the result of a read in progress may be stale.
     pub(crate) fn change(&mut self) {
         self.changes += 1;
     }
 
-    /// Whether the cache holds what `tx` sees, or everybody where that is `None`.
+    /// Whether the cached pages are valid for `tx`, or for everybody if that is `None`.
     pub(crate) fn is_of(&self, tx: Option<TxId>) -> bool {
         self.holder.is_none() || self.holder == tx
     }
 
-    /// What is put from now on may be of `tx` alone.
+    /// From now on cached pages may belong to `tx` and be invisible to others.
     pub(crate) fn hold(&mut self, tx: TxId) {
         self.change();
         self.holder = Some(tx);
     }
 
-    /// No transaction is on the volume any more that is not committed. Drops `pages`, which are not what is committed.
+    /// No uncommitted transaction is on the volume any more. Drops `pages`, whose cached content is not the committed one.
     pub(crate) fn release(&mut self, pages: impl IntoIterator<Item = PageNo>) {
         self.change();
         self.holder = None;
@@ -105,8 +106,8 @@ impl PageCache {
         self.pages.forget_range(range);
     }
 
-    /// How many pages to read at once where `page` is missing, of a database that goes on for `left` pages from
-    /// there: more and more while a scan goes on, one otherwise.
+    /// The number of pages to read at once if `page` is missing and the database has `left` pages from there on: more and more
+    /// while a scan continues, otherwise one.
     pub(crate) fn read_at_once(&mut self, page: PageNo, left: u64) -> u64 {
         if !self.pages.memory().keeps_pages() {
             return 1;
@@ -114,14 +115,14 @@ impl PageCache {
         let scan = self.scans.iter().position(|scan| scan.next == page);
         let wanted = scan.map_or(1, |at| 2 * self.scans[at].pages).clamp(1, AHEAD_PAGES_MAX);
         let pages = wanted.min(left).max(1);
-        // In the place of that scan, or of the one that has not gone on for longest.
+        // Replaces that scan, or the one that has not continued for the longest time.
         self.scans[scan.unwrap_or(0)..].rotate_left(1);
         self.scans[SCANS - 1] = Scan { next: PageNo(page.0 + pages), pages };
         pages
     }
 
-    /// The pages before `end` to read at the same time as `page`, which is missing, with it and in order: those that a scan of
-    /// an index or a table comes to next.
+    /// The pages before `end` to read concurrently with `page`, which is missing: those that a scan of an index or a table
+    /// will reach next. The result includes `page` and is in ascending order.
     pub(crate) fn read_beside(&mut self, page: PageNo, end: PageNo) -> Vec<PageNo> {
         let room = self.pages.memory().kept_max() / 4;
         let after = self.trees.after(page, room.min(BESIDE_PAGES_MAX));
@@ -170,11 +171,11 @@ mod tests {
         assert_eq!(reads, [1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 232]);
         let scattered = [5, 7, 900, 2].map(|page| cache.read_at_once(PageNo(page), 100));
         assert_eq!(scattered, [1, 1, 1, 1]);
-        // Two side by side, and what is between them.
+        // Two scans side by side, with other pages in between.
         let both = [10, 50, 11, 200, 51, 13, 53, 300, 17, 57];
         let both = both.map(|page| cache.read_at_once(PageNo(page), 100));
         assert_eq!(both, [1, 1, 2, 1, 2, 4, 4, 1, 8, 8]);
-        // Where nothing is kept, nothing is read ahead.
+        // Without a cache nothing is read ahead.
         let mut none = cache_of(0);
         let all = [1, 2, 3, 4].map(|page| none.read_at_once(PageNo(page), 100));
         assert_eq!(all, [1, 1, 1, 1]);

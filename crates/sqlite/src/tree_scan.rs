@@ -1,47 +1,47 @@
-//! Scans of B-trees. The leaves of an index whose rows came in random order lie anywhere in the file, so that the number of one
-//! does not tell the next one's. The page above them does: it lists its children in the order in which a scan comes to
-//! them (SQLite's file format, section 1.6, "B-tree Pages").
+//! Prediction of scans of B-trees. If the rows of an index were inserted in random order, its leaves are scattered over the
+//! file, so the number of one leaf does not predict the next. The page above them does: it lists its children in the order of a
+//! scan (SQLite's file format, section 1.6, "B-tree Pages").
 //!
-//! All of this is a guess. A wrong one costs reads that nobody needs, and nothing else.
+//! All of this is a guess. A wrong guess costs unnecessary reads, and nothing else.
 use std::collections::VecDeque;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 
-/// Pages above leaves that are remembered: a scan of some tables and indexes side by side needs as many.
+/// Number of pages above leaves that are remembered: parallel scans of some tables and indexes need this many.
 const INNER_MAX: usize = 32;
 
-/// Children that a scan may pass over, as they are in memory, and still be that scan.
+/// Number of children that a scan may skip because they are cached, and still count as the same scan.
 const PASSED_MAX: usize = 16;
 
-/// The type of an inner page of an index, and of a table.
+/// The page types of an inner page of an index, and of a table.
 const INNER: [u8; 2] = [0x02, 0x05];
 
 /// The page of the database whose first 100 bytes are the file's header.
 const FIRST: PageNo = PageNo(1);
 const FILE_HEADER_BYTES: usize = 100;
 
-/// A page that has others below it.
+/// An inner page, which has children.
 struct Inner {
     page: PageNo,
     content: PageBuf,
-    /// The child that a scan comes to next, by its place among them.
+    /// The index of the child that a scan will reach next.
     next: Option<usize>,
-    /// Pages that the scan's last read brought.
+    /// Number of pages in the scan's last read.
     pages: usize,
 }
 
 /// The scans of one database.
 #[derive(Default)]
 pub(crate) struct TreeScans {
-    /// The one that was used last at the end.
+    /// Ordered by use: the most recent one is at the end.
     inner: VecDeque<Inner>,
-    /// A page of the database is a page of the volume.
+    /// Whether a page of the database is as large as a page of the volume.
     same_pages: bool,
-    /// What the last scan that came to the end of its inner page read at once.
+    /// The number of pages in the last read of the latest scan that reached the end of its inner page.
     ended: usize,
 }
 
 impl TreeScans {
-    /// SQLite reads `page`, or has written it.
+    /// SQLite has read or written `page`.
     pub(crate) fn notice(&mut self, page: PageNo, content: &PageBuf) {
         if page == FIRST {
             let page_bytes = u16::from_be_bytes([content[16], content[17]]);
@@ -59,8 +59,8 @@ impl TreeScans {
         self.inner.push_back(Inner { page, content: content.clone(), next, pages });
     }
 
-    /// The pages that a scan comes to after `page`, which is missing: more and more while it goes on, at most
-    /// `pages_max` with this one. None if no scan is known that has come to it.
+    /// The pages that a scan will reach after `page`, which is missing: more and more while it continues, at most `pages_max`
+    /// including this one. Empty if no known inner page lists `page`.
     pub(crate) fn after(&mut self, page: PageNo, pages_max: usize) -> Vec<PageNo> {
         let found = self.inner.iter_mut().rev().find_map(|inner| {
             let children = children(inner.page, &inner.content);
@@ -83,12 +83,12 @@ impl TreeScans {
     }
 }
 
-/// Where the header of the B-tree is in `page`.
+/// Offset of the B-tree header in `page`.
 fn header_at(page: PageNo) -> usize {
     if page == FIRST { FILE_HEADER_BYTES } else { 0 }
 }
 
-/// The children of an inner page in the order of their keys; none if it is damaged.
+/// The children of an inner page in the order of their keys; empty if it is damaged.
 fn children(page: PageNo, content: &PageBuf) -> Vec<PageNo> {
     let at = header_at(page);
     let cells = usize::from(u16::from_be_bytes([content[at + 3], content[at + 4]]));
@@ -103,7 +103,7 @@ fn children(page: PageNo, content: &PageBuf) -> Vec<PageNo> {
 mod tests {
     use super::*;
 
-    /// An inner page of an index with these children, of which the last one is the right-most.
+    /// An inner page of an index with these children; the last one is the right-most pointer.
     fn inner(at: usize, children: &[u32]) -> PageBuf {
         let mut bytes = [0; PAGE_BYTES];
         bytes[16..18].copy_from_slice(&4096u16.to_be_bytes());
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(numbers(scans.after(PageNo(70), 100)), []);
         assert_eq!(numbers(scans.after(PageNo(12), 100)), [55]);
         assert_eq!(numbers(scans.after(PageNo(31), 100)), [90, 17, 44]);
-        // The next inner page goes on where this one ended.
+        // The next inner page continues where this one ended.
         assert_eq!(numbers(scans.after(PageNo(23), 100)), []);
         let next: Vec<u32> = (0..40).map(|child| 1000 - 3 * child).collect();
         scans.notice(PageNo(8), &inner(0, &next));
@@ -167,7 +167,7 @@ mod tests {
         scans.notice(PageNo(9), &PageBuf::copy_from(&bytes));
         assert_eq!(scans.after(PageNo(12), 100), []);
 
-        // The root may be the first page, behind the file's header.
+        // The root may be the first page, behind the file header.
         let mut other = TreeScans::default();
         other.notice(FIRST, &inner(FILE_HEADER_BYTES, &[70, 12, 55]));
         other.after(PageNo(70), 100);

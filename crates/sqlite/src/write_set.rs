@@ -2,13 +2,13 @@
 use std::collections::BTreeMap;
 use tantalum_base::{FastMap, PAGE_BYTES, PageBuf, PageNo};
 
-/// What a connection wrote since its last commit. Pages are the volume's.
+/// The writes of a connection since its last commit. Page numbers are the volume's.
 #[derive(Clone, Default)]
 pub(crate) struct WriteSet {
     pub(crate) pages: BTreeMap<PageNo, PageBuf>,
-    /// The database's size where the transaction changes it, in bytes.
+    /// The new size of the database in bytes, if the transaction changes it.
     pub(crate) size_bytes: Option<u64>,
-    /// When each page was written last, by the number of the write.
+    /// The number of the last write to each page.
     written: FastMap<PageNo, u64>,
     writes: u64,
 }
@@ -19,7 +19,7 @@ impl WriteSet {
         self.pages.is_empty() && self.size_bytes.is_none()
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     pub(crate) fn clear(&mut self) {
         self.pages.clear();
         self.size_bytes = None;
@@ -37,14 +37,14 @@ impl WriteSet {
         }
     }
 
-    /// `page` is written now.
+    /// Records a write to `page`.
     pub(crate) fn touch(&mut self, page: PageNo) {
         self.writes += 1;
         self.written.insert(page, self.writes);
     }
 
-    /// Takes half of the pages from `first` on: those that have not been written for longest, in their order. A page that is
-    /// written again and again goes to the volume less often.
+    /// Removes and returns half of the pages from `first` on: those with the oldest last write, in ascending order. So pages
+    /// that are written repeatedly go to the volume less often.
     pub(crate) fn take_cold(&mut self, first: PageNo) -> Vec<(PageNo, PageBuf)> {
         let when = |page: &PageNo| self.written.get(page).copied().unwrap_or_default();
         let mut writes: Vec<u64> = self.pages.range(first..).map(|(page, _)| when(page)).collect();
@@ -66,7 +66,7 @@ impl WriteSet {
         taken.collect()
     }
 
-    /// The pages before `end` as runs of consecutive ones: the first of each, and how many.
+    /// The pages before `end` as contiguous runs: the first page and the length of each.
     pub(crate) fn runs(&self, end: PageNo) -> Vec<(PageNo, usize)> {
         let mut runs: Vec<(PageNo, usize)> = Vec::new();
         for page in self.pages.range(..end).map(|(page, _)| *page) {
@@ -78,14 +78,14 @@ impl WriteSet {
         runs
     }
 
-    /// Forgets a page that has the content that it would be given.
+    /// Drops a page whose content equals the committed content.
     pub(crate) fn forget_equal(&mut self, page: PageNo, committed: &PageBuf) {
         if self.pages.get(&page).is_some_and(|content| content[..] == committed[..]) {
             self.pages.remove(&page);
         }
     }
 
-    /// Forgets the pages from `end` on.
+    /// Drops the pages from `end` on.
     pub(crate) fn truncate(&mut self, end: PageNo) {
         drop(self.pages.split_off(&end));
     }
@@ -102,7 +102,7 @@ mod tests {
             set.put(PageNo(page), &[page as u8; PAGE_BYTES]);
         }
         let pages = |taken: &[(PageNo, PageBuf)]| taken.iter().map(|it| it.0.0).collect::<Vec<_>>();
-        // Not the first page, and of 3, 5, 9 and 7, in that order of their last writes, two.
+        // Not the first page; of 3, 5, 9 and 7, in the order of their last writes, the first two.
         assert_eq!(pages(&set.take_cold(PageNo(2))), [3, 5]);
         assert_eq!(pages(&set.take_cold(PageNo(2))), [9]);
         assert_eq!(pages(&set.take_cold(PageNo(2))), [7]);

@@ -1,4 +1,4 @@
-//! One COMMIT over several volumes: what one of them refuses, none of them keeps.
+//! One COMMIT over several volumes: if one of them refuses it, none of them keeps it.
 mod common;
 use common::disk::Disk;
 use common::{MODES, check, one};
@@ -42,7 +42,7 @@ impl Pair {
         connection
     }
 
-    /// What is on the disks, opened elsewhere, as after a crash.
+    /// The content of the disks opened elsewhere, as after a crash.
     fn after_crash(&self, batch_atomic: bool) -> Pair {
         let copy = |disk: &Disk| {
             let copy = Disk::new(1 << 16, 4096);
@@ -84,7 +84,7 @@ fn what_one_volume_refuses_none_keeps() {
                         connection
                             .execute_batch(&format!("BEGIN; UPDATE t SET x = 'new'; {change}"))
                     };
-                    // More than the second volume takes at once.
+                    // More pages than the second volume commits at once.
                     both(big).expect(&case);
                     connection.execute_batch("COMMIT").expect_err(&case);
                     let _ = connection.execute_batch("ROLLBACK");
@@ -103,7 +103,7 @@ fn what_one_volume_refuses_none_keeps() {
     }
 }
 
-/// With a super-journal, the default, the second volume may fail as late as at its very commit.
+/// With a super-journal, the default, the second volume may fail as late as in its own commit.
 #[test]
 fn a_volume_that_fails_to_commit_takes_the_other_back() {
     for batch in MODES {

@@ -44,7 +44,7 @@ fn many_threads_share_a_client() {
     let disk = Disk::new(1000, 20);
     let client = disk.client();
     std::thread::scope(|scope| {
-        // Not more than the device has transactions at once.
+        // At most as many as the device's limit on open transactions.
         for thread in 0..4u64 {
             let client = client.clone();
             scope.spawn(move || {
@@ -66,7 +66,7 @@ fn a_volume_whose_thread_has_gone_is_closed() {
     client.write(PageNo(2), vec![page(3)]).unwrap();
     kill.send(()).unwrap();
     let mut calls = 0;
-    // The thread ends in its own time; until then it serves.
+    // The thread ends at its own time; until then it serves.
     let error = loop {
         match client.read(PageNo(2), 1) {
             Ok(pages) => assert_eq!(pages, [page(3)]),

@@ -1,4 +1,4 @@
-//! Commits and rollbacks in both modes: what reaches the device, and when.
+//! Commits and rollbacks in both modes: the pages that reach the device, and the time at which they do.
 mod common;
 use common::disk::Disk;
 use common::{MODES, Stage, check, dump, one};
@@ -218,7 +218,7 @@ fn pages_that_were_rolled_back_do_not_count() {
                     let case =
                         format!("batch {batch}, {locking}, {journal}, {undo}, memory {memory}");
                     connection.execute_batch("PRAGMA cache_size=5").unwrap();
-                    // One fits, with what was undone it does not.
+                    // One update fits, but not together with the undone one.
                     let update = |from: u32| {
                         format!("UPDATE t SET a = a + 2 WHERE id BETWEEN {from} AND {}", from + 450)
                     };
@@ -236,7 +236,8 @@ fn pages_that_were_rolled_back_do_not_count() {
                         connection.execute_batch(&work).unwrap_or_else(|error| {
                             panic!("{case}, round {round}: {error}");
                         });
-                        // Nor are they written: what is not rolled back to a savepoint is forgotten.
+                        // After a full rollback the undone pages are not written either: the rollback drops them, unlike
+                        // one to a savepoint.
                         let written = stage.disk.state().pages_committed - before;
                         let forgotten = undo == "ROLLBACK; BEGIN";
                         assert!(!forgotten || written <= used + 1, "{case}: {written} for {used}");
@@ -318,7 +319,7 @@ fn a_scan_takes_few_reads_and_the_next_one_none() {
     let first = scan();
     assert!((2..30).contains(&first), "{first}");
     assert_eq!(scan(), 0);
-    // What another connection committed is seen.
+    // Another connection's commit is visible.
     stage.open().execute_batch("UPDATE t SET x = zeroblob(1001) WHERE rowid % 100 = 0").unwrap();
     assert_eq!(one::<i64>(&connection, "SELECT sum(length(x)) FROM t"), 8_000_080);
 }
@@ -365,8 +366,8 @@ fn a_transaction_that_went_to_the_volume_scans_it_in_few_reads() {
     }
 }
 
-/// The leaves of an index whose keys came in random order lie anywhere. A scan knows the next ones by the page above them, and has
-/// them read at the same time, in the order in which they lie; in a transaction that is on the volume in part, too.
+/// The leaves of an index are scattered if its keys were inserted in random order. A scan finds the next ones in the page above
+/// them, and reads them concurrently, in the order of their page numbers; also in a transaction that is partly on the volume.
 #[test]
 fn a_scan_of_an_index_in_random_order_reads_side_by_side() {
     let record = Record::default();
@@ -374,7 +375,7 @@ fn a_scan_of_an_index_in_random_order_reads_side_by_side() {
     with_rows(&stage, 60_000);
     let connection = stage.open();
     connection.execute_batch("PRAGMA cache_size=10").unwrap();
-    // Pages that were read, and how often the next one lay before the last one.
+    // Number of pages read, and how often the next page had a lower number than the one before.
     let read = |statement: &str, result: i64| {
         record.0.lock().unwrap().clear();
         assert_eq!(one::<i64>(&connection, statement), result, "{statement}");

@@ -1,4 +1,4 @@
-//! The counting VFS: what it counts is what was written.
+//! The counting VFS: its counts match the writes.
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use tantalum_sqlite::counting::{self, Counters, Counts};
@@ -20,9 +20,9 @@ fn counted(counters: &Counters, act: impl FnOnce()) -> Counts {
     counters.snapshot().since(&before)
 }
 
-// SQLite's file format, sections 3 and 4: a journal's header takes a sector and is written
-// again with the number of records; a record is a page with its number and checksum. A WAL's
-// header has 32 bytes, a frame's 24.
+// SQLite's file format, sections 3 and 4: a journal's header takes a sector, and is rewritten with
+// the number of records; a record is a page with its number and checksum. A WAL's header has 32
+// bytes, a frame's header 24.
 const PAGE: u64 = 4096;
 const WAL_HEADER: u64 = 32;
 const WAL_FRAME: u64 = 24 + PAGE;
@@ -46,7 +46,8 @@ fn a_transaction_with_a_wal_is_counted_to_the_byte() {
         connection.execute("UPDATE t SET x = x + 1", []).unwrap();
     });
     assert_eq!((second.bytes_written, second.file_syncs), (WAL_FRAME, 1));
-    // Both changed the same page, which goes home once; then WAL, database and log are synced.
+    // Both changed the same page, which the checkpoint writes to the database once; then WAL,
+    // database and log are synced.
     let home = counted(&counters, checkpoint);
     assert_eq!((home.bytes_written, home.writes), (PAGE, 1));
     let read = counted(&counters, || {

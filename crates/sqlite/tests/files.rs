@@ -1,5 +1,5 @@
-//! What SQLite and programs ask of an open file beside its content, and what becomes of it when the
-//! volume's own file is another one, or not to be written.
+//! File controls of an open file, and the behaviour if the volume's own file is replaced, or must not be
+//! written.
 mod common;
 use common::disk::Disk;
 use common::{Stage, new_volume, one, open_volume};
@@ -10,10 +10,10 @@ use tantalum_base::{Error, Result};
 use tantalum_sqlite::VolumeOpener;
 use tantalum_volume::client::Client;
 
-/// Asks the main database's file; the code, and what stands in `argument` after it.
+/// Calls a file control of the main database's file; returns the code and the resulting `argument`.
 fn ask<T>(connection: &Connection, operation: c_int, mut argument: T) -> (c_int, T) {
     #[expect(unsafe_code, reason = "file controls have no safe interface")]
-    // SAFETY: each test gives what the operation takes.
+    // SAFETY: each test passes the argument that the operation expects.
     let code = unsafe {
         let argument = (&raw mut argument).cast::<c_void>();
         ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), operation, argument)
@@ -43,7 +43,7 @@ fn file_controls_are_answered_as_sqlites_own_vfs_does() {
         ask(&connection, ffi::SQLITE_FCNTL_TEMPFILENAME, std::ptr::null_mut::<c_char>());
     assert_eq!(code, ffi::SQLITE_OK);
     #[expect(unsafe_code, reason = "a string that SQLite gave")]
-    // SAFETY: one that ends with a zero, to be freed.
+    // SAFETY: a string with a zero at its end, to be freed.
     let path = unsafe {
         let path = CStr::from_ptr(name).to_str().unwrap().to_owned();
         ffi::sqlite3_free(name.cast());
@@ -137,7 +137,7 @@ fn a_volume_made_again_is_another_one() {
     let new = open_volume(&path, "again").unwrap();
     new.execute_batch("CREATE TABLE new(x); INSERT INTO new VALUES (2)").unwrap();
     assert_eq!(one::<i64>(&old, "SELECT x FROM old"), 1);
-    // What it would commit nobody would ever find, as with SQLite's own files.
+    // Nobody would ever find its commits, as with SQLite's own files.
     let lost = old.execute_batch("INSERT INTO old VALUES (3)").unwrap_err();
     assert_eq!(lost.sqlite_error_code(), Some(ErrorCode::ReadOnly));
     drop(old);
@@ -148,7 +148,7 @@ fn a_volume_made_again_is_another_one() {
     assert_eq!(one::<i64>(&later, "SELECT x FROM new"), 2);
 }
 
-/// There is no journal that would have to be found by the volume's name.
+/// There is no journal that SQLite would have to find by the volume's name.
 #[test]
 fn a_volume_that_was_renamed_goes_on_under_its_new_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn a_volume_that_was_renamed_goes_on_under_its_new_name() {
     assert_eq!(one::<i64>(&other, "SELECT count(*) FROM other"), 0);
 }
 
-/// A volume whose file may be read and not written.
+/// A volume whose file is readable but not writable.
 struct ReadOnly {
     disk: Disk,
     can: bool,
@@ -209,7 +209,8 @@ fn a_file_that_may_not_be_written_is_opened_to_be_read() {
     }
 }
 
-/// Programs delete a database to begin with a new one. A volume's configuration is not theirs to delete.
+/// Programs delete a database to start with a new one. A volume's configuration must not be deleted like
+/// that.
 #[test]
 fn a_volume_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +220,7 @@ fn a_volume_is_not_deleted() {
     let delete = |path: &Path| {
         let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
         #[expect(unsafe_code, reason = "as SQLite's own programs call a VFS")]
-        // SAFETY: the VFS is registered, and the name ends.
+        // SAFETY: the VFS is registered, and the name has a zero at its end.
         unsafe {
             let vfs = ffi::sqlite3_vfs_find(c"undeleted".as_ptr());
             (*vfs).xDelete.unwrap()(vfs, name.as_ptr(), 1)
@@ -227,7 +228,7 @@ fn a_volume_is_not_deleted() {
     };
     assert_eq!(delete(&path), ffi::SQLITE_IOERR_DELETE);
     assert!(path.exists());
-    // Any other file is, and a journal that is not there.
+    // Any other file is deleted, and for a missing journal nothing happens.
     let other = folder.path().join("other.db");
     std::fs::write(&other, "").unwrap();
     assert_eq!(delete(&other), ffi::SQLITE_OK);

@@ -1,4 +1,4 @@
-//! Forks with a volume open: a child has no part in what its parent opened.
+//! Forks with a volume open: a child must not use anything that its parent opened.
 mod common;
 use common::{new_volume, one, open_volume};
 use rusqlite::ErrorCode;
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo};
 
-/// One test at a time: a lock of SQLite's that another thread holds is held for ever in a child.
+/// One test at a time: a lock of SQLite's that another thread holds stays locked forever in a child.
 static FORKING: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     let alone = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
-    // Refused by whoever comes second.
+    // The second registration is refused.
     let _ = tantalum_sqlite::register("forked", tantalum_volume::open_client, Default::default());
     alone
 }
@@ -30,21 +30,21 @@ mod c {
     }
 }
 
-/// A forked child. It goes on when it is told to; that it did right is its exit code.
+/// A forked child. It continues when told to; its exit code shows whether it behaved correctly.
 struct Child {
     pid: i32,
     go: Option<PipeWriter>,
     told: PipeReader,
 }
 
-/// What a child has of its parent.
+/// A child's pipes to its parent.
 struct Parent {
     go: PipeReader,
     tell: PipeWriter,
 }
 
 impl Parent {
-    /// Says that a point is reached, and waits until the parent goes on or has ended.
+    /// Reports that a point is reached, and waits until the parent continues or has ended.
     fn wait(&mut self) {
         self.tell.write_all(b"x").unwrap();
         let _ = self.go.read(&mut [0]).unwrap();
@@ -70,17 +70,17 @@ impl Child {
         Child { pid, go: Some(tell_go), told }
     }
 
-    /// Waits until the child says that it is so far.
+    /// Waits until the child reports that it has reached its next point.
     fn reached(&mut self) {
         self.told.read_exact(&mut [0]).unwrap();
     }
 
-    /// Lets it go on, waits for its end, and asserts that it did right.
+    /// Lets the child continue, waits for its end, and asserts that it succeeded.
     fn finish(mut self) {
         drop(self.go.take());
         let mut status = -1;
         #[expect(unsafe_code, reason = "a place for the status")]
-        // SAFETY: it is one.
+        // SAFETY: the process is a child of this one.
         unsafe {
             assert_eq!(c::waitpid(self.pid, &mut status, 0), self.pid);
         }
@@ -101,9 +101,9 @@ fn a_child_gets_busy_and_then_an_opening_of_its_own() {
     parents.execute_batch("CREATE TABLE t(who TEXT); INSERT INTO t VALUES ('parent')").unwrap();
     let mut inherited = Some(open_volume(&path, "forked").unwrap());
     let mut child = Child::new(|parent| {
-        // Its own opening is refused while the parent has the volume.
+        // The child cannot open the volume itself while the parent has it open.
         assert_eq!(code(open_volume(&path, "forked")), Some(ErrorCode::DatabaseBusy));
-        // What it has from its parent does nothing, also when it is closed.
+        // The inherited connection does nothing, even when it is closed.
         let theirs = inherited.take().unwrap();
         let read = theirs.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0));
         assert_eq!(code(read), Some(ErrorCode::SystemIoFailure));
@@ -128,7 +128,7 @@ fn a_child_gets_busy_and_then_an_opening_of_its_own() {
     assert_eq!(one::<String>(&all, "PRAGMA integrity_check"), "ok");
 }
 
-/// The counters beside the volume are the parent's: a child neither writes nor removes them.
+/// The counters file beside the volume belongs to the parent: a child neither writes nor removes it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "counters are written by the real clock")]
 fn a_child_leaves_the_counters_of_its_parent_alone() {
@@ -144,7 +144,7 @@ fn a_child_leaves_the_counters_of_its_parent_alone() {
     let mut inherited = Some(client.clone());
     let child = Child::new(|_| {
         let before = std::fs::read(&counters).unwrap();
-        // It would be time to write again.
+        // The next write of the counters would be due.
         std::thread::sleep(std::time::Duration::from_millis(300));
         assert_eq!(read().unwrap_err().kind(), ErrorKind::Closed);
         client.tell_progress(7);
@@ -160,14 +160,14 @@ fn a_child_leaves_the_counters_of_its_parent_alone() {
     assert!(!counters.exists());
 }
 
-/// A fork that the C library does not tell of, as some runtimes make them.
+/// A fork of which the C library is not aware, as some runtimes make it.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_child_of_a_bare_system_call_is_another_process_too() {
     fn bare_fork() -> i32 {
         const FORK: i64 = 57;
         #[expect(unsafe_code, reason = "the system call alone")]
-        // SAFETY: takes no arguments; the child calls what needs no other thread.
+        // SAFETY: takes no arguments; the child only calls functions that need no other thread.
         unsafe {
             c::syscall(FORK) as i32
         }
@@ -187,7 +187,8 @@ fn a_child_of_a_bare_system_call_is_another_process_too() {
     assert_eq!(one::<i64>(&connection, "SELECT sum(x) FROM t"), 2);
 }
 
-/// At any moment of another thread's commits: nothing in the child waits for a thread that is not there.
+/// At any moment of another thread's commits: nothing in the child waits for a thread that does not
+/// exist there.
 #[test]
 fn a_child_is_refused_also_where_another_thread_was_committing() {
     let _alone = alone();
@@ -250,7 +251,7 @@ fn a_child_that_outlives_its_parent_keeps_no_lock() {
             let _ = (&go).read(&mut [0]);
         });
         grandchild.reached();
-        // Ends here without closing anything, as a killed one does.
+        // Ends here without closing anything, like a killed process.
         std::mem::forget(connection);
     });
     parent.finish();
@@ -259,7 +260,7 @@ fn a_child_that_outlives_its_parent_keeps_no_lock() {
     drop(tell_go);
 }
 
-/// Python's multiprocessing, as many programs use it, with the loadable extension.
+/// Python's multiprocessing, as used by many programs, with the loadable extension.
 #[test]
 fn pythons_multiprocessing_gets_busy_and_loses_nothing() {
     let _alone = alone();
@@ -267,7 +268,7 @@ fn pythons_multiprocessing_gets_busy_and_loses_nothing() {
     let path = new_volume(folder.path(), "");
     let test = std::env::current_exe().unwrap();
     let script = include_str!("fork.py");
-    // One that was built without loadable extensions may come first.
+    // The first one found may be built without loadable extensions.
     let out = ["python3", "/usr/bin/python3"].into_iter().find_map(|python| {
         let mut command = Command::new(python);
         command.args(["-c", script]).arg(test.with_file_name("libtantalum_sqlite.so")).arg(&path);

@@ -1,5 +1,5 @@
-//! What the stock shell does to a database of some size on a tiered volume, in one transaction each. Skipped with a message
-//! where there is no such program.
+//! Large operations of the stock shell on a tiered volume, in one transaction each. Skipped with a message if there is no
+//! such program.
 mod common;
 
 use std::io::Write;
@@ -9,7 +9,7 @@ use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_volume::config::{NewSettings, NewTiered, write_new_tiered};
 use tantalum_volume::{VolumeConfig, create_volume};
 
-/// Makes a volume in `folder` as `tantalum create` does, with one line of its VOLUME.toml said otherwise.
+/// Creates a volume in `folder` as `tantalum create` does, with one line of its VOLUME.toml replaced.
 fn new_volume(folder: &Path, flash_size: &str, default: &str, said: &str) -> PathBuf {
     let path = folder.join("VOLUME.toml");
     let settings = NewSettings::default();
@@ -27,7 +27,7 @@ fn new_volume(folder: &Path, flash_size: &str, default: &str, said: &str) -> Pat
     path
 }
 
-/// Runs `commands` on the database of `volume`; what the shell said, and said of errors.
+/// Runs `commands` on the database of `volume`; returns the shell's output and its errors.
 fn shell(volume: &Path, commands: &str) -> (String, String) {
     let mut shell = Command::new("sqlite3")
         .args(["-batch", ":memory:"])
@@ -45,7 +45,7 @@ fn shell(volume: &Path, commands: &str) -> (String, String) {
     (text(&out.stdout), text(&out.stderr))
 }
 
-/// Fills a new table in one transaction, half a page a row.
+/// Fills a new table in one transaction, with rows of half a page.
 fn fill(table: &str, rows: u64) -> String {
     format!(
         "CREATE TABLE {table}(id INTEGER PRIMARY KEY, x BLOB);

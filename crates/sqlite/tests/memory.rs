@@ -1,4 +1,4 @@
-//! SQLite runs out of memory in the middle of what it asks us: an error, or the right answer.
+//! SQLite runs out of memory during a call of the VFS: the result is an error, or correct.
 #![allow(unsafe_code, reason = "an allocator of SQLite's that fails")]
 mod common;
 use common::{MODES, Stage};
@@ -23,7 +23,7 @@ fn fails() -> bool {
 }
 
 unsafe extern "C" fn allocate(bytes: c_int) -> *mut c_void {
-    // SAFETY: with what SQLite asks for.
+    // SAFETY: with SQLite's own arguments.
     if fails() { std::ptr::null_mut() } else { unsafe { (PLAIN.get().unwrap().allocate)(bytes) } }
 }
 
@@ -35,9 +35,9 @@ unsafe extern "C" fn allocate_again(old: *mut c_void, bytes: c_int) -> *mut c_vo
     unsafe { (PLAIN.get().unwrap().allocate_again)(old, bytes) }
 }
 
-/// Puts itself between SQLite and its allocator; before SQLite is used.
+/// Wraps SQLite's allocator. Called before SQLite is used.
 fn fail_allocations() {
-    // SAFETY: SQLite fills the methods in, and copies those that it is given.
+    // SAFETY: SQLite fills in the methods, and copies those passed to it.
     unsafe {
         let mut methods = std::mem::zeroed::<sqlite::sqlite3_mem_methods>();
         let get = sqlite::SQLITE_CONFIG_GETMALLOC;
@@ -48,7 +48,7 @@ fn fail_allocations() {
         });
         methods.xMalloc = Some(allocate);
         methods.xRealloc = Some(allocate_again);
-        // Without memory set aside, each allocation comes by here.
+        // Without lookaside memory, each allocation goes through this allocator.
         let aside = sqlite::sqlite3_config(sqlite::SQLITE_CONFIG_LOOKASIDE, 0 as c_int, 0 as c_int);
         assert_eq!(aside, sqlite::SQLITE_OK);
         let set = sqlite::SQLITE_CONFIG_MALLOC;

@@ -1,4 +1,5 @@
-//! Panics in what a program gave the VFS, or by a bug: never into SQLite, which is C.
+//! Panics in the code that a program passed to the VFS, or from a bug, never unwind into SQLite,
+//! which is C.
 mod common;
 use common::disk::Disk;
 use common::{MODES, Stage, check, one};
@@ -10,7 +11,7 @@ use tantalum_base::{PageNo, Result};
 use tantalum_sqlite::{TraceSink, VolumeOpener};
 use tantalum_volume::client::Client;
 
-/// Panics when so many more calls have come.
+/// Panics after this many more calls.
 #[derive(Clone)]
 struct Panicking(Arc<AtomicI64>);
 
@@ -71,7 +72,7 @@ fn a_panic_is_an_io_error_to_all_connections_until_they_are_closed() {
     }
 }
 
-/// Panics where the path says so.
+/// Panics if the path requests it.
 struct Opener(Disk);
 
 impl VolumeOpener for Opener {

@@ -1,4 +1,5 @@
-//! Databases opened by `mode=ro` and `immutable=1`: nothing is written, and readers share the volume.
+//! Databases opened with `mode=ro` and `immutable=1`: nothing is written, and readers share the
+//! volume.
 mod common;
 
 use common::{new_volume, one, open_volume};
@@ -14,7 +15,7 @@ use tantalum_testing::skip;
 use tantalum_volume::client::Client;
 use tantalum_volume::{OpenOptions, open_client, open_client_with, open_reader};
 
-/// As that of the extension.
+/// Like the opener of the extension.
 struct ByConfiguration;
 
 impl VolumeOpener for ByConfiguration {
@@ -42,7 +43,7 @@ fn open(path: &Path, vfs: &str, how: &str) -> rusqlite::Result<Connection> {
     Connection::open(format!("file:{}?vfs={vfs}&{how}", path.display()))
 }
 
-/// Everything that a folder is and holds, but for when it was read.
+/// All content and attributes of a folder, except for access times.
 fn everything_in(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, [i64; 5])> {
     let about = |path: &Path| {
         let it = std::fs::metadata(path).unwrap();
@@ -55,7 +56,7 @@ fn everything_in(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, [i64; 5])
     all
 }
 
-/// As a writer leaves it that is killed: what is on its files while it has them open.
+/// The state left by a killed writer: a copy of its files while it has them open.
 fn killed(path: &Path, vfs: &str, to: &Path) -> PathBuf {
     let writer = open_volume(path, vfs).unwrap();
     writer.execute_batch("UPDATE t SET x = 2; BEGIN; UPDATE t SET x = 3").unwrap();
@@ -92,7 +93,7 @@ fn nothing_is_written_after_a_close_and_after_a_kill() {
 fn readers_of_several_openings_share_it_and_a_writer_is_kept_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = volume(folder.path(), "shared");
-    // Another opening of the file, as another process has it.
+    // A second opening of the file, as by another process.
     let other = open_client_with(&path, OpenOptions::READ_ONLY).unwrap();
     for how in READERS {
         let reader = open(&path, "shared", how).unwrap();
@@ -150,7 +151,7 @@ fn a_volume_on_a_read_only_mount_is_read_whatever_is_asked_for() {
         let reader = open(&path, "mounted", how)?;
         let refused = reader.execute_batch("UPDATE t SET x = 4").unwrap_err();
         assert_eq!(refused.sqlite_error_code(), Some(ErrorCode::ReadOnly), "{how}");
-        // One that wants to write comes to it, and reads as well.
+        // A connection for writing joins, and reads as well.
         let second = open(&path, "mounted", "psow=1")?;
         Ok::<_, rusqlite::Error>([&reader, &second].map(|it| one::<i64>(it, "SELECT x FROM t")))
     };

@@ -1,4 +1,4 @@
-//! A database that was full goes on when its volume has grown.
+//! A full database continues after its volume has grown.
 mod common;
 
 use common::new_volume_of;

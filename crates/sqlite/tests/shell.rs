@@ -1,10 +1,11 @@
 //! The loadable extension in the distribution's own `sqlite3`, which is compiled without
-//! batch-atomic writes. Skipped with a message where there is no such program.
+//! batch-atomic writes. Skipped with a message if there is no such program.
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Test binaries lie in `deps`; the extensions beside that folder and in `examples`.
+/// The target folder. Test binaries are in `deps`; the extensions are beside that folder and in
+/// `examples`.
 fn target() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().unwrap().parent().unwrap().to_path_buf()
@@ -132,7 +133,7 @@ fn a_killed_shell_leaves_whole_transactions() {
         let out = shell(folder.path(), &query);
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         assert_eq!(text, "ok\n0\n1|1\n", "round {round}, acknowledged {acknowledged}");
-        // As if the kill had cut the last commit short, which it hardly ever does.
+        // Simulates a kill during the last commit, because real kills hardly ever hit it.
         let log = std::fs::File::options().append(true).open(folder.path().join("volume.log"));
         log.unwrap().write_all(&[1, 0, 0, 0, 0, 0, 0, 0, 9, 9]).unwrap();
     }
@@ -172,7 +173,7 @@ fn a_name_that_asks_for_a_volume_and_is_none_is_no_plain_file_instead() {
     let told = String::from_utf8_lossy(&out.stdout);
     assert!(told.contains("app.db is no volume"), "{told}");
     assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
-    // Beside a volume it says nothing of one, and is a plain file.
+    // Beside a volume, its name does not request the VFS, and it is a plain file.
     let commands = opening(folder.path())
         + "ATTACH 'file:app.db?psow=0' AS app; CREATE TABLE app.t(x); CREATE TABLE t(x);\n";
     let out = shell(folder.path(), &commands);

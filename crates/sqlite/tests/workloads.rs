@@ -1,5 +1,4 @@
-//! Random SQL on a volume beside the same on a plain file; crashes, device errors, locks, page
-//! sizes, WAL.
+//! Random SQL on a volume, compared with the same on a plain file; crashes, device errors, locks, page sizes, WAL.
 mod common;
 use common::disk::Disk;
 use common::{MODES, Stage, check, dump, one};
@@ -7,8 +6,9 @@ use rusqlite::{Connection, ErrorCode};
 use std::time::Duration;
 use tantalum_base::Rng;
 
-/// Pages of a transaction that are kept in memory: few, so that most of it is staged, and as many as usual.
-/// Pages of a transaction in memory, and pages of the cache: of what goes to the volume before the commit some is read from
+/// Pages of a transaction in memory, and pages of the cache. In the first case most of a transaction is staged and some of
+/// that is read back from the volume; in the second it is staged and all of it is in the cache; in the third nothing is
+/// staged.
 /// there, all is in the cache, and nothing goes there.
 const MEMORIES: [(usize, u32); 3] = [(2, 8), (2, 4096), (1024, 4096)];
 
@@ -69,8 +69,8 @@ fn random_transactions_equal_a_plain_file_and_survive_crashes_whole() {
                 match rng.below(20) {
                     0 => connection.execute_batch("VACUUM").expect(&case),
                     1 => {
-                        // In the middle of a transaction that spills; the old connection is
-                        // forgotten with all it holds.
+                        // In the middle of a transaction that spills; the old connection is leaked with everything that it
+                        // holds.
                         connection.execute_batch("BEGIN; UPDATE t SET b = b || b").unwrap();
                         let crashed = stage.after_crash(batch);
                         let reopened = crashed.open();
@@ -115,8 +115,8 @@ fn a_device_error_at_any_call_leaves_nothing_half_done() {
     }
 }
 
-/// Small pages are written by reading what is around them. Where that fails in a batch, SQLite tries
-/// again with a journal, and what had spilled before is still wanted.
+/// Writing a page smaller than a volume page reads its surroundings. If that fails in a batch, SQLite retries with a
+/// journal, and pages that spilled before are still needed.
 #[test]
 fn a_batch_that_fails_keeps_what_spilled_before_it() {
     for locking in ["NORMAL", "EXCLUSIVE"] {
@@ -264,7 +264,7 @@ fn journal_mode_answers_what_is_in_force(batch: bool) {
         let settings =
             format!("PRAGMA locking_mode={locking}; CREATE TABLE t(x); PRAGMA journal_mode=MEMORY");
         connection.execute_batch(&settings).unwrap();
-        // In the middle of a transaction SQLite changes nothing.
+        // In the middle of a transaction SQLite does not change the mode.
         connection
             .execute_batch("BEGIN; INSERT INTO t VALUES (1); PRAGMA journal_mode=OFF")
             .unwrap();
@@ -277,7 +277,7 @@ fn journal_mode_answers_what_is_in_force(batch: bool) {
     }
 }
 
-/// SQLite asks the first database alone whether WAL is right for all.
+/// SQLite queries only the first database to decide whether WAL is possible for all.
 fn an_attached_volume_stays_usable(batch: bool) {
     let stage = Stage::new(batch);
     stage.open().execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();

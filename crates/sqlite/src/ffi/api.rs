@@ -1,10 +1,10 @@
-//! The few functions of SQLite that a VFS calls.
+//! The functions of SQLite that a VFS calls.
 use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3, sqlite3_file, sqlite3_stmt, sqlite3_vfs};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Each function with its type and its place in `struct sqlite3_api_routines` of `sqlite3ext.h`, which
+/// Each function with its type and its index in `struct sqlite3_api_routines` of `sqlite3ext.h`, which
 /// only ever grows at its end.
 macro_rules! api {
     ($($name:ident = $linked:ident, $place:literal: unsafe extern "C" fn($($type:tt)*) $(-> $out:ty)?;)*) => {
@@ -22,7 +22,7 @@ macro_rules! api {
             }
 
             /// # Safety
-            /// `entry` gives the functions at these places.
+            /// `entry` returns the functions at these indexes.
             unsafe fn of_table(entry: impl Fn(usize) -> *const c_void) -> Api {
                 // SAFETY: of these types by the table's declaration.
                 unsafe {
@@ -64,7 +64,7 @@ api! {
 }
 
 impl Api {
-    /// Those of the library that is linked into this program, which is started.
+    /// The functions of the library linked into this program, after initializing it.
     pub(super) fn started() -> Result<Api> {
         // SAFETY: has no conditions; initialising again does nothing.
         let code = unsafe { sqlite::sqlite3_initialize() };
@@ -75,10 +75,11 @@ impl Api {
         Ok(Api::linked())
     }
 
-    /// Those of the library that loads an extension.
+    /// The functions of the library that loads an extension.
     ///
     /// # Safety
-    /// `routines` is null or what SQLite (3.7.15 or later) gave the entry point of an extension.
+    /// `routines` is null or the pointer that SQLite (3.7.15 or later) passed to the entry point of an
+    /// extension.
     pub(super) unsafe fn of_loader(routines: *const c_void) -> Option<Api> {
         let table = routines.cast::<*const c_void>();
         // SAFETY: since 3.7.15 the table has more entries than these, each a function pointer.
@@ -90,7 +91,7 @@ impl Api {
         Some(unsafe { Api::of_table(entry) })
     }
 
-    /// The VFS of that name, or the default one; null where there is none.
+    /// The VFS with this name, or the default one; null if there is none.
     pub(super) fn find(&self, name: Option<&CStr>) -> *mut sqlite3_vfs {
         // SAFETY: null or a C string that outlives the call.
         unsafe { (self.vfs_find)(name.map_or(std::ptr::null(), CStr::as_ptr)) }
@@ -112,7 +113,7 @@ impl Api {
         unsafe { (self.log)(code, c"%s".as_ptr(), text.as_ptr()) }
     }
 
-    /// Column `column` of each row that `sql` gives, as text; what comes after an error is missing.
+    /// Column `column` of each row that `sql` returns, as text; rows after an error are missing.
     ///
     /// # Safety
     /// `connection` is open and this thread may use it.
@@ -124,8 +125,8 @@ impl Api {
     ) -> Vec<CString> {
         let mut statement = std::ptr::null_mut();
         let mut rows = Vec::new();
-        // SAFETY: as the caller promises; a statement that could not be made is null, which is
-        // nothing to finalize; a text is null or valid until the next step.
+        // SAFETY: as the caller promises; if a statement cannot be prepared it is null, which is
+        // harmless to finalize; a text is null or valid until the next step.
         unsafe {
             let out = &raw mut statement;
             let made = (self.prepare)(connection, sql.as_ptr(), -1, out, std::ptr::null_mut());
@@ -140,7 +141,7 @@ impl Api {
         rows
     }
 
-    /// The file that database `name` of `connection` is in; null where there is none.
+    /// The file of database `name` of `connection`; null if there is none.
     ///
     /// # Safety
     /// `connection` is open and this thread may use it.
@@ -150,7 +151,7 @@ impl Api {
         name: &CStr,
     ) -> *mut sqlite3_file {
         let mut file: *mut sqlite3_file = std::ptr::null_mut();
-        // SAFETY: as the caller promises; this operation gives a place for a pointer.
+        // SAFETY: as the caller promises; this operation expects a place for a pointer.
         unsafe {
             let out = (&raw mut file).cast();
             (self.file_control)(connection, name.as_ptr(), sqlite::SQLITE_FCNTL_FILE_POINTER, out);
@@ -158,10 +159,10 @@ impl Api {
         file
     }
 
-    /// What `key` is in the URI that a file is opened by; `otherwise` where it is not there.
+    /// The value of `key` in the URI of an open file; `otherwise` if the URI does not have it.
     ///
     /// # Safety
-    /// `name` is what SQLite gave to xOpen for a database, with `SQLITE_OPEN_URI`.
+    /// `name` is the pointer that SQLite passed to xOpen for a database, with `SQLITE_OPEN_URI`.
     pub(super) unsafe fn uri_boolean(
         &self,
         name: *const c_char,
@@ -172,7 +173,7 @@ impl Api {
         unsafe { (self.uri_boolean)(name, key.as_ptr(), c_int::from(otherwise)) != 0 }
     }
 
-    /// Whether the file name `name` says something for `key`.
+    /// Whether the file name `name` has a parameter `key`.
     ///
     /// # Safety
     /// As for [`Api::uri_boolean`].
@@ -181,7 +182,7 @@ impl Api {
         unsafe { !(self.uri_parameter)(name, key.as_ptr()).is_null() }
     }
 
-    /// A copy of `text` that SQLite frees; null where memory is out.
+    /// A copy of `text` that SQLite frees; null if memory is exhausted.
     pub(super) fn text(&self, text: &str) -> *mut c_char {
         let text = c_text(text);
         // SAFETY: the format takes one C string, and gets it.

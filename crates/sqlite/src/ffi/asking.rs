@@ -1,4 +1,4 @@
-//! Asking SQLite itself, from within a callback.
+//! Queries SQLite itself from within a callback.
 use super::methods::OpenFile;
 use super::stop::caught;
 use sqlite::sqlite3_file;
@@ -6,15 +6,15 @@ use std::ffi::CString;
 
 use libsqlite3_sys as sqlite;
 
-/// The journal mode that is in force for the database in `file`; `None` where SQLite did not say
-/// who uses the file. What was asked for tells nothing: in the middle of a transaction SQLite
-/// changes no mode.
+/// The journal mode in force for the database in `file`; `None` if SQLite did not pass the
+/// connection that uses the file. The requested mode is no substitute: in the middle of a
+/// transaction SQLite does not change the mode.
 ///
-/// SQLite calls back into the file meanwhile.
+/// During this call SQLite calls back into the file.
 ///
 /// # Safety
-/// An open file of ours, in a file control that SQLite calls for its user (a pragma), so that its
-/// connection may be used; nothing of the file is borrowed.
+/// `file` is an open file of ours, in a file control that SQLite calls for its user (a pragma), so
+/// that its connection may be used; nothing of the file is borrowed.
 pub(super) unsafe fn journal_mode_in_force(file: *mut sqlite3_file) -> Option<String> {
     let own = file.cast::<OpenFile>();
     // SAFETY: as the caller promises; SQLite keeps the connection's place as long as the file.
@@ -34,7 +34,7 @@ pub(super) unsafe fn journal_mode_in_force(file: *mut sqlite3_file) -> Option<St
             Some(mode.to_string_lossy().into_owned())
         });
         (*own).state.asking = false;
-        // With no WAL there, SQLite treats its journal as in this mode.
+        // Without a WAL there, SQLite treats its journal as in this mode.
         mode.flatten().map(|mode| if mode == "wal" { "delete".into() } else { mode })
     }
 }

@@ -1,5 +1,5 @@
-//! File controls: what SQLite, and programs through it, tell and ask an open database beside reads,
-//! writes and locks.
+//! File controls: operations other than reads, writes and locks, by which SQLite, and programs
+//! through it, control and query an open database.
 use super::asking::journal_mode_in_force;
 use super::methods::{Answer, FileState, Handle, OpenFile, answer};
 use super::over_base::temporary_name;
@@ -15,10 +15,10 @@ pub(super) unsafe extern "C" fn x_file_control(
     argument: *mut c_void,
 ) -> c_int {
     if operation == sqlite::SQLITE_FCNTL_PRAGMA {
-        // SAFETY: an open file of ours; three strings, the last of them perhaps null.
+        // SAFETY: an open file of ours; three strings, the last of which may be null.
         return unsafe { pragma(file, argument.cast()) };
     }
-    // SAFETY: an open file of ours, and what SQLite gives with the operation.
+    // SAFETY: an open file of ours, and the argument that SQLite passes with the operation.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR, |vfs, handle, state| match handle {
             Handle::Database(database) => control(vfs, database, state, operation, argument),
@@ -28,7 +28,7 @@ pub(super) unsafe extern "C" fn x_file_control(
 }
 
 /// # Safety
-/// `argument` is what SQLite gives with `operation`.
+/// `argument` is the pointer that SQLite passes with `operation`.
 unsafe fn control(
     vfs: &Vfs,
     database: &mut DatabaseFile,
@@ -44,22 +44,23 @@ unsafe fn control(
         sqlite::SQLITE_FCNTL_BEGIN_ATOMIC_WRITE if vfs.batch_atomic => database.begin_batch(),
         sqlite::SQLITE_FCNTL_COMMIT_ATOMIC_WRITE if vfs.batch_atomic => database.end_batch(),
         sqlite::SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE if vfs.batch_atomic => database.rollback_batch(),
-        // A volume has its room already, in whatever steps the database grows.
+        // A volume has all its space already, so the steps by which the database grows do not
+        // matter.
         sqlite::SQLITE_FCNTL_CHUNK_SIZE | sqlite::SQLITE_FCNTL_SIZE_HINT => {}
         sqlite::SQLITE_FCNTL_PDB => state.connection = argument.cast::<*mut sqlite3>(),
-        // SAFETY: these operations give a place for a number, which is a question where negative.
+        // SAFETY: these operations pass a place for a number; a negative number is a query.
         sqlite::SQLITE_FCNTL_PERSIST_WAL => unsafe { mode(&mut state.persist_wal, number) },
         sqlite::SQLITE_FCNTL_POWERSAFE_OVERWRITE => unsafe {
             mode(&mut state.powersafe_overwrite, number);
         },
-        // SAFETY: these operations give a place for a number.
+        // SAFETY: these operations pass a place for a number.
         sqlite::SQLITE_FCNTL_LOCKSTATE => unsafe { *number = database.level() as c_int },
         sqlite::SQLITE_FCNTL_LAST_ERRNO => unsafe { *number = state.last_errno },
         sqlite::SQLITE_FCNTL_HAS_MOVED => unsafe {
-            // Asked in each transaction that writes.
+            // Queried in each transaction that writes.
             *number = c_int::from(database.database().is_deleted());
         },
-        // SAFETY: these operations give a place for a string that SQLite frees.
+        // SAFETY: these operations pass a place for a string that SQLite frees.
         sqlite::SQLITE_FCNTL_VFSNAME => unsafe {
             *argument.cast::<*mut c_char>() = vfs.api.text(&vfs.name);
         },
@@ -71,7 +72,7 @@ unsafe fn control(
     Ok(sqlite::SQLITE_OK)
 }
 
-/// Sets `mode` to what `number` says, or says there what it is.
+/// Sets `mode` to the number, or stores it there if the number is negative.
 ///
 /// # Safety
 /// `number` points to a number.
@@ -85,10 +86,11 @@ unsafe fn mode(mode: &mut bool, number: *mut c_int) {
     }
 }
 
-/// `strings` is a place for an answer, the pragma's name, and its argument or null.
+/// `strings` has a place for the answer, the pragma's name, and its argument or null.
 ///
 /// # Safety
-/// An open file of ours, and what SQLite gives to `SQLITE_FCNTL_PRAGMA`.
+/// `file` is an open file of ours, and `strings` is the pointer that SQLite passes with
+/// `SQLITE_FCNTL_PRAGMA`.
 unsafe fn pragma(file: *mut sqlite3_file, strings: *mut *mut c_char) -> c_int {
     let answer_with = |text: &str| {
         // SAFETY: the first of the three is the place for the answer, which SQLite frees; the
@@ -113,7 +115,7 @@ unsafe fn pragma(file: *mut sqlite3_file, strings: *mut *mut c_char) -> c_int {
                 asks_for_wal = true;
                 vfs.report(sqlite::SQLITE_WARNING, WAL_REFUSED);
             }
-            // SQLite says WAL from when it asked for that, and uses a journal.
+            // After a request for WAL, SQLite reports WAL although it uses a journal.
             ("journal_mode", None) if !state.asking => misled = state.asked_for_wal,
             _ => {}
         }

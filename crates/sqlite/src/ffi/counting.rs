@@ -1,5 +1,5 @@
-//! A VFS that counts what SQLite writes and syncs on ordinary files, for comparisons: a shim over
-//! the default VFS that passes everything on.
+//! A VFS that counts SQLite's writes and syncs on ordinary files, for comparisons: a shim over the
+//! default VFS that passes everything on.
 //!
 //! An open file is one allocation of SQLite's: our [`OpenFile`], then the default VFS's own.
 use super::api::Api;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tantalum_base::Result;
 
-/// Counters over all files of one counting VFS: databases, journals, WALs. Clones are the same
-/// counters; they may be read from any thread.
+/// Counters over all files of one counting VFS: databases, journals, WALs. Clones share the
+/// counters, which may be read from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Counters(Arc<Cells>);
 
@@ -24,17 +24,17 @@ struct Cells {
     directory_syncs: AtomicU64,
 }
 
-/// What [`Counters`] showed at a moment.
+/// The values of [`Counters`] at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Writes that succeeded.
     pub writes: u64,
-    /// Bytes of them.
+    /// Bytes of these writes.
     pub bytes_written: u64,
     /// Files synced.
     pub file_syncs: u64,
-    /// Directories synced after a file in them was deleted. That the default VFS syncs a new
-    /// journal's directory too, within the journal's first sync, is not seen here.
+    /// Directories synced after a file in them was deleted. The default VFS also syncs the
+    /// directory of a new journal within the journal's first sync, which is not counted here.
     pub directory_syncs: u64,
 }
 
@@ -44,7 +44,7 @@ impl Counts {
         self.file_syncs + self.directory_syncs
     }
 
-    /// What came after `earlier`.
+    /// The difference from `earlier`.
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             writes: self.writes - earlier.writes,
@@ -56,7 +56,7 @@ impl Counts {
 }
 
 impl Counters {
-    /// Where the counters stand.
+    /// The current values of the counters.
     pub fn snapshot(&self) -> Counts {
         let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
         Counts {
@@ -68,8 +68,8 @@ impl Counters {
     }
 }
 
-/// Registers a counting VFS called `name` with the SQLite library linked into this program; it
-/// stays registered until the process ends. Gives its counters.
+/// Registers a counting VFS called `name` with the SQLite library linked into this program, and
+/// returns its counters. It stays registered until the process ends.
 ///
 /// A name that is taken is refused as [`InvalidInput`](tantalum_base::ErrorKind::InvalidInput).
 pub fn register(name: &str) -> Result<Counters> {
@@ -78,7 +78,7 @@ pub fn register(name: &str) -> Result<Counters> {
         xOpen: Some(x_open),
         xDelete: Some(x_delete),
         xAccess: Some(over_base::x_access::<Vfs>),
-        // SAFETY: all callbacks in here take the VFS for what it is.
+        // SAFETY: all callbacks here treat the VFS as its actual type.
         ..unsafe {
             let vfs = Vfs { base, counters: counters.clone() };
             over_base(name, vfs, |base| base + OWN_BYTES as c_int)
@@ -99,14 +99,14 @@ unsafe impl OverBase for Vfs {
     }
 }
 
-/// The front of what SQLite allocates for an open file; the default VFS's file follows.
+/// The beginning of SQLite's allocation for an open file; the default VFS's file follows.
 #[repr(C)]
 struct OpenFile {
     base: sqlite3_file,
     counters: *const Cells,
 }
 
-/// Bytes in front of the default VFS's file, which is aligned as SQLite aligns its allocations.
+/// Bytes before the default VFS's file, which is aligned as SQLite aligns its allocations.
 const OWN_BYTES: usize = size_of::<OpenFile>().next_multiple_of(8);
 
 /// The default VFS's file.
@@ -118,12 +118,12 @@ unsafe fn inner(file: *mut sqlite3_file) -> *mut sqlite3_file {
     unsafe { file.byte_add(OWN_BYTES) }
 }
 
-/// Counts on an open file.
+/// The counters of an open file.
 ///
 /// # Safety
 /// `file` was opened by this VFS.
 unsafe fn cells<'a>(file: *mut sqlite3_file) -> &'a Cells {
-    // SAFETY: the counters live as long as the registered VFS, for ever.
+    // SAFETY: the counters live as long as the registered VFS, which is forever.
     unsafe { &*(*file.cast::<OpenFile>()).counters }
 }
 
@@ -138,15 +138,15 @@ unsafe extern "C" fn x_open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives its own table and a file of `szOsFile` bytes to fill in; the default
-    // VFS gets the part that is its own, and the rest as it came.
+    // SAFETY: SQLite passes its own table and a file of `szOsFile` bytes to fill in; the default
+    // VFS gets its own part of that, and the other arguments unchanged.
     unsafe {
         let vfs = app_of::<Vfs>(table);
         (*file).pMethods = std::ptr::null();
         let Some(open) = (*vfs.base).xOpen else { return sqlite::SQLITE_CANTOPEN };
         let code = open(vfs.base, name, inner(file), flags, out_flags);
         let methods = (*inner(file)).pMethods;
-        // Where the default VFS set methods, SQLite is to close the file, even after an error.
+        // If the default VFS set methods, SQLite must close the file, even after an error.
         if !methods.is_null() {
             let has_shared_memory = (*methods).iVersion >= 2 && (*methods).xShmMap.is_some();
             file.cast::<OpenFile>().write(OpenFile {
@@ -161,7 +161,7 @@ unsafe extern "C" fn x_open(
 }
 
 unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
-    // SAFETY: SQLite gives its own table and a name.
+    // SAFETY: SQLite passes its own table and a name.
     unsafe {
         let vfs = app_of::<Vfs>(table);
         let code = over_base::x_delete::<Vfs>(table, name, sync);
@@ -172,16 +172,16 @@ unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync
     }
 }
 
-/// A callback of an open file that hands its arguments to the default VFS's file, where that has
-/// methods of the version that the callback belongs to.
+/// A callback of an open file that passes its arguments to the default VFS's file, if that has
+/// methods of the callback's version.
 macro_rules! pass_on {
     ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
         pass_on!(1, $name, $method, ($($arg: $type),*) -> $out, $otherwise);
     };
     ($version:literal, $name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
         unsafe extern "C" fn $name(file: *mut sqlite3_file, $($arg: $type),*) -> $out {
-            // SAFETY: a file of ours that is open; the rest goes on as it came. Methods of an older
-            // version may end before this one.
+            // SAFETY: an open file of ours; the other arguments are passed on unchanged. Methods of
+            // an older version may end before this one.
             unsafe {
                 let inner = inner(file);
                 let methods = (*inner).pMethods;
@@ -218,7 +218,7 @@ unsafe extern "C" fn x_write(
     bytes: c_int,
     offset: i64,
 ) -> c_int {
-    // SAFETY: an open file of ours; the rest goes on as it came.
+    // SAFETY: an open file of ours; the other arguments are passed on unchanged.
     unsafe {
         let code = write_on(file, data, bytes, offset);
         if code == sqlite::SQLITE_OK {
@@ -230,7 +230,7 @@ unsafe extern "C" fn x_write(
 }
 
 unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
-    // SAFETY: an open file of ours; the rest goes on as it came.
+    // SAFETY: an open file of ours; the other arguments are passed on unchanged.
     unsafe {
         let code = sync_on(file, flags);
         if code == sqlite::SQLITE_OK {
@@ -240,7 +240,7 @@ unsafe extern "C" fn x_sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     }
 }
 
-/// For files without shared memory. Memory mapping (version 3) is not passed on: what is written
+/// For files without shared memory. Memory mapping (version 3) is not passed on, because writes
 /// through a map could not be counted.
 static METHODS: sqlite3_io_methods = io_methods!(1, None, None);
 

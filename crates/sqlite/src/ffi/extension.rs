@@ -14,7 +14,7 @@ use tantalum_volume::{open_client, open_reader};
 /// The name of the VFS that the extension registers.
 const NAME: &str = "tantalum";
 
-/// Opens volumes by their VOLUME.toml; to be read only for those who only read, and where they may not be written.
+/// Opens volumes by their VOLUME.toml; read-only for connections that only read, and if they must not be written.
 struct ByConfiguration;
 
 impl VolumeOpener for ByConfiguration {
@@ -27,12 +27,12 @@ impl VolumeOpener for ByConfiguration {
     }
 }
 
-/// Registers a VFS with the SQLite library that is loading an extension; for entry points of
-/// extensions. Gives what the entry point is to return: the code that keeps the extension loaded,
-/// also where the VFS is registered already, or `SQLITE_ERROR` with a message.
+/// Registers a VFS with the SQLite library that is loading an extension; for entry points of extensions. Returns
+/// the result of the entry point: the code that keeps the extension loaded, even if the VFS is registered already,
+/// or `SQLITE_ERROR` with a message.
 ///
 /// # Safety
-/// `message` and `routines` are what SQLite (3.7.15 or later) gave the entry point.
+/// `message` and `routines` are the pointers that SQLite (3.7.15 or later) passed to the entry point.
 pub unsafe fn register_loadable(
     message: *mut *mut c_char,
     routines: *const c_void,
@@ -55,10 +55,10 @@ pub unsafe fn register_loadable(
     }
 }
 
-/// Tells SQLite why the extension does not load.
+/// Reports to SQLite why the extension does not load.
 ///
 /// # Safety
-/// `message` is what SQLite gave the entry point.
+/// `message` is the pointer that SQLite passed to the entry point.
 unsafe fn refuse(message: *mut *mut c_char, api: Api, text: &str) -> c_int {
     if !message.is_null() {
         // SAFETY: a place for a string that SQLite frees.
@@ -67,7 +67,7 @@ unsafe fn refuse(message: *mut *mut c_char, api: Api, text: &str) -> c_int {
     sqlite::SQLITE_ERROR
 }
 
-/// The entry point that SQLite looks for first.
+/// The entry point that SQLite tries first.
 ///
 /// # Safety
 /// Called by SQLite only.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(
     message: *mut *mut c_char,
     routines: *const c_void,
 ) -> c_int {
-    // SAFETY: SQLite gave both.
+    // SAFETY: SQLite passed both.
     unsafe {
         match (Options::from_environment(), Api::of_loader(routines)) {
             (Ok(options), _) => {
@@ -99,6 +99,6 @@ pub unsafe extern "C" fn sqlite3_tantalumsqlite_init(
     message: *mut *mut c_char,
     routines: *const c_void,
 ) -> c_int {
-    // SAFETY: SQLite gave all three.
+    // SAFETY: SQLite passed all three.
     unsafe { sqlite3_extension_init(database, message, routines) }
 }

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use tantalum_base::{Error, ErrorKind};
 use tantalum_volume::Level;
 
-/// What SQLite allocates for an open file, `szOsFile` bytes; it begins as SQLite wants it.
+/// SQLite's allocation for an open file, `szOsFile` bytes; it begins with the fields that SQLite
+/// requires.
 #[repr(C)]
 pub(super) struct OpenFile {
     pub(super) base: sqlite3_file,
@@ -22,19 +23,20 @@ pub(super) struct OpenFile {
     pub(super) state: FileState,
 }
 
-/// What a file control may ask or change, beside the file itself.
+/// State that file controls query or change, beside the file itself.
 pub(super) struct FileState {
-    /// Where SQLite keeps the connection that uses the file; null until it told.
+    /// The place where SQLite stores the connection that uses the file; null until SQLite has
+    /// passed it.
     pub(super) connection: *mut *mut sqlite3,
-    /// The operating system's number behind the last failure.
+    /// The operating system's error number of the last failure.
     pub(super) last_errno: c_int,
-    /// `SQLITE_FCNTL_PERSIST_WAL`, which nothing follows from without a WAL.
+    /// `SQLITE_FCNTL_PERSIST_WAL`, which has no effect without a WAL.
     pub(super) persist_wal: bool,
     /// `SQLITE_FCNTL_POWERSAFE_OVERWRITE`.
     pub(super) powersafe_overwrite: bool,
-    /// SQLite took the file for one in WAL mode.
+    /// SQLite treated the file as one in WAL mode.
     pub(super) asked_for_wal: bool,
-    /// It is being asked of SQLite which journal mode is in force.
+    /// A query to SQLite for the journal mode in force is running.
     pub(super) asking: bool,
     /// A callback panicked.
     pub(super) stopped: bool,
@@ -68,7 +70,7 @@ impl Handle {
         }
     }
 
-    /// Whether this process opened it; a journal is the process's own memory anyway.
+    /// Whether this process opened it; a journal is always in the process's own memory.
     pub(super) fn is_of_this_process(&self) -> bool {
         match self {
             Handle::Database(database) => database.database().is_of_this_process(),
@@ -77,16 +79,17 @@ impl Handle {
     }
 }
 
-// Version 1: no shared memory, without which there is no WAL, and no memory mapping. What belongs
-// to later versions answers all the same, should a VFS above this one call it unasked.
+// Version 1: no shared memory, without which there is no WAL, and no memory mapping. The callbacks
+// of later versions work all the same, in case a VFS above this one calls them regardless of the
+// version.
 pub(super) static METHODS: sqlite3_io_methods = io_methods!(1, Some(x_fetch), Some(x_unfetch));
 
-/// What a callback answers.
+/// The result of a callback.
 pub(super) type Answer = Result<c_int, Failure>;
 
-/// Runs the body of a callback on an open file. A failure becomes a code, and is told. After a
-/// panic, and in a forked child, the answer is `code` and nothing is done: not to this file, and
-/// after a panic not to the database as a whole.
+/// Runs the body of a callback on an open file. A failure is reported and becomes a code. After a
+/// panic, and in a forked child, the result is `code` and nothing is done: neither to this file
+/// nor, after a panic, to the whole database.
 ///
 /// # Safety
 /// `file` was opened by this VFS and is not in use by another thread (SQLite serialises the
@@ -132,7 +135,7 @@ fn ok(done: Result<(), Failure>) -> Answer {
     done.map(|()| sqlite::SQLITE_OK)
 }
 
-/// What went wrong with the temporary file of a large journal.
+/// The failure of a large journal's temporary file.
 fn of_journal<T>(done: std::io::Result<T>, otherwise: c_int) -> Result<T, Failure> {
     done.map_err(|error| {
         let is_full = error.kind() == std::io::ErrorKind::StorageFull;
@@ -196,11 +199,12 @@ unsafe extern "C" fn x_write(
     }
 }
 
-/// Where `data` is a first page that asks for WAL (bytes 18 and 19 are 2), takes that out of it:
-/// such a page comes with a copy of a WAL database, and with `PRAGMA journal_mode=WAL` where
-/// SQLite thinks that it can do without shared memory, in `locking_mode=EXCLUSIVE`. It must go from
-/// SQLite's cached page as well, or this connection would look for a WAL from then on. What SQLite
-/// gives to xWrite is that page; its own `cksumvfs` writes to it in the same way.
+/// If `data` is a first page that requests WAL (bytes 18 and 19 are 2), changes it to request a
+/// journal. Such a page comes from a copy of a WAL database, or from `PRAGMA journal_mode=WAL` in
+/// `locking_mode=EXCLUSIVE`, when SQLite assumes that it needs no shared memory. The request must
+/// also be removed from SQLite's cached page, or this connection would look for a WAL from then on.
+/// The buffer that SQLite passes to xWrite is that page; SQLite's own `cksumvfs` writes to it in
+/// the same way.
 ///
 /// # Safety
 /// `bytes` bytes at `data` that nobody else uses, in memory that may be written.
@@ -234,13 +238,13 @@ unsafe extern "C" fn x_truncate(file: *mut sqlite3_file, size: i64) -> c_int {
     }
 }
 
-// The commit point is told through `x_file_control`; see `crate::file`.
+// The commit point is reported through `x_file_control`; see `crate::file`.
 unsafe extern "C" fn x_sync(_: *mut sqlite3_file, _: c_int) -> c_int {
     sqlite::SQLITE_OK
 }
 
 unsafe extern "C" fn x_file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int {
-    // SAFETY: an open file of ours, and a place for the answer.
+    // SAFETY: an open file of ours, and a place for the result.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_FSTAT, |_, handle, _| {
             *out = match handle {
@@ -294,7 +298,7 @@ unsafe extern "C" fn x_unlock(file: *mut sqlite3_file, level: c_int) -> c_int {
 }
 
 unsafe extern "C" fn x_check_reserved_lock(file: *mut sqlite3_file, out: *mut c_int) -> c_int {
-    // SAFETY: an open file of ours, and a place for the answer.
+    // SAFETY: an open file of ours, and a place for the result.
     unsafe {
         answer(file, sqlite::SQLITE_IOERR_CHECKRESERVEDLOCK, |_, handle, _| {
             *out = match handle {
@@ -335,7 +339,7 @@ unsafe extern "C" fn x_shm_map(
     out: *mut *mut c_void,
 ) -> c_int {
     if !out.is_null() {
-        // SAFETY: a place for the answer.
+        // SAFETY: a place for the result.
         unsafe { *out = std::ptr::null_mut() };
     }
     sqlite::SQLITE_IOERR_SHMMAP
@@ -351,14 +355,14 @@ unsafe extern "C" fn x_shm_unmap(_: *mut sqlite3_file, _: c_int) -> c_int {
     sqlite::SQLITE_OK
 }
 
-/// Nothing is mapped: SQLite reads then.
+/// Maps nothing, so that SQLite reads instead.
 unsafe extern "C" fn x_fetch(
     _: *mut sqlite3_file,
     _: i64,
     _: c_int,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: a place for the answer.
+    // SAFETY: a place for the result.
     unsafe { *out = std::ptr::null_mut() };
     sqlite::SQLITE_OK
 }

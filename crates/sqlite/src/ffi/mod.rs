@@ -1,18 +1,18 @@
-//! The VFS as SQLite calls it. All that is unsafe in this crate is in here.
+//! The VFS as SQLite calls it. All unsafe code of this crate is in this module.
 //!
 //! ```text
 //! api         the few SQLite functions that a VFS needs: linked in, or from an extension's table
 //! vfs         registration, and the callbacks of `sqlite3_vfs`
 //! methods     the callbacks of an open file, `sqlite3_io_methods`
 //! controls    file controls, one of the callbacks
-//! asking      what only SQLite knows, asked from within a callback
-//! stop        panics stop before C
-//! over_base   what a VFS leaves to SQLite's default one
-//! counting    a VFS that counts what ordinary databases write
+//! asking      queries to SQLite from within a callback
+//! stop        stops panics before they reach C
+//! over_base   the parts of a VFS that SQLite's default VFS serves
+//! counting    a VFS that counts the writes of ordinary databases
 //! extension   the loadable extension's entry points
 //! ```
-/// The table of an open file's callbacks: those of the module that writes it, by their usual names.
-/// Memory mapping is given apart, as not every VFS has it.
+/// The table of an open file's callbacks, with the usual names, of the module that uses this macro.
+/// The callbacks of memory mapping are arguments, because not every VFS has them.
 macro_rules! io_methods {
     ($version:literal, $fetch:expr, $unfetch:expr) => {
         sqlite3_io_methods {

@@ -1,21 +1,21 @@
-//! What a VFS over SQLite's default one leaves to it.
+//! The parts of a VFS that SQLite's default VFS serves.
 use super::api::Api;
 use libsqlite3_sys as sqlite;
 use sqlite::sqlite3_vfs;
 use std::ffi::{CString, c_char, c_int, c_void};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// What stands behind the table of a VFS that is built over the default one.
+/// The data behind the table of a VFS that is built over the default one.
 ///
 /// # Safety
-/// `base` always gives the same VFS, complete and alive as long as the process.
+/// `base` always returns the same VFS, which is complete and lives as long as the process.
 pub(super) unsafe trait OverBase: 'static {
     /// The default VFS.
     fn base(&self) -> *mut sqlite3_vfs;
 }
 
-/// Registers the VFS called `name` of which `table` makes the table, from the name for SQLite and the
-/// default VFS. It stays registered until the process ends.
+/// Registers the VFS called `name`. `table` makes its table from the name for SQLite and the default
+/// VFS. The VFS stays registered until the process ends.
 ///
 /// A name that is taken is refused as [`ErrorKind::InvalidInput`].
 pub(super) fn register(
@@ -41,12 +41,12 @@ pub(super) fn register(
     }
 }
 
-/// A table that hands everything to `app`'s base; `xOpen`, `xDelete` and `xAccess` are missing.
-/// `file_bytes` says from the base's `szOsFile` what is to be allocated for an open file. `app`
-/// is leaked: SQLite may use a VFS until the process ends.
+/// A table that passes everything to `app`'s base, without `xOpen`, `xDelete` and `xAccess`.
+/// `file_bytes` computes the allocation for an open file from the base's `szOsFile`. `app` is leaked:
+/// SQLite may use a VFS until the process ends.
 ///
 /// # Safety
-/// The table is used with callbacks that take `app` for a `V` only.
+/// The table is only used with callbacks that treat `app` as a `V`.
 pub(super) unsafe fn over_base<V: OverBase>(
     name: CString,
     app: V,
@@ -81,7 +81,7 @@ pub(super) unsafe fn over_base<V: OverBase>(
     }
 }
 
-/// What stands behind SQLite's table.
+/// The data behind SQLite's table.
 ///
 /// # Safety
 /// `table` was made by [`over_base`] with a `V`.
@@ -90,11 +90,11 @@ pub(super) unsafe fn app_of<'a, V: OverBase>(table: *mut sqlite3_vfs) -> &'a V {
     unsafe { &*(*table).pAppData.cast::<V>() }
 }
 
-/// A name for a temporary file as the default VFS makes them, into `out`, a place for a string that
-/// SQLite frees: asked of a temporary file that is opened for that.
+/// Stores a name for a temporary file, as the default VFS generates them, in `out`, a place for a
+/// string that SQLite frees. The name comes from a temporary file that is opened for this purpose.
 ///
 /// # Safety
-/// `out` is what SQLite gives to `SQLITE_FCNTL_TEMPFILENAME`.
+/// `out` is the pointer that SQLite passes with `SQLITE_FCNTL_TEMPFILENAME`.
 pub(super) unsafe fn temporary_name<V: OverBase>(vfs: &V, out: *mut c_void) -> c_int {
     let base = vfs.base();
     let flags = sqlite::SQLITE_OPEN_READWRITE
@@ -102,8 +102,8 @@ pub(super) unsafe fn temporary_name<V: OverBase>(vfs: &V, out: *mut c_void) -> c
         | sqlite::SQLITE_OPEN_EXCLUSIVE
         | sqlite::SQLITE_OPEN_DELETEONCLOSE
         | sqlite::SQLITE_OPEN_TEMP_DB;
-    // SAFETY: `szOsFile` bytes, aligned, for the default VFS's file; it has methods where it is
-    // open, and is closed then.
+    // SAFETY: `szOsFile` bytes, aligned, for the default VFS's file; it has methods if it is open,
+    // and is closed then.
     unsafe {
         let words = ((*base).szOsFile as usize).div_ceil(size_of::<u64>());
         let mut memory = vec![0u64; words];
@@ -124,14 +124,14 @@ pub(super) unsafe fn temporary_name<V: OverBase>(vfs: &V, out: *mut c_void) -> c
     }
 }
 
-/// A callback that hands its arguments to the default VFS.
+/// A callback that passes its arguments to the default VFS.
 macro_rules! pass_on {
     ($name:ident, $method:ident, ($($arg:ident: $type:ty),*) -> $out:ty, $otherwise:expr) => {
         pub(super) unsafe extern "C" fn $name<V: OverBase>(
             table: *mut sqlite3_vfs,
             $($arg: $type),*
         ) -> $out {
-            // SAFETY: SQLite gives its own table; the rest goes on as it came.
+            // SAFETY: SQLite passes its own table; the other arguments are passed on unchanged.
             unsafe {
                 let base = app_of::<V>(table).base();
                 match (*base).$method {

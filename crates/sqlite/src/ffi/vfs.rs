@@ -23,9 +23,9 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::live::Process;
 use tantalum_volume::client::Client;
 
-/// Registers a VFS called `name` with the SQLite library linked into this program. A database is
-/// then opened by the volume's path and the VFS's name, for example
-/// `file:/path/VOLUME.toml?vfs=NAME`. The VFS stays registered until the process ends.
+/// Registers a VFS called `name` with the SQLite library linked into this program. A database can then be opened with
+/// the volume's path and the VFS's name, for example `file:/path/VOLUME.toml?vfs=NAME`. The VFS stays registered until
+/// the process ends.
 ///
 /// A name that is taken is refused as [`ErrorKind::InvalidInput`].
 pub fn register(name: &str, opener: impl VolumeOpener, options: Options) -> Result<()> {
@@ -73,16 +73,16 @@ pub(super) struct Vfs {
     ordinary: Room,
     bulk: Room,
     trace: Option<SharedTrace>,
-    /// What this process has; of another one in a forked child that has nothing yet.
+    /// The state of this process. In a forked child this is the parent's until the child first uses the VFS.
     here: AtomicPtr<Here>,
 }
 
-/// What one process has open. A forked child begins anew and leaves its parent's alone: the volumes
-/// are not its own, and a lock may be held by a thread that it has not.
+/// The open volumes and other state of one process. A forked child starts with new state and does not touch its
+/// parent's: the volumes do not belong to the child, and a lock may be held by a thread that it does not have.
 struct Here {
     process: Process,
     memory: Arc<Memory>,
-    /// Held while a volume is opened or closed, so that closing is over before the next opens.
+    /// Locked while a volume is opened or closed, so that one is closed completely before the next is opened.
     open: Mutex<BTreeMap<PathBuf, Weak<Database>>>,
     journals: Journals,
     last_error: Mutex<String>,
@@ -108,7 +108,7 @@ impl Vfs {
             match self.here.compare_exchange(at, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => at = new,
                 Err(other) => {
-                    // SAFETY: made above, and nobody else got it.
+                    // SAFETY: created above, and nobody else has it.
                     drop(unsafe { Box::from_raw(new) });
                     at = other;
                 }
@@ -116,25 +116,25 @@ impl Vfs {
         }
     }
 
-    /// Tells people what `code` does not.
+    /// Reports the details that `code` does not contain.
     pub(super) fn report(&self, code: c_int, text: &str) {
         let text = format!("tantalum: {text}");
         self.api.log(code, &text);
         *lock(&self.here().last_error) = text;
     }
 
-    /// Tells people of a panic; gives `code` back.
+    /// Reports a panic; returns `code`.
     fn panicked(&self, code: c_int) -> c_int {
         self.report(code, "a bug made a call panic");
         code
     }
 
-    /// What was reported last.
+    /// The text of the last report.
     pub(super) fn last_error(&self) -> String {
         lock(&self.here().last_error).clone()
     }
 
-    /// Closes a file; the volume with it where it was the last one open on it.
+    /// Closes a file, and the volume if this was the last open file on it.
     pub(super) fn close(&self, handle: Box<Handle>) {
         if !handle.is_of_this_process() {
             std::mem::forget(handle);
@@ -145,7 +145,7 @@ impl Vfs {
         open.retain(|_, database| database.strong_count() > 0);
     }
 
-    /// The database at `path`, for one who only reads, or may write.
+    /// The database at `path`, for a connection that only reads or that may write.
     fn open_database(&self, path: &Path, only_reads: bool) -> Result<Arc<Database>> {
         let Here { open, memory, .. } = self.here();
         let mut open = lock(open);
@@ -166,7 +166,7 @@ impl Vfs {
         Ok(database)
     }
 
-    /// The volume; to be read only for one who `only_reads`, and where its file may not be written.
+    /// Opens the volume: read-only if `only_reads`, or if its file must not be written.
     fn open_client(&self, path: &Path, only_reads: bool) -> Result<(Client, Access)> {
         if only_reads && let Some(client) = self.opener.open_read_only(path) {
             let client = client?;
@@ -186,14 +186,14 @@ impl Vfs {
         }
     }
 
-    /// Opens the volume of a `database` that was only read so far to be written, where that may be.
+    /// Reopens the volume of a read-only `database` for writing, if it may be written.
     fn open_to_write(&self, path: &Path, database: &Database) -> Result<()> {
         let to_read = || match self.opener.open_read_only(path) {
             Some(client) => client,
             None => self.opener.open(path),
         };
         match database.open_to_write(|| self.opener.open(path), to_read) {
-            // A server that only reads is not to be opened by anybody else.
+            // A server's volume cannot be reopened here, so behind a read-only server it stays read-only.
             Err(error) if may_not_be_written(&error) || error.kind() == ErrorKind::Unsupported => {
                 database.set_read_alone();
                 Ok(())
@@ -202,7 +202,7 @@ impl Vfs {
         }
     }
 
-    /// The open file that is to stand behind `path`; `None` for what the default VFS serves.
+    /// The open file for `path`; `None` if the default VFS serves it.
     fn open_file(
         &self,
         path: &Path,
@@ -248,7 +248,7 @@ impl Vfs {
         Ok(None)
     }
 
-    /// Whether `path` is where SQLite expects a volume's journal or WAL.
+    /// Whether `path` is the path of a volume's journal or WAL, as SQLite names them.
     fn is_side_file(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_bytes();
         [&b"-journal"[..], b"-wal"]
@@ -265,14 +265,14 @@ unsafe impl OverBase for Vfs {
     }
 }
 
-/// Whether opening failed because the file is not to be written, by its mode or its file system.
+/// Whether opening failed because the file must not be written, due to its mode or its file system.
 fn may_not_be_written(error: &Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     let kind = std::io::Error::from_raw_os_error(errno_of(error)).kind();
     matches!(kind, PermissionDenied | ReadOnlyFilesystem)
 }
 
-/// The answer to whoever asks for WAL.
+/// The answer to a request for WAL.
 pub(super) const WAL_REFUSED: &str = "there is no WAL on a volume, and no use for one: each \
      commit is one device transaction already; the journal mode stays as it is";
 
@@ -283,18 +283,18 @@ unsafe fn path_of<'a>(name: *const c_char) -> &'a Path {
     Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
-/// What the name of a database itself says.
+/// Requests in the name of a database.
 #[derive(Clone, Copy, Default)]
 struct Asked {
-    /// Which VFS it wants, as `file:x.toml?vfs=tantalum` does. Others come here because they are attached to a database
-    /// that is here.
+    /// The VFS that it names, as in `file:x.toml?vfs=tantalum`. Names without it get here if they are attached to a
+    /// database that uses this VFS.
     vfs: bool,
-    /// That nobody changes it (`immutable=1`). SQLite asks for a file to write all the same.
+    /// A promise that nobody changes the file (`immutable=1`). SQLite may still open it for writing.
     immutable: bool,
 }
 
 /// # Safety
-/// `name` and `flags` are what SQLite gave to xOpen.
+/// `name` and `flags` are the arguments that SQLite passed to xOpen.
 unsafe fn asked_by(api: &Api, name: *const c_char, flags: c_int) -> Asked {
     let database = sqlite::SQLITE_OPEN_MAIN_DB | sqlite::SQLITE_OPEN_URI;
     if flags & database != database {
@@ -309,13 +309,13 @@ unsafe fn asked_by(api: &Api, name: *const c_char, flags: c_int) -> Asked {
     }
 }
 
-/// What the name asks for beside the file.
+/// The settings in a file's name.
 ///
 /// # Safety
-/// `name` and `flags` are what SQLite gave to xOpen.
+/// `name` and `flags` are the arguments that SQLite passed to xOpen.
 unsafe fn state_of(api: &Api, name: *const c_char, flags: c_int) -> FileState {
     let default = FileState::default();
-    // Other names may end without parameters, and without the end of parameters.
+    // Other names may have no parameters, and no terminator after them.
     if flags & sqlite::SQLITE_OPEN_URI == 0 {
         return default;
     }
@@ -332,8 +332,8 @@ unsafe extern "C" fn x_open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives its own table, a file of `szOsFile` bytes to fill in, and a name that
-    // is null only for temporary files.
+    // SAFETY: SQLite passes its own table, a file of `szOsFile` bytes to fill in, and a name that is null only for
+    // temporary files.
     unsafe {
         (*file).pMethods = std::ptr::null();
         let vfs = app_of::<Vfs>(table);
@@ -368,26 +368,26 @@ unsafe extern "C" fn x_open(
     }
 }
 
-/// Sleeps for what is left of `microseconds` after the waits for locks that were refused before.
+/// Sleeps for `microseconds`, less the time of earlier waits for locks that were refused.
 unsafe extern "C" fn x_sleep(table: *mut sqlite3_vfs, microseconds: c_int) -> c_int {
     let asked = Duration::from_micros(u64::try_from(microseconds).unwrap_or(0));
     let rest = lock_waits::rest_of_sleep(asked).as_micros() as c_int;
     if rest > 0 {
-        // SAFETY: SQLite gives its own table.
+        // SAFETY: SQLite passes its own table.
         unsafe { over_base::x_sleep::<Vfs>(table, rest) };
     }
     microseconds
 }
 
 unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
-    // SAFETY: SQLite gives its own table and a name.
+    // SAFETY: SQLite passes its own table and a name.
     unsafe {
         let vfs = app_of::<Vfs>(table);
         let path = path_of(name);
         match caught(|| (vfs.opener.is_volume(path), vfs.is_side_file(path))) {
             None => vfs.panicked(sqlite::SQLITE_IOERR_DELETE),
             Some((true, _)) => {
-                // A program that wants a fresh database, as speedtest1 does.
+                // Programs that need a fresh database delete the old one, for example speedtest1.
                 let told = format!("{} is a volume, which is not deleted here", path.display());
                 vfs.report(sqlite::SQLITE_IOERR_DELETE, &told);
                 sqlite::SQLITE_IOERR_DELETE
@@ -407,7 +407,7 @@ unsafe extern "C" fn x_access(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives its own table, a name, and a place for the answer.
+    // SAFETY: SQLite passes its own table, a name, and a place for the result.
     unsafe {
         let vfs = app_of::<Vfs>(table);
         match caught(|| vfs.is_side_file(path_of(name))) {
@@ -422,15 +422,14 @@ unsafe extern "C" fn x_access(
     }
 }
 
-/// The text is of the last failure here. The number is `errno`, as the default VFS tells it: its own
-/// failures set it, with files that were passed on as well, and those of open files here do.
+/// The text describes the last failure in this VFS. The number is `errno`, as in the default VFS, which sets it for its
+/// own failures, also for files that were passed on to it; failures of open files here set it as well.
 unsafe extern "C" fn x_get_last_error(
     table: *mut sqlite3_vfs,
     bytes: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite gives its own table and `bytes` bytes at `out`; the default VFS is asked for no
-    // text.
+    // SAFETY: SQLite passes its own table and `bytes` bytes at `out`; the default VFS is not asked for a text.
     unsafe {
         let vfs = app_of::<Vfs>(table);
         let number = match (*vfs.base).xGetLastError {

@@ -1,4 +1,4 @@
-//! A simple reference device with transactions, in memory, optionally kept in a log file; it
+//! A simple reference device with transactions, in memory, optionally stored in a log file. It
 //! counts its calls and can be told to fail one.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use tantalum_runtime::live::{EngineChoice, LiveOptions};
 use tantalum_runtime::{Runtime, live};
 use tantalum_volume::client::{self, Client};
 
-/// What is on the medium, shared by those who open it one after another.
+/// The content of the medium, shared by clients that open it one after another.
 #[derive(Clone)]
 pub struct Disk(Arc<Mutex<State>>);
 
@@ -28,7 +28,7 @@ pub struct State {
     /// Calls until one fails; all later ones work again.
     pub fail_in: Option<u64>,
     pub failed: bool,
-    /// Whether reads panic, as a bug would make them.
+    /// Whether reads panic, as with a bug.
     pub panics: bool,
     limits: Limits,
     log: Option<File>,
@@ -57,7 +57,7 @@ impl Disk {
         })))
     }
 
-    /// A disk whose commits are appended to a file, and read back from it: each is a count of
+    /// A disk whose commits are appended to a file and read back from it. Each commit is a count of
     /// pages, the pages with their numbers, and a checksum.
     #[allow(dead_code, reason = "not each test file uses all")]
     pub fn in_file(path: &Path, pages: u64) -> std::io::Result<Disk> {
@@ -80,7 +80,8 @@ impl Disk {
             }
             rest = &rest[end + 4..];
         }
-        // What a kill left of its last commit: the next ones must not come behind it.
+        // Removes an incomplete last commit left by a kill, so that the next commits do not follow
+        // it.
         file.set_len((bytes.len() - rest.len()) as u64)?;
         disk.state().log = Some(file);
         Ok(disk)
@@ -150,7 +151,7 @@ impl State {
 }
 
 impl Disk {
-    /// Opens the disk on a thread of its own that goes away when the sender says so.
+    /// Opens the disk on a thread of its own that ends when the sender requests it.
     #[allow(dead_code, reason = "not each test file uses all")]
     pub fn mortal_client(&self) -> (Client, RemoteSender<()>) {
         let (connector, requests) = client::channel();
@@ -179,7 +180,7 @@ impl Drop for Joined {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             let joined = std::panic::AssertUnwindSafe(|| thread.join().unwrap());
-            // A planted panic was seen by the test already.
+            // The test has seen a planted panic already.
             let _ = std::panic::catch_unwind(joined);
         }
     }
@@ -198,7 +199,7 @@ impl PageDevice for Device {
     type Page = PageBuf;
 
     fn limits(&self) -> &Limits {
-        // Leaked once a device; tests make few.
+        // Leaked once per device; tests create few.
         Box::leak(Box::new(self.disk.state().limits.clone()))
     }
 
@@ -206,7 +207,7 @@ impl PageDevice for Device {
         let mut state = self.disk.state();
         state.called()?;
         if state.panics {
-            // Whoever looks at the disk later does not find the lock poisoned.
+            // So that later users of the disk do not find the lock poisoned.
             drop(state);
             panic!("planted");
         }

@@ -1,4 +1,4 @@
-//! What the tests share: disks, connections to them, dumps to compare.
+//! Common parts of the tests: disks, connections to them, dumps to compare.
 #![allow(dead_code, reason = "not each test file uses all")]
 pub mod disk;
 
@@ -10,10 +10,10 @@ use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_sqlite::{Options, TraceSink};
 use tantalum_volume::{VolumeConfig, create_volume};
 
-/// Whether SQLite is told of batch-atomic writes: the two ways to commit.
+/// Whether batch-atomic writes are reported to SQLite: the two ways to commit.
 pub const MODES: [bool; 2] = [true, false];
 
-/// Makes a volume of 32 MiB in `folder`, with `settings` of its device; the VOLUME.toml.
+/// Creates a volume of 32 MiB in `folder`, with `settings` of its device; returns the path of its VOLUME.toml.
 pub fn new_volume(folder: &Path, settings: &str) -> PathBuf {
     new_volume_of(folder, "32MiB", settings)
 }
@@ -56,14 +56,14 @@ impl Stage {
         Stage::on(Disk::new(1 << 16, 4096), batch_atomic)
     }
 
-    /// One that reads from the disk what SQLite has not in its own cache.
+    /// A stage without a page cache: everything outside SQLite's own cache is read from the disk.
     pub fn without_cache() -> Stage {
         let options = Options { cache_pages: 0, ..Options::default() };
         Stage::with(Disk::new(1 << 16, 4096), options)
     }
 
-    /// One that keeps no more than `memory_pages` of a transaction in memory, and where that is few, few of
-    /// everything.
+    /// A stage that keeps at most `memory_pages` pages of a transaction in memory. If that is few, it also caches
+    /// few pages.
     pub fn with_memory(batch_atomic: bool, memory_pages: usize) -> Stage {
         Stage::with_memory_on(Disk::new(1 << 16, 4096), batch_atomic, memory_pages)
     }
@@ -78,7 +78,8 @@ impl Stage {
         Stage::with(disk, Options { cache_pages, ..usual })
     }
 
-    /// One that keeps `memory_pages` of a transaction until it goes to the disk, and `cache_pages` of what is there.
+    /// A stage that keeps `memory_pages` pages of a transaction before it writes to the disk, and caches
+    /// `cache_pages` pages of the disk.
     pub fn with_sizes(batch_atomic: bool, memory_pages: usize, cache_pages: u32) -> Stage {
         let options = Options {
             batch_atomic,
@@ -115,8 +116,8 @@ impl Stage {
         Stage { disk, vfs, memory_pages, cache_pages }
     }
 
-    /// Another VFS over what is on the disk now: as after a crash of the process, since whatever
-    /// other connections hold in memory stays with them.
+    /// Another VFS over the present content of the disk, as after a crash of the process: everything that other
+    /// connections hold in memory is missing.
     pub fn after_crash(&self, batch_atomic: bool) -> Stage {
         let crashed = Stage::with_sizes(batch_atomic, self.memory_pages, self.cache_pages);
         let pages = self.disk.state().pages.clone();
@@ -132,7 +133,7 @@ impl Stage {
     }
 }
 
-/// Everything in the database as text: schema and rows.
+/// The whole database as text: schema and rows.
 pub fn dump(connection: &Connection) -> Vec<String> {
     let mut lines = Vec::new();
     let mut tables = Vec::new();
@@ -160,7 +161,7 @@ pub fn dump(connection: &Connection) -> Vec<String> {
     lines
 }
 
-/// Asserts that SQLite finds nothing wrong.
+/// Asserts that SQLite's integrity check finds no problem.
 pub fn check(connection: &Connection) {
     let verdict: String =
         connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
