@@ -228,7 +228,7 @@ fn a_volume_is_not_deleted() {
     };
     assert_eq!(delete(&path), ffi::SQLITE_IOERR_DELETE);
     assert!(path.exists());
-    // Any other file is deleted, and for a missing journal nothing happens.
+    // Other files are deleted, and deleting a missing journal succeeds.
     let other = folder.path().join("other.db");
     std::fs::write(&other, "").unwrap();
     assert_eq!(delete(&other), ffi::SQLITE_OK);

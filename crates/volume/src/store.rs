@@ -185,7 +185,7 @@ pub(crate) fn reread_partitions(home: &VolumeStore) {
     }
 }
 
-/// Erases the volume on the flash of `config`.
+/// Releases home and journal of the volume of `config`, then erases the superblock on its flash.
 ///
 /// # Errors
 /// As [`open_store`].

@@ -2,7 +2,7 @@
 //!
 //! Two copies, at bytes 0 and 4096; [`Copies`](crate::Copies) decides between them. Little endian:
 //!
-//! | offset | bytes | what |
+//! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic `TANTALUM` |
 //! | 8 | 4 | format version |
@@ -11,11 +11,11 @@
 //! | 32 | 4 | bytes in a page |
 //! | 36 | 4 | zones |
 //! | 40 | 4 | slots in a zone |
-//! | 44 | 4 | 1 where pages for large transactions lie behind the logical ones: as many again, of kind 2 as many as there are slots; 0: none, as in older volumes |
+//! | 44 | 4 | 1 if there are pages for large transactions behind the logical ones: the same number, for kind 2 as many as there are slots; 0: none, as in older volumes |
 //! | 48 | 8 | logical pages |
 //! | 56 | 8 | first byte of the first zone |
-//! | 64 | 4 | how often the volume has grown |
-//! | 72 | 8 | logical pages before it grew last; 0 where it never did |
+//! | 64 | 4 | number of times the volume has grown |
+//! | 72 | 8 | logical pages before the last growth; 0 if it never grew |
 //! | 4092 | 4 | CRC-32C of the 4092 bytes before |
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};

@@ -1,4 +1,4 @@
-//! A cleanly closed volume opens from its checkpoint alone, whatever it was doing when it was closed.
+//! A cleanly closed volume opens from its checkpoint alone, regardless of its activity at that time.
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Rng};
 use tantalum_media::block_store::{

@@ -52,8 +52,8 @@ fn a_commit_of_eight_pages_is_one_durable_append() {
         durable_writes: 1,
         ..StoreCounts::default()
     };
-    // The first commit after an opening also writes, twice, the list of zones that may be filled
-    // from then on.
+    // The first commit after an opening also records, twice, the zones that may be filled from
+    // then on.
     let first = StoreCounts {
         writes: 3,
         bytes_written: one.bytes_written + 2 * PAGE_BYTES as u64,

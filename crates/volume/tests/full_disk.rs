@@ -97,7 +97,7 @@ fn on_live<T: 'static, F: Future<Output = T> + 'static>(body: impl FnOnce(Live) 
     result
 }
 
-/// Refused changes leave nothing behind, and do not end a transaction.
+/// Refused changes have no effect, and a refused commit ends its transaction.
 async fn assert_refuses(volume: &Volume, pieces: u64) {
     let refused = |done: Result<()>| assert_eq!(done.unwrap_err().kind(), ErrorKind::OutOfSpace);
     refused(write(volume, 0).await);

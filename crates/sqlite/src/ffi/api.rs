@@ -159,7 +159,7 @@ impl Api {
         file
     }
 
-    /// The value of `key` in the URI of an open file; `otherwise` if the URI does not have it.
+    /// The value of `key` in the URI by which a file is opened; `otherwise` if the URI does not have it.
     ///
     /// # Safety
     /// `name` is the pointer that SQLite passed to xOpen for a database, with `SQLITE_OPEN_URI`.

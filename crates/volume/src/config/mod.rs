@@ -34,11 +34,11 @@ pub struct VolumeConfig {
     pub home: Option<HomeConfig>,
     /// Settings of the device.
     pub device: DeviceConfig,
-    /// Memory above the device; without it there is none.
+    /// A buffer in memory above the device; without this table there is none.
     pub buffer: Option<BufferConfig>,
     /// A page trace of the volume's requests, begun each time it is opened.
     pub record: Option<PathBuf>,
-    /// Where the file was read from; relative paths start there.
+    /// The path of the file; relative paths in it start from its folder.
     #[serde(skip)]
     pub path: PathBuf,
 }
@@ -72,7 +72,7 @@ pub struct MediaConfig {
     pub media_type: MediaType,
     /// Path of the file or block device, for `type = "file"`.
     pub path: Option<PathBuf>,
-    /// Bytes that are used of it, for a tiered volume.
+    /// Bytes of it that are used, for a tiered volume.
     pub size: Option<String>,
     /// Zone size; the default depends on the capacity.
     pub zone: Option<String>,
@@ -87,7 +87,7 @@ pub struct MediaConfig {
 pub enum MediaType {
     /// A file or a block device.
     File,
-    /// Memory: gone with the process; to measure and to try.
+    /// Memory, which is lost with the process; for measurements and trials.
     Memory,
 }
 
@@ -109,7 +109,7 @@ pub struct DeviceConfig {
     /// Bytes of the write cache.
     #[serde(default = "default_cache")]
     pub cache: String,
-    /// Limit on the bytes that one transaction may write; without it as much as there is room for.
+    /// Limit on the bytes that one transaction may write; by default the free room.
     pub transaction_max: Option<String>,
     /// Memory of one transaction, in bytes.
     pub transaction_memory: Option<String>,
@@ -125,7 +125,7 @@ pub struct DeviceConfig {
     /// Wear leveling moves cold content when zones differ by more resets than this; 0 for never.
     #[serde(default = "default_wear_spread")]
     pub wear_spread: u32,
-    /// Entries of the table of pages that share their content; without it the table grows.
+    /// Limit on the entries of the table of pages that share their content; by default none.
     pub share_entries_max: Option<u32>,
     /// Bytes of log between two checkpoints, which opening after a crash reads; without it 32 times
     /// the size of a checkpoint.
@@ -136,7 +136,7 @@ pub struct DeviceConfig {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BufferConfig {
-    /// Bytes of pages that it holds.
+    /// Bytes of pages in the buffer.
     pub size: String,
     /// The replacement policy.
     #[serde(default = "default_policy")]
@@ -154,7 +154,7 @@ pub enum DurabilityConfig {
 }
 
 impl DurabilityConfig {
-    /// That of this name, as it stands in configurations.
+    /// The durability with this name in configurations.
     pub fn named(name: &str) -> Option<Self> {
         [DurabilityConfig::OnAck, DurabilityConfig::OnFlush]
             .into_iter()
@@ -363,7 +363,7 @@ impl VolumeConfig {
         }
     }
 
-    /// Refuses a limit on transactions that cannot take effect.
+    /// Refuses a limit on transactions that could not take effect.
     fn check_transactions(&self, ssd: &SsdOptions) -> Result<()> {
         let Some(most) = &self.device.transaction_max else { return Ok(()) };
         let (least, why) = match &self.home {

@@ -1,4 +1,4 @@
-//! What a configuration may say.
+//! Valid and invalid configurations.
 use super::*;
 
 fn parse(text: &str) -> Result<VolumeConfig> {

@@ -237,7 +237,7 @@ fn writers_wait_where_no_page_goes_home_and_who_mends_the_page_does_not() {
         life.write(PAGE, 3).await.unwrap();
         life.sleep_s(30).await;
         assert!(written.get() > stuck, "pages go home again");
-        // Before other data takes its place.
+        // Before other pages are stored at the place of its old version.
         life.flash.fail(Fails::Nothing);
         writing.await;
         life.write_home().await.unwrap();
