@@ -9,7 +9,6 @@ use tantalum_base::Rng;
 /// Pages of a transaction in memory, and pages of the cache. In the first case most of a transaction is staged and some of
 /// that is read back from the volume; in the second it is staged and all of it is in the cache; in the third nothing is
 /// staged.
-/// there, all is in the cache, and nothing goes there.
 const MEMORIES: [(usize, u32); 3] = [(2, 8), (2, 4096), (1024, 4096)];
 
 const SCHEMA: &str = "CREATE TABLE t(id INTEGER PRIMARY KEY, a INT, b TEXT);

@@ -80,7 +80,7 @@ fn bytes_are_as_in_memory() {
     assert!(Volume::check(&path).unwrap().findings.is_empty());
 }
 
-/// Each thread writes its own bytes of pages that all of them write.
+/// Each thread writes its own bytes, in pages that all threads write.
 #[test]
 fn nobody_loses_bytes_beside_those_of_others() {
     const THREADS: usize = 6;

@@ -23,7 +23,7 @@ pub struct HomeConfig {
     /// The mode of the cache when it is opened.
     #[serde(default = "default_mode")]
     pub mode: String,
-    /// The order in which pages go home.
+    /// The order in which pages are destaged.
     #[serde(default = "default_destage")]
     pub destage: DestageConfig,
     /// Whether it carries a claim while it has a cache.
@@ -49,7 +49,7 @@ pub struct HomeConfig {
     pub admit: AdmitConfig,
 }
 
-/// The order in which pages go home.
+/// The order in which pages are destaged.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum DestageConfig {
@@ -114,7 +114,7 @@ fn default_admit() -> AdmitConfig {
 }
 
 impl HomeConfig {
-    /// The order in which pages go home.
+    /// The order in which pages are destaged.
     pub fn destage(&self) -> Destage {
         match self.destage {
             DestageConfig::Ordered => Destage::Ordered,

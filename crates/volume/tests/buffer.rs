@@ -36,7 +36,7 @@ async fn exercise(device: &impl PageDevice<Page = PageBuf>, model: &mut Model, s
     let mut rng = Rng::new(seed);
     let mut content = seed << 32;
     for step in 0..2000 {
-        // Most commands are about few pages, so that they meet in the buffer.
+        // Most commands affect few pages, so that they overlap in the buffer.
         let near = if rng.chance(0.8) { 96 } else { PAGES - 8 };
         let range = PageRange::new(PageNo(rng.below(near)), 1 + rng.below(8));
         let mut fresh = || {

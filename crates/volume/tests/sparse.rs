@@ -1,4 +1,4 @@
-//! A sparse volume gives its room back to the file system: measured in the blocks of a real file.
+//! A sparse volume gives space back to the file system, measured in the blocks of a real file.
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

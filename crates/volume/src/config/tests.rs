@@ -45,7 +45,7 @@ fn cleaning_and_the_wear_bound_are_those_of_the_text() {
     let options = |from: &str, to: &str| {
         parse(&template("1GiB").replace(from, to)).unwrap().ftl_options(9).unwrap()
     };
-    // A write of a host must not wait for long.
+    // A host's write must not wait long.
     assert_eq!(options("", ""), FtlOptions { paces_cleaning: true, ..FtlOptions::new(9) });
     let drawn = options("# cleaning = \"greedy\"", "cleaning = \"d-choices:4\"").cleaning;
     assert_eq!(drawn, CleaningSpec::DChoices { choices: 4, seed: 0 });
@@ -88,7 +88,7 @@ fn what_is_no_toml_is_told_with_its_line() {
     }
 }
 
-/// A tiered volume with so much flash, and other settings than the template's.
+/// A tiered volume with this size of flash, and settings that differ from the template's.
 fn tiered(flash_size: &str, from: &str, to: &str) -> Result<VolumeConfig> {
     let text = include_str!("../tiered.toml").replace("{capacity}", "1GiB");
     let text = text.replace("{flash_size}", flash_size);

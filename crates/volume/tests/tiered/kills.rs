@@ -67,7 +67,7 @@ fn more_pages_than_may_be_dirty_go_home_after_a_kill() {
             let limit = life.volume.device().device().options().dirty_hard_pages;
             let before = life.statistics().dirty_pages;
             assert!(before > limit + 200, "{before} dirty, {limit} may be");
-            // There is no room for more until some are known to be at home.
+            // There is no room for more until some pages are known to be at home.
             for number in 100..200 {
                 life.write(number, 2).await.unwrap();
             }

@@ -189,7 +189,7 @@ fn a_home_that_was_written_over_is_opened_where_loss_is_accepted() {
             rig.live_as(options, move |opened| async move {
                 let life = match opened {
                     Ok(life) => life,
-                    // All of home is another one.
+                    // The whole home is another one.
                     Err(error) => {
                         let told = error.to_string();
                         assert!(is_all && !options.accept_loss, "{told}");
