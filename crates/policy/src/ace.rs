@@ -1,22 +1,24 @@
-//! ACE (asymmetry- and concurrency-aware): a wrapper that writes several dirty pages in one batch when
-//! the victim of any policy is dirty, so that a device that writes them at once is kept busy.
+//! ACE (asymmetry- and concurrency-aware): a wrapper over any policy. If the victim is dirty, it
+//! writes several dirty pages in one batch, so that a device that serves several writes at once is
+//! kept busy.
 //!
 //! Source: Papon, Athanassoulis, "ACEing the bufferpool management paradigm for modern storage
-//! devices", ICDE 2023. Of its three parts there are:
-//! - the writer: where a dirty page leaves, up to `write` (the paper's n_w) dirty pages are written in
-//!   all, the next ones being those that the policy would write next; they stay, clean;
-//! - the evictor: with `evict` (n_e) over 1 the first of those written leave too, so that the next
-//!   misses find free frames. Which clean pages a policy would evict next it does not say, so
-//!   all that leave are of the batch;
-//! - not the reader: nothing is prefetched, for which the paper needs `evict` over 1.
+//! devices", ICDE 2023. Of the paper's three parts:
+//! - the writer is implemented: when a dirty page leaves, up to `write` (the paper's n_w) dirty pages
+//!   are written in all. The others are the pages that the policy would write next; they stay, clean;
+//! - the evictor is implemented: if `evict` (n_e) is over 1, the first pages of the batch leave as
+//!   well, so that the next misses find free frames. A policy does not report the clean pages that
+//!   it would evict next, so only pages of the batch leave;
+//! - the reader is not implemented: nothing is prefetched. Prefetching in the paper needs `evict`
+//!   over 1.
 //!
-//! A clean victim leaves alone, as without the wrapper. The batch is the run of effects of
-//! one request: the victim, then the others in the policy's order.
+//! A clean victim leaves alone, as without the wrapper. The batch consists of the effects of one
+//! request: the victim first, then the others in the policy's order.
 //!
-//! Weak where a device gains nothing from several writes at once: pages written early may be dirty again
-//! before they leave, so it writes more. It asks the policy for its next write-backs at each batch,
-//! which for most is a walk over clean pages. To a policy that remembers evicted pages (as ARC does) what
-//! leaves with the victim was never there.
+//! Weak if the device gains nothing from several writes at once: pages written early may be dirty again
+//! before they leave, so it writes more in total. It requests the next write-backs from the policy for
+//! each batch; in most policies that is a walk over clean pages. A policy that remembers evicted pages
+//! (as ARC does) does not remember those that leave along with the victim.
 use crate::answers::answers_of;
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
@@ -31,15 +33,16 @@ pub struct Ace {
 }
 
 impl Ace {
-    /// Over `base`; a batch is of `write_pages`, of which `evict_pages` leave: 1 to `write_pages`.
+    /// Wraps `base`. A batch has `write_pages` pages, of which `evict_pages` leave (1 to
+    /// `write_pages`).
     pub fn new(base: Box<dyn Policy>, write_pages: u32, evict_pages: u32) -> Self {
         assert!((1..=write_pages).contains(&evict_pages), "what leaves is of the batch");
         let (write_pages, evict_pages) = (write_pages as usize, evict_pages as usize);
         Ace { base, write_pages, evict_pages, batch: Vec::with_capacity(write_pages + 1) }
     }
 
-    /// Adds to what leaves and is written since `from` in `effects` what makes the batch full. The
-    /// page of `request` has just come in and is not in it.
+    /// Fills up the batch. It begins with the pages that `effects` evicts or writes from index
+    /// `from` on. The page of `request` has just come in and is not in it.
     fn fill_batch(&mut self, request: Request, from: usize, effects: &mut Vec<Effect>) {
         let count = |is: fn(&Effect) -> bool| effects[from..].iter().filter(|e| is(e)).count();
         let (written, left) = (count(|effect| effect.writes()), count(|effect| effect.leaves()));

@@ -1,35 +1,36 @@
-//! AD-LRU, adaptive double LRU: a cold queue of pages used once and a hot one of pages used again;
-//! each gives up its oldest clean page first.
+//! AD-LRU, adaptive double LRU: a cold queue for pages used once and a hot queue for pages used
+//! again. Each queue evicts its oldest clean page first.
 //!
 //! Source: Jin, Ou, Härder, Li, "AD-LRU: an efficient buffer replacement algorithm for flash-based
-//! databases", Data & Knowledge Engineering 72, 2012. A page comes into the cold queue, and each
-//! later use moves it to the head of the hot one. The victim is from the cold queue while that has
-//! more than `min_lc` pages (a share of the frames, rounded down), else from the hot one: there,
-//! the oldest clean page (at which the paper's FC pointer points); where all are dirty, the oldest,
-//! after a second chance that a cold flag records, as in LRU-WSR.
+//! databases", Data & Knowledge Engineering 72, 2012. A page enters the cold queue; each later use
+//! moves it to the head of the hot queue. The victim comes from the cold queue while that has more
+//! than `min_lc` pages (a share of the frames, rounded down), otherwise from the hot queue. Within
+//! the queue the victim is the oldest clean page (the paper's FC pointer points at it). If all
+//! pages are dirty, the victim is the oldest one, after a second chance that a cold flag records,
+//! as in LRU-WSR.
 //!
-//! Another program written after the paper, the one in SNK-DB, reads it in the same way: which queue
-//! gives the victim, where pages enter, and how FC is found again. Its `min_lc` is half of the cache.
+//! The independent program in SNK-DB reads the paper in the same way: the choice of the queue, the
+//! place at which pages enter, and the new search for FC. Its `min_lc` is half of the cache.
 //!
-//! What the paper leaves open, and what is done here: FC is no pointer that is searched anew, but
-//! the end of a queue of the clean pages alone, so that no step walks over dirty ones; a page that
-//! is written back keeps its place in the order of use; hot pages never turn cold again. The paper
-//! tunes `min_lc` to the workload; the default of a tenth is this implementation's.
+//! The paper leaves three points open. Here FC is not a pointer that is searched for; it is the end
+//! of a queue of clean pages, so that no step walks over dirty ones. A page that is written back
+//! keeps its place in the order of use. Hot pages never turn cold again. The paper tunes `min_lc`
+//! to the workload; the default of a tenth is this implementation's.
 //!
-//! Weak where requests write, as nothing bounds how few clean pages stay: when dirty pages have
-//! filled the hot queue and the cold one's minimum, each clean page goes at the next miss,
-//! used again or not. On PostgreSQL's page requests under TPC-C, 4,000 pages cached, it misses
-//! three times as often as LRU to save a tenth of the writes, with any `min_lc` from 0.01 to 0.9,
-//! and so does CFLRU where its window is the whole cache. Pages used twice in a burst count as
-//! hot for good, and leave only while the cold queue is at its minimum. It does not ask what reads
-//! and writes cost.
+//! Weak on workloads with writes, because no minimum protects clean pages: once dirty pages fill
+//! the hot queue and the cold queue's minimum, each clean page leaves at the next miss, even if it
+//! was used again. On PostgreSQL's page requests under TPC-C, with 4,000 pages cached, it misses
+//! three times as often as LRU to save a tenth of the writes, with any `min_lc` from 0.01 to 0.9;
+//! CFLRU does so too if its window is the whole cache. Pages used twice in a burst count as hot for
+//! good, and leave only while the cold queue is at its minimum. It ignores the costs of reads and
+//! writes.
 use crate::answers::answers_of;
 use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
 
-/// A queue is two lists: its clean and its dirty pages.
+/// A queue consists of two lists: its clean pages and its dirty pages.
 const COLD: u32 = 0;
 const HOT: u32 = 2;
 const DIRTY: u32 = 1;
@@ -44,8 +45,8 @@ pub struct AdLru<T> {
 }
 
 impl<T: PageTable> AdLru<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`; the cold queue gives up
-    /// pages while it has more than the share `min_lc` (0 to below 1) of the frames.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. Victims come from the cold
+    /// queue while it has more than the share `min_lc` (0 to below 1) of the frames.
     pub fn new(frames: u32, pages_end: u64, min_lc: f64) -> Self {
         assert!((0.0..1.0).contains(&min_lc), "min_lc is a share of the cache");
         AdLru {
@@ -58,8 +59,8 @@ impl<T: PageTable> AdLru<T> {
         self.lists.len(COLD) + self.lists.len(COLD + DIRTY)
     }
 
-    /// The queue that a full cache takes its victim from. It is not empty: with all pages in the
-    /// cold one, that is above its minimum.
+    /// The queue that provides the victim of a full cache. It is never empty: if all pages are in
+    /// the cold queue, that is above its minimum.
     fn victim_queue(&self) -> u32 {
         if self.cold_pages() > self.cold_pages_min { COLD } else { HOT }
     }
@@ -82,7 +83,7 @@ impl<T: PageTable> AdLru<T> {
         }
     }
 
-    /// The dirty frames of `queue` in the order in which it gives them up.
+    /// The dirty frames of `queue` in eviction order.
     fn dirty_frames(&self, queue: u32) -> impl Iterator<Item = u32> + '_ {
         let of = move |chance_taken: bool| {
             let oldest_first = self.lists.oldest_first(queue + DIRTY);
@@ -116,9 +117,9 @@ impl<T: PageTable> Policy for AdLru<T> {
 
     answers_of!(lists: contains forget capacity_pages dirty_pages memory_bytes);
 
-    /// Pages that come in make the cold queue longer: those that fill free frames, and then those
-    /// for which the hot queue gives up a page until the cold one is above its minimum. So that is
-    /// the order: these of the hot queue, the cold queue, the rest of the hot one.
+    /// Each page that comes in lengthens the cold queue. At first it fills free frames, then it
+    /// replaces a page of the hot queue, until the cold queue is above its minimum. So the order
+    /// is: that many pages of the hot queue, the cold queue, the rest of the hot queue.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let free = self.lists.capacity_pages() - self.lists.used();
         let from_hot = (self.cold_pages_min + 1).saturating_sub(self.cold_pages() + free) as usize;

@@ -1,8 +1,9 @@
-//! What a policy answers from its frames, or from the policy below it, alone.
+//! Methods of [`Policy`](crate::Policy) that only delegate to the policy's frames or to the policy
+//! that it wraps.
 
-/// Those methods of a [`Policy`](crate::Policy) that are named, as `self.$inner` answers them: frames in
-/// lists, in a ring or without an order, or another policy. `contains_cached` and `forget_cached` are
-/// for [lists with ghosts](crate::ghost_lists).
+/// Implements the named methods of [`Policy`](crate::Policy) by calling the same method of
+/// `self.$inner`: frames in lists, in a ring or without an order, or another policy. `contains_cached`
+/// and `forget_cached` are for [lists with ghosts](crate::ghost_lists).
 macro_rules! answers_of {
     (@contains $inner:ident) => {
         fn contains(&self, page: tantalum_base::PageNo) -> bool {

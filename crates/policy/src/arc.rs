@@ -1,14 +1,15 @@
-//! ARC: two LRU lists, of pages seen once and of pages seen again, whose shares of the cache follow
-//! what is asked for of the pages lately evicted from each.
+//! ARC: two LRU lists, one of pages seen once and one of pages seen again. Their shares of the
+//! cache follow the requests for pages lately evicted from each list.
 //!
 //! Source: Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, figure
-//! 4. T1 and T2 hold the cached pages, B1 and B2 remember as many evicted ones. The target `p` for
-//! T1 is a real number, as in the paper; programs that round each step of it to a whole page count
-//! slightly otherwise.
+//! 4. T1 and T2 hold the cached pages; B1 and B2 remember as many evicted ones. The target `p` for
+//! T1 is a real number, as in the paper. Programs that round each step of it to a whole page get
+//! slightly different counts.
 //!
-//! Weak on loops longer than the cache, where it is LRU; a page becomes frequent by its second use,
-//! however close to the first, as with the several fixes of a page by one query; remembers as many
-//! pages as it caches, which doubles its memory; blind to the cost of writing back.
+//! Weak on loops longer than the cache, where it behaves as LRU. A page becomes frequent by its
+//! second use, however close to the first, as with several fixes of a page by one query. It
+//! remembers as many pages as it caches, which doubles its memory. It ignores the cost of writing
+//! back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -31,7 +32,7 @@ pub struct Arc<T> {
     /// T1, T2, B1 and B2, each in the order of last use or eviction. Together at most twice the
     /// cache; T1 and B1 at most the cache.
     lists: FrameLists<T>,
-    /// Pages cached at most: `c`.
+    /// Maximum number of cached pages: `c`.
     capacity: u32,
     /// Target for the length of T1, between 0 and `c`: `p`.
     target: f64,
@@ -44,8 +45,8 @@ impl<T: PageTable> Arc<T> {
         Arc { lists: FrameLists::new(4, 2 * frames, pages_end), capacity: frames, target: 0.0 }
     }
 
-    /// The paper's REPLACE: makes room by moving the oldest page of T1 or T2 to B1 or B2. Nothing
-    /// where there is room, as after a page was forgotten.
+    /// The paper's REPLACE: makes room by moving the oldest page of T1 or T2 to B1 or B2. Does
+    /// nothing if there is room, for example after a page was forgotten.
     fn replace(&mut self, asked_in_b2: bool, effects: &mut Vec<Effect>) {
         if self.lists.cached() < self.capacity {
             return;
@@ -59,7 +60,8 @@ impl<T: PageTable> Arc<T> {
         self.lists.move_to_head(victim, to);
     }
 
-    /// Cases II and III: the page was evicted lately. The list it left should have been longer.
+    /// Cases II and III: the page was evicted lately and is remembered. The list that it left
+    /// should have been longer.
     fn remembered(&mut self, frame: u32, request: Request, effects: &mut Vec<Effect>) {
         let (b1, b2) = (f64::from(self.lists.len(B1)), f64::from(self.lists.len(B2)));
         let in_b2 = self.lists.list_of(frame) == B2;
@@ -73,7 +75,7 @@ impl<T: PageTable> Arc<T> {
         self.lists.move_to_head(frame, T2);
     }
 
-    /// Case IV: nothing is known of the page.
+    /// Case IV: the page is not remembered.
     fn unknown(&mut self, request: Request, effects: &mut Vec<Effect>) {
         let len = |list| self.lists.len(list);
         if len(T1) + len(B1) == self.capacity {
@@ -113,8 +115,8 @@ impl<T: PageTable> Policy for Arc<T> {
 
     answers_of!(lists: contains_cached cleaned forget_cached dirty_pages memory_bytes);
 
-    /// As pages would go if unknown ones came: while T1 is within its target each takes a page of
-    /// T2 and lengthens T1; from then on the pages of T1 go.
+    /// The order in which pages would leave if only unknown pages came: while T1 is within its
+    /// target, each replaces a page of T2 and lengthens T1; after that the pages of T1 leave.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let room = self.capacity - self.lists.cached();
         let once = self.lists.len(T1) + room;

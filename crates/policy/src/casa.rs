@@ -1,19 +1,19 @@
-//! CASA (cost-aware self-adaptive): a list of clean and a list of dirty pages whose sizes follow
-//! what a hit in each is worth, given what reads and writes cost.
+//! CASA (cost-aware self-adaptive): a list of clean and a list of dirty pages. Their sizes follow
+//! the value of a hit in each, given the costs of reads and writes.
 //!
 //! Source: Ou, "Caching for flash-based databases and flash-based caching for databases"
 //! (dissertation, TU Kaiserslautern), section 5.2, Algorithm 3; Ou, Härder, "Clean first or dirty
 //! first? A cost-aware self-adaptive buffer replacement policy", IDEAS 2010.
 //!
-//! Where the text is silent:
-//! - the clean list may be no longer than its target while the dirty list is empty (after all dirty
-//!   pages left): the oldest clean page goes then;
-//! - a page that is written back while it stays becomes the oldest clean page. Its right place in the
-//!   order of references could not be found without a search; on page traces of PostgreSQL under TPC-C
-//!   SAWC missed up to 8 % less with this end than with the other one.
+//! Points that the text leaves open:
+//! - if the dirty list is empty (after all dirty pages left), the clean list may be no longer than
+//!   its target: then the oldest clean page leaves;
+//! - a page that is written back while it stays becomes the oldest clean page. To find its right place
+//!   in the order of references would need a search. On page traces of PostgreSQL under TPC-C, SAWC
+//!   missed up to 8 % less with this end than with the other one.
 //!
 //! Weak against scans and loops, as LRU is: both lists are in the order of last use. A write that
-//! hits a clean page moves no target, and reads of dirty pages are worth nothing to it.
+//! hits a clean page moves no target, and reads of dirty pages have no value for it.
 use crate::answers::answers_of;
 use crate::cost_detection::{CostSpec, Costs};
 use crate::frame_lists::FrameLists;
@@ -21,7 +21,8 @@ use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Gauge, Key, Physical, Policy, Request};
 use tantalum_base::PageNo;
 
-/// The list of clean pages, and that of dirty ones: a page is in the one that its key says.
+/// The list of clean pages and the list of dirty ones. The dirty bit of a page's key tells which
+/// one the page is in.
 const CLEAN: u32 = 0;
 const DIRTY: u32 = 1;
 
@@ -30,7 +31,7 @@ const DIRTY: u32 = 1;
 pub struct Casa<T> {
     /// Both lists in the order of last use.
     frames: FrameLists<T>,
-    /// The paper's tau, from 0 to all frames: the size that the clean list should have.
+    /// The paper's tau, from 0 to all frames: the target size of the clean list.
     clean_target_pages: f64,
     costs: Costs,
 }
@@ -83,8 +84,8 @@ impl<T: PageTable> Casa<T> {
         }
     }
 
-    /// Lines 14 to 19: the frame that must be emptied for a page to come in; [`NO_FRAME`] while
-    /// there are free ones.
+    /// Lines 14 to 19: the frame to evict so that a page can come in; [`NO_FRAME`] while there are
+    /// free frames.
     #[inline]
     pub(crate) fn victim(&self) -> u32 {
         if !self.frames.is_full() {
@@ -96,20 +97,20 @@ impl<T: PageTable> Casa<T> {
         }
     }
 
-    /// Takes the page in `frame` out.
+    /// Removes the page in `frame`.
     #[inline]
     pub(crate) fn remove(&mut self, frame: u32) -> Key {
         self.frames.remove(frame)
     }
 
-    /// Lines 23 to 26: the page of `request` comes into a free frame, which is returned.
+    /// Lines 23 to 26: puts the page of `request` into a free frame, which is returned.
     #[inline]
     pub(crate) fn insert(&mut self, request: Request) -> u32 {
         let list = if request.is_write() { DIRTY } else { CLEAN };
         self.frames.push(request, list)
     }
 
-    /// The page in `frame`, dirty until now, is written back and stays.
+    /// The page in `frame`, which was dirty, is written back and stays.
     pub(crate) fn clean(&mut self, frame: u32) {
         self.frames.key_mut(frame).clean();
         self.frames.move_to_tail(frame, CLEAN);

@@ -1,22 +1,22 @@
-//! CCF-LRU, cold-clean first: pages used once and clean go first, then cold dirty ones, and what is
-//! hot gets a second chance.
+//! CCF-LRU, cold-clean first: clean pages used once leave first, then cold dirty ones. Hot pages
+//! get a second chance.
 //!
 //! Source: Li, Jin, Su, Cui, Yue, "CCF-LRU: a new buffer replacement algorithm for flash memory",
 //! IEEE Transactions on Consumer Electronics 55(3), 2009. Cold clean pages are in a list of their
-//! own; all others in a mixed list. A page comes in cold, and any later use makes it hot and moves
-//! it to the head of the mixed list. The victim is the oldest cold clean page; where there is none,
-//! the oldest of the mixed list if that is cold. A hot one turns cold: clean, it moves to the head
-//! of the cold clean list; dirty, to the head of its own. The search goes on until it meets a cold
-//! dirty page.
+//! own; all others are in a mixed list. A page comes in cold; any later use makes it hot and moves
+//! it to the head of the mixed list. The victim is the oldest cold clean page. If there is none, it
+//! is the oldest page of the mixed list, provided that page is cold. A hot one turns cold: if it is
+//! clean, it moves to the head of the cold clean list; if dirty, to the head of the mixed list. The
+//! search goes on until it meets a cold dirty page.
 //!
-//! What the paper leaves open, and what is done here: where the mixed list runs out during that
-//! search (no page of it was dirty), the oldest cold clean page goes; a cold dirty page that is
-//! written back while it stays joins the cold clean list, in the order of last use.
+//! The paper leaves two points open. Here, if the mixed list becomes empty during that search (no
+//! page of it was dirty), the oldest cold clean page leaves. A cold dirty page that is written back
+//! while it stays joins the cold clean list, in the order of last use.
 //!
-//! Weak where reads cost as well: nothing bounds how few clean pages stay, so that a page read once
-//! is mostly gone before its second use. On PostgreSQL's page requests under TPC-C, 4,000 pages
-//! cached, it misses half as often again as LRU to save a tenth of the writes. One miss may move
-//! many pages, though each use of a page pays for at most two such moves.
+//! Weak if reads are costly as well: no minimum protects clean pages, so a page read once is mostly
+//! gone before its second use. On PostgreSQL's page requests under TPC-C, with 4,000 pages cached,
+//! it has half as many misses again as LRU, to save a tenth of the writes. One miss may move many
+//! pages, but at most two such moves follow from each use of a page.
 use crate::answers::answers_of;
 use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -26,10 +26,11 @@ use tantalum_base::PageNo;
 const COLD_CLEAN: u32 = 0;
 const MIXED: u32 = 1;
 
-/// Cold clean pages first.
+/// Evicts cold clean pages first.
 #[derive(Debug)]
 pub struct CcfLru<T> {
-    /// Each in the order of last use or second chance. A frame's mark says that it is cold.
+    /// Both lists in the order of last use or second chance. A frame's mark means that its page is
+    /// cold.
     lists: AgedLists<T>,
 }
 

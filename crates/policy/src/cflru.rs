@@ -1,24 +1,24 @@
-//! CFLRU, clean-first LRU: of the pages not used for the longest time (the window), the clean one
-//! goes that was not used for the longest; where all are dirty, the oldest.
+//! CFLRU, clean-first LRU: the window is the end of the LRU list. The victim is the oldest clean
+//! page in the window; if all pages there are dirty, it is the oldest page.
 //!
 //! Source: Park, Jung, Kang, Kim, Lee, "CFLRU: a replacement algorithm for flash memory", CASES
 //! 2006, with the static window; the queues are from Ou, "Caching for flash-based databases and
-//! flash-based caching for databases", 2012, section 3.2.1. Both forms decide alike.
+//! flash-based caching for databases", 2012, section 3.2.1. Both forms make the same decisions.
 //!
-//! The window is a share of the frames, rounded down to whole pages. With 0 it is LRU. The paper
-//! leaves open what happens when a page is written back and stays: here it keeps its place in the
-//! order of use, and is a clean page of the window from then on.
+//! The window is a share of the frames, rounded down to whole pages. With 0 the policy is LRU. The
+//! paper leaves open what happens if a page is written back and stays: here it keeps its place in
+//! the order of use, and is a clean page of the window from then on.
 //!
-//! Weak as LRU is against scans; the best window depends on how much dearer writes are than reads
-//! and on how many requests write; dirty pages at the end of the window stay although nobody uses
-//! them, and go one by one, wherever they lie.
+//! Weak against scans, as LRU is. The best window depends on the cost ratio of writes to reads and
+//! on the share of writes. Dirty pages at the end of the window stay although they are not used,
+//! and leave one by one, wherever they lie.
 use crate::answers::answers_of;
 use crate::frame_lists::{AgedLists, FrameLists};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
 
-/// Pages in a window that is the share `window` of `frames`.
+/// The number of pages in a window that is the share `window` of `frames`.
 pub(crate) fn window_pages(window: f64, frames: u32) -> u32 {
     assert!((0.0..=1.0).contains(&window), "a window is a share of the cache");
     (window * f64::from(frames)) as u32
@@ -35,8 +35,8 @@ pub struct CflruWalk<T> {
 }
 
 impl<T: PageTable> CflruWalk<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`; the last `window` (share of
-    /// the frames, 0 to 1) of the list are searched for a clean page.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. The last `window` (share of
+    /// the frames, 0 to 1) of the list is searched for a clean page.
     pub fn new(frames: u32, pages_end: u64, window: f64) -> Self {
         CflruWalk {
             frames: FrameLists::new(1, frames, pages_end),
@@ -85,21 +85,23 @@ impl<T: PageTable> Policy for CflruWalk<T> {
     }
 }
 
-/// The regions: the pages outside of the window, and those in it, the clean ones apart.
+/// The regions: the pages outside the window, and the pages in it, with the clean ones in a list of
+/// their own.
 const WORKING: u32 = 0;
 const CLEAN: u32 = 1;
 const DIRTY: u32 = 2;
 
-/// The form with a queue of clean and a queue of dirty pages in place of the window: a victim is
-/// the end of a queue.
+/// The form with a queue of clean and a queue of dirty pages instead of the window: a victim is the
+/// end of a queue.
 ///
-/// The working region holds the pages used last, as many as are outside of a full cache's window,
-/// or all where there are fewer. What is used moves there; its oldest page moves to the queues when
-/// it is over-full. A page that is forgotten leaves a gap, which the next page to come in closes:
-/// when the cache is full, and only then a victim is asked for, the queues hold just the window.
+/// The working region holds the most recently used pages: as many as are outside the window of a
+/// full cache, or all if there are fewer. A page that is used moves there; if the region is too
+/// long, its oldest page moves to the queues. A page that is forgotten leaves a gap, which the next
+/// page to come in closes. So when the cache is full (only then is a victim needed), the queues
+/// hold exactly the window.
 #[derive(Debug)]
 pub struct Cflru<T> {
-    /// Each of the three in the order of last use.
+    /// Each of the three lists is in the order of last use.
     lists: AgedLists<T>,
     working_max: u32,
 }
@@ -119,7 +121,7 @@ impl<T: PageTable> Cflru<T> {
         in_window.unwrap_or_else(|| self.lists.tail(WORKING))
     }
 
-    /// A page came into the working region: where there is one too many the oldest leaves it.
+    /// A page came into the working region: if it has one too many, the oldest leaves it.
     #[inline]
     fn shrink_working(&mut self) {
         if self.lists.len(WORKING) > self.working_max {

@@ -1,12 +1,12 @@
-//! CLOCK: frames in a ring; a hand passes over the pages used since it last came by.
+//! CLOCK: frames in a ring; a hand passes over pages that were used since its last pass.
 //!
 //! Source: Corbató, "A paging experiment with the Multics system", MIT Project MAC, 1968. With
-//! `bits` over 1 the reference bit becomes a counter that each hit raises and each pass of the
-//! hand lowers (generalised CLOCK: Smith, "Sequentiality and prefetching in database systems", ACM
-//! TODS 3(3), 1978). A page comes in with the counter at 0.
+//! `bits` over 1 the reference bit becomes a counter, which each hit increments and each pass of
+//! the hand decrements (generalised CLOCK: Smith, "Sequentiality and prefetching in database
+//! systems", ACM TODS 3(3), 1978). A page comes in with the counter at 0.
 //!
-//! Weak as LRU is against scans and loops; a miss may cost a walk over many frames where nearly
-//! all pages are in use, up to 2^bits rounds. Blind to the cost of writing back.
+//! Weak against scans and loops, as LRU is. If nearly all pages are in use, a miss may cost a walk
+//! over many frames, up to 2^bits rounds. Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frame_ring::FrameRing;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -64,7 +64,7 @@ impl<T: PageTable> Policy for Clock<T> {
 
     answers_of!(ring: contains cleaned capacity_pages dirty_pages);
 
-    /// A page of count `n` goes when the hand passes it for the time `n + 1`.
+    /// A page of count `n` leaves when the hand passes it for the time `n + 1`.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |count: u8| {
             let frames = self.ring.oldest_first();

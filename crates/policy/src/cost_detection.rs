@@ -1,35 +1,35 @@
-//! What a physical read costs beside a physical write: given as a ratio, or detected by moving
-//! averages over what operations took.
+//! The cost of a physical read compared with a physical write: given as a ratio, or detected by
+//! moving averages over the times of operations.
 //!
 //! Source: Ou, "Caching for flash-based databases and flash-based caching for databases"
-//! (dissertation, TU Kaiserslautern), sections 5.1.2 and 5.2.3: the average of the last n times,
-//! kept in an array used as a ring with its running sum, so that a measurement costs the same
-//! whatever n is. The text stores 2 bytes of microseconds; here a time is 4 bytes of nanoseconds
-//! that saturate at 4.29 seconds, as a read of a fast device takes less than a microsecond.
+//! (dissertation, TU Kaiserslautern), sections 5.1.2 and 5.2.3: the average of the last n times, in
+//! an array used as a ring with a running sum, so that the cost of a measurement does not depend on
+//! n. The text stores 2 bytes of microseconds; here a time is 4 bytes of nanoseconds that saturate
+//! at 4.29 seconds, as a read of a fast device takes less than a microsecond.
 //!
-//! Weak where one operation is hardly seen: its average stays what it was long ago.
+//! Weak if one operation is rare: its average may be long out of date.
 use crate::policy::Physical;
 use tantalum_base::{Result, Spec};
 
 /// The mean of the last `points` values.
 #[derive(Clone, Debug)]
 pub struct MovingAverage {
-    /// The last values, as many as there were, `points` at most.
+    /// The last values, at most `points` of them.
     values_ns: Vec<u32>,
     points: usize,
-    /// Where the oldest value is, once there are `points`.
+    /// Index of the oldest value, once there are `points`.
     oldest: usize,
     sum_ns: u64,
 }
 
 impl MovingAverage {
-    /// Over the last `points` values, at least one.
+    /// An average over the last `points` values, at least one.
     pub fn new(points: usize) -> Self {
         assert!(points > 0, "an average is over one value or more");
         MovingAverage { values_ns: Vec::with_capacity(points), points, oldest: 0, sum_ns: 0 }
     }
 
-    /// Takes a value; one over 4.29 seconds counts as that.
+    /// Adds a value; values over 4.29 seconds count as 4.29 seconds.
     pub fn push(&mut self, time_ns: u64) {
         let value = u32::try_from(time_ns).unwrap_or(u32::MAX);
         if self.values_ns.len() < self.points {
@@ -42,7 +42,7 @@ impl MovingAverage {
         self.sum_ns += u64::from(value);
     }
 
-    /// The mean of those values there are; `None` before the first.
+    /// The mean of the values so far; `None` before the first.
     pub fn mean_ns(&self) -> Option<f64> {
         let count = self.values_ns.len();
         (count > 0).then(|| self.sum_ns as f64 / count as f64)
@@ -53,19 +53,19 @@ impl MovingAverage {
     }
 }
 
-/// Where a policy has its cost ratio from.
+/// The source of a policy's cost ratio.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum CostSpec {
-    /// Given: what a read and a write cost, in any unit.
+    /// Given costs of a read and a write, in any unit.
     Fixed {
-        /// Of a read, over 0.
+        /// Cost of a read, over 0.
         read: f64,
-        /// Of a write, over 0.
+        /// Cost of a write, over 0.
         write: f64,
     },
     /// Detected from the last `points` reads and writes.
     Auto {
-        /// Values averaged, of either kind.
+        /// Number of values averaged, for reads and for writes each.
         points: u32,
     },
 }
@@ -94,13 +94,13 @@ impl CostSpec {
 
 /// The normalised costs of a read and a write: they add up to 1.
 ///
-/// They are 64-bit floats. All that is done with them is what IEEE 754 defines to the last bit (add,
+/// They are 64-bit floats. All operations on them are defined by IEEE 754 to the last bit (add,
 /// multiply, divide), so that runs repeat on any machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     read: f64,
     write: f64,
-    /// Averages of reads and of writes; `None` where the costs are given.
+    /// Averages of reads and of writes; `None` if the costs are given.
     averages: Option<(MovingAverage, MovingAverage)>,
 }
 
@@ -118,19 +118,19 @@ impl Costs {
         }
     }
 
-    /// The share of a read.
+    /// The normalised cost of a read.
     #[inline]
     pub(crate) fn read(&self) -> f64 {
         self.read
     }
 
-    /// The share of a write.
+    /// The normalised cost of a write.
     #[inline]
     pub(crate) fn write(&self) -> f64 {
         self.write
     }
 
-    /// The detected means of a read and a write; `None` where costs are given or not known yet.
+    /// The detected means of a read and a write; `None` if costs are given or not known yet.
     pub(crate) fn means_ns(&self) -> Option<(f64, f64)> {
         let (reads, writes) = self.averages.as_ref()?;
         Some((reads.mean_ns()?, writes.mean_ns()?))
@@ -144,7 +144,7 @@ impl Costs {
             Physical::Write => writes.push(time_ns),
         }
         let Some((read, write)) = self.means_ns() else { return };
-        // Operations that take no time at all tell nothing.
+        // If no operation takes time, there is no ratio.
         if read + write > 0.0 {
             (self.read, self.write) = (read / (read + write), write / (read + write));
         }

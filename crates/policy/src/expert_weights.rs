@@ -1,38 +1,38 @@
-//! How far each of two experts is trusted, an LRU and an LFU one: an expert whose victim is asked for
-//! again is trusted less.
+//! The weights of two experts, LRU and LFU: if an expert's victim is requested again, its weight
+//! falls.
 //!
-//! Only additions, multiplications and divisions, so that the weights are the same bits on every
-//! machine; the exponential function of a mathematics library need not be.
+//! Uses only additions, multiplications and divisions, so that the weights have the same bits on
+//! every machine. The exponential function of a mathematics library need not.
 
-/// No expert falls below this, so that it is asked now and then and can come back.
+/// The lower limit of a weight: each expert is still asked now and then and can recover.
 const WEIGHT_MIN: f64 = 0.01;
 
-/// The weights of both, which add up to 1.
+/// The weights of both experts, which add up to 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpertWeights {
     lru: f64,
 }
 
 impl ExpertWeights {
-    /// Both the same.
+    /// Equal weights.
     pub(crate) fn new() -> Self {
         ExpertWeights { lru: 0.5 }
     }
 
-    /// The weight of the LRU expert, 0.01 to 0.99; what is missing to 1 is the other's.
+    /// The weight of the LRU expert, 0.01 to 0.99; the LFU expert has the rest up to 1.
     #[inline]
     pub(crate) fn lru(self) -> f64 {
         self.lru
     }
 
-    /// Whether the LFU expert is clearly trusted more: weights that ought to be equal differ by what
-    /// was rounded.
+    /// Whether the LFU expert is clearly trusted more. There is a margin because weights that should
+    /// be equal differ by rounding.
     pub(crate) fn prefer_lfu(self) -> bool {
         self.lru < 0.49
     }
 
-    /// The LRU expert regrets a victim: its weight is multiplied by e^-`regret`, and both are
-    /// scaled to add up to 1.
+    /// Blames the LRU expert for a victim: its weight is multiplied by e^-`regret`, and both
+    /// weights are scaled to add up to 1.
     pub(crate) fn blame_lru(&mut self, regret: f64) {
         self.lru = normal(self.lru * exp_of_minus(regret), 1.0 - self.lru);
     }
@@ -43,7 +43,7 @@ impl ExpertWeights {
     }
 }
 
-/// The share of `lru` in both, within the limits.
+/// The share of `lru` in the sum of both, within the limits.
 fn normal(lru: f64, lfu: f64) -> f64 {
     (lru / (lru + lfu)).clamp(WEIGHT_MIN, 1.0 - WEIGHT_MIN)
 }
@@ -51,7 +51,7 @@ fn normal(lru: f64, lfu: f64) -> f64 {
 /// e^-`x` for `x` of 0 or more: a series for a 1024th of `x`, squared ten times.
 pub(crate) fn exp_of_minus(x: f64) -> f64 {
     debug_assert!(x >= 0.0);
-    // e^-64 is 1.6e-28, as good as nothing.
+    // e^-64 is 1.6e-28, which is negligible.
     let part = x.min(64.0) / 1024.0;
     let mut power = (1..=12).rev().fold(1.0, |sum, k| 1.0 - part / f64::from(k) * sum);
     for _ in 0..10 {

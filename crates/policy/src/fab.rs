@@ -1,38 +1,37 @@
-//! FAB, flash-aware buffer: pages are kept by the flash block that they belong to, and the block
-//! with the most cached pages goes as a whole.
+//! FAB, flash-aware buffer: pages are grouped by their flash block, and the block with the most
+//! cached pages is evicted as a whole.
 //!
 //! Source: Jo, Kang, Park, Kim, Lee, "FAB: flash-aware buffer management policy for portable media
 //! players", IEEE Transactions on Consumer Electronics 52(2), 2006. Among blocks with equally many
-//! pages the one goes that was not used for the longest time, where any use of one of its pages is
-//! a use of the block. All its pages leave, in the order of their numbers, so that a device that
-//! maps by blocks can write them as one; the dirty ones are written.
+//! pages the least recently used one is evicted; any use of one of its pages is a use of the block.
+//! All its pages leave, in the order of their numbers, so that a device with block mapping can
+//! write them as one; the dirty ones are written.
 //!
-//! What the paper leaves open, and what is done here: the victim is chosen before the page asked
-//! for comes in, and its own block is not spared.
+//! The paper leaves one point open. Here the victim is chosen before the requested page comes in,
+//! and the block of that page is not spared.
 //!
-//! Weak for databases: it looks at sizes first, so that a block of which many pages are hot goes at
-//! once, and single cold pages stay for long. Clean pages are dropped along with dirty ones. It is
-//! made for sequential writes to media that map by blocks.
+//! Weak for databases: size comes first, so a block with many hot pages is evicted at once, and
+//! single cold pages stay for a long time. Clean pages are dropped along with dirty ones. It is
+//! made for sequential writes to media with block mapping.
 use crate::frame_lists::AgedLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::PageNo;
 
-/// The block with the most pages goes.
+/// Evicts the block with the most pages.
 ///
-/// No page has a frame of its own: a block has two bits for each page. Tables are sized for one
-/// block a page of the cache, or for all blocks of the address space where these are fewer.
+/// Pages have no frames of their own: a block has two bits for each page. Tables are sized for as
+/// many blocks as the cache has pages, or for all blocks of the address space if these are fewer.
 #[derive(Debug)]
 pub struct Fab<T> {
-    /// List n - 1: the blocks with n cached pages, in the order of last use. A block number stands
-    /// in place of a page.
+    /// List n - 1 holds the blocks with n cached pages, in the order of last use. A block number
+    /// takes the place of the page number.
     blocks: AgedLists<T, u32>,
-    /// `words` words a block that say which of its pages are cached, and as many that say which are
-    /// dirty.
+    /// Per block, `words` words of cached bits, then as many of dirty bits.
     bits: Vec<u64>,
     words: usize,
     pages_per_block: u64,
-    /// No list behind this one has a block.
+    /// No list above this one contains a block.
     largest: u32,
     used: u32,
     capacity: u32,
@@ -58,21 +57,21 @@ impl<T: PageTable> Fab<T> {
         }
     }
 
-    /// Number of the block that `page` is in, and its place there.
+    /// The block number of `page`, and the page's place in the block.
     #[inline]
     fn split(&self, page: PageNo) -> (PageNo, usize) {
         let block = page.0 / self.pages_per_block;
         (PageNo(block), (page.0 - block * self.pages_per_block) as usize)
     }
 
-    /// The word with the bit of the page at `place` in `block`, and the bit; the word for dirty
-    /// pages stands `words` behind.
+    /// The index of the word for the page at `place` in `block`, and its bit. The word for dirty
+    /// bits is `words` further on.
     #[inline]
     fn bit(&self, block: u32, place: usize) -> (usize, u64) {
         (block as usize * 2 * self.words + place / 64, 1 << (place % 64))
     }
 
-    /// The block of `page` where that is cached, with its word and bit.
+    /// The block of `page` with its word and bit, if the page is cached.
     #[inline]
     fn find(&self, page: PageNo) -> Option<(u32, usize, u64)> {
         let (number, place) = self.split(page);
@@ -81,7 +80,7 @@ impl<T: PageTable> Fab<T> {
         (block != NO_FRAME && self.bits[word] & bit != 0).then_some((block, word, bit))
     }
 
-    /// How many pages of `block` are cached.
+    /// The number of cached pages in `block`.
     fn pages_in(&self, block: u32) -> u32 {
         self.blocks.list_of(block) + 1
     }
@@ -93,7 +92,7 @@ impl<T: PageTable> Fab<T> {
         (0..self.words).flat_map(move |at| {
             let (mut cached, dirty) = (self.bits[word + at], self.bits[word + self.words + at]);
             std::iter::from_fn(move || {
-                // 64 where no bit is left, for which there is no shift.
+                // The place is 64 if no bit is left; `checked_shr` then returns `None`.
                 let place = cached.trailing_zeros();
                 let is_dirty = dirty.checked_shr(place)? & 1 == 1;
                 cached &= cached - 1;
@@ -102,7 +101,7 @@ impl<T: PageTable> Fab<T> {
         })
     }
 
-    /// The largest block leaves.
+    /// Evicts the largest block.
     fn evict(&mut self, effects: &mut Vec<Effect>) {
         while self.blocks.len(self.largest) == 0 {
             self.largest -= 1;
@@ -120,7 +119,7 @@ impl<T: PageTable> Fab<T> {
         self.blocks.remove(block);
     }
 
-    /// Adds the page of `request`, for which there is room.
+    /// Adds the page of `request`; there must be room for it.
     fn insert(&mut self, request: Request) {
         let (number, place) = self.split(request.page());
         let mut block = self.blocks.find(number);

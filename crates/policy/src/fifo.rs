@@ -1,10 +1,10 @@
-//! FIFO: the page that came first goes first, used or not.
+//! FIFO: the page that came in first is evicted first, used or not.
 //!
 //! Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 //! Journal 5(2), 1966.
 //!
-//! Weak on everything that has a hot set: hot pages are dropped as soon as cold ones, and a larger
-//! cache may even miss more (Belady's anomaly). Its hits cost nothing but the lookup.
+//! Weak on every load with a hot set: hot pages are dropped as soon as cold ones, and a larger
+//! cache may even miss more (Belady's anomaly). A hit costs only the lookup.
 use crate::answers::answers_of;
 use crate::frame_ring::FrameRing;
 use crate::page_table::{NO_FRAME, PageTable};

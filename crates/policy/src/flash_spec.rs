@@ -1,5 +1,5 @@
-//! The part of the registry with the policies that know writes to be dear, or blocks to be there, and
-//! do not ask what either costs.
+//! The part of the registry for policies that assume expensive writes or flash blocks, but do not use
+//! the costs of reads and writes.
 use crate::ad_lru::AdLru;
 use crate::ccflru::CcfLru;
 use crate::cflru::{Cflru, CflruWalk};
@@ -24,7 +24,7 @@ pub(crate) enum FlashSpec {
 }
 
 impl FlashSpec {
-    /// Takes the parameters of the policy that `spec` names; `None` where it is none of these.
+    /// Takes the parameters of the policy that `spec` names; `None` if it is not one of these.
     pub(crate) fn take(spec: &mut Spec) -> Result<Option<FlashSpec>> {
         Ok(Some(match spec.name() {
             "cflru" => FlashSpec::Cflru {

@@ -1,14 +1,14 @@
-//! A binary heap of frames from which any frame can be taken: the one with the lowest rank is on
-//! top. Ranks are the caller's, and must stay as they are while a frame is in the heap.
+//! A binary heap of frames with removal of any frame; the frame with the lowest rank is on top. The
+//! caller provides the ranks, which must not change while a frame is in the heap.
 
-/// Not in the heap.
+/// The place of a frame that is not in the heap.
 const NOWHERE: u32 = u32::MAX;
 
-/// 8 bytes a frame, allocated at once.
+/// 8 bytes a frame, all allocated at creation.
 #[derive(Debug)]
 pub(crate) struct FrameHeap {
     frames: Vec<u32>,
-    /// Where in `frames` each frame is.
+    /// The place of each frame in `frames`.
     places: Vec<u32>,
 }
 
@@ -21,12 +21,12 @@ impl FrameHeap {
         }
     }
 
-    /// The frame of the lowest rank.
+    /// The frame with the lowest rank.
     pub(crate) fn top(&self) -> Option<u32> {
         self.frames.first().copied()
     }
 
-    /// All frames in the heap, the lowest first and the others in no given order.
+    /// All frames in the heap, the lowest first and the others in no particular order.
     pub(crate) fn frames(&self) -> &[u32] {
         &self.frames
     }
@@ -37,7 +37,7 @@ impl FrameHeap {
         self.rise(self.frames.len() - 1, frame, &rank);
     }
 
-    /// Takes `frame`, which is in the heap, out.
+    /// Removes `frame`, which must be in the heap.
     pub(crate) fn remove<R: Ord>(&mut self, frame: u32, rank: impl Fn(u32) -> R) {
         let at = std::mem::replace(&mut self.places[frame as usize], NOWHERE) as usize;
         let Some(last) = self.frames.pop().filter(|last| *last != frame) else { return };
@@ -45,7 +45,7 @@ impl FrameHeap {
         self.rise(at, last, &rank);
     }
 
-    /// Puts `frame` at `at` or as far above as its rank wants.
+    /// Puts `frame` at `at`, or as far above as its rank requires.
     fn rise<R: Ord>(&mut self, mut at: usize, frame: u32, rank: &impl Fn(u32) -> R) {
         while at > 0 {
             let above = self.frames[(at - 1) / 2];
@@ -58,7 +58,8 @@ impl FrameHeap {
         self.put(at, frame);
     }
 
-    /// Moves what is below `at` up as far as `frame`'s rank wants; returns where `frame` belongs.
+    /// Moves the frames below `at` up, as far as `frame`'s rank requires. Returns the place of
+    /// `frame`.
     fn sink<R: Ord>(&mut self, mut at: usize, frame: u32, rank: &impl Fn(u32) -> R) -> usize {
         loop {
             let below = (2 * at + 1..self.frames.len().min(2 * at + 3))

@@ -1,8 +1,8 @@
-//! Doubly linked lists over frames, with the table that finds them: what a policy needs that keeps
-//! its pages in the order of use or arrival, in one list or in many.
+//! Doubly linked lists over frames, with the page table that finds them: for policies that keep
+//! pages in the order of use or arrival, in one list or many.
 //!
-//! Links are `u32` indexes into one array, and a sentinel a list closes its ring, so that no link
-//! operation has a special case. The sentinel of list 0 is at index 0, so that this is never a
+//! Links are `u32` indexes into one array. Each list is a ring closed by a sentinel, so that no
+//! link operation has a special case. The sentinel of list 0 is at index 0, so index 0 is never a
 //! frame; frames follow, then the other sentinels.
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
@@ -11,16 +11,15 @@ use tantalum_base::PageNo;
 #[derive(Clone, Copy, Debug)]
 struct Node {
     key: Key,
-    /// Towards the head; a sentinel's is its list's tail.
+    /// Next node towards the head; a sentinel's is its list's tail.
     newer: u32,
-    /// Towards the tail; a sentinel's is its list's head.
+    /// Next node towards the tail; a sentinel's is its list's head.
     older: u32,
 }
 
-/// What a frame keeps of the number of its list: nothing where there is one list, and a byte does
-/// for most policies.
+/// The list number stored in a frame: nothing if there is one list, a byte for most policies.
 pub(crate) trait ListNo: Copy + Default {
-    /// How many lists there can be.
+    /// Maximum number of lists.
     const LISTS_MAX: u32;
     fn of(list: u32) -> Self;
     fn get(self) -> u32;
@@ -66,10 +65,10 @@ impl ListNo for u32 {
     }
 }
 
-/// Frames in lists, each newest at the head: 16 bytes a frame, an `L`, and the table's own. A policy that remembers pages it evicted has frames for them, too,
-/// in a list of theirs.
+/// Frames in lists, the newest at the head: 16 bytes a frame, plus an `L` and the page table's bytes. A policy that remembers evicted pages
+/// has frames for them as well, in a list of their own.
 ///
-/// Where `AGED`, a frame carries the time at which it last came to a head, 8 bytes more, so that it
+/// If `AGED`, a frame also stores the time at which it last came to a head (8 bytes), so that it
 /// can change its list without being used: see [`AgedLists`].
 #[derive(Debug)]
 pub(crate) struct FrameLists<T, L = u8, const AGED: bool = false> {
@@ -79,11 +78,11 @@ pub(crate) struct FrameLists<T, L = u8, const AGED: bool = false> {
     /// Frames in each list.
     lens: Vec<u32>,
     table: T,
-    /// Frames, numbered from 1.
+    /// Number of frames; they are numbered from 1.
     frames: u32,
-    /// Frames that ever held a page: numbers 1..=touched.
+    /// Number of frames that have ever held a page: these are 1..=touched.
     touched: u32,
-    /// Of those, the first that holds none again, the next by its `older`; [`NO_FRAME`] ends the
+    /// The first of those that is free again. Its `older` is the next one; [`NO_FRAME`] ends the
     /// chain.
     free: u32,
     /// Frames that hold a page.
@@ -93,13 +92,13 @@ pub(crate) struct FrameLists<T, L = u8, const AGED: bool = false> {
     clock: u64,
 }
 
-/// Lists of which each is in the order in which its frames last came to a head, also when one
-/// [changes its list](FrameLists::move_by_age): a dirty page that is written back joins the clean
-/// ones in the middle, not at an end.
+/// Lists that stay in the order in which their frames last came to a head, even if a frame [changes
+/// its list](FrameLists::move_by_age): a dirty page that is written back joins the clean ones in
+/// its place in that order, not at an end.
 pub(crate) type AgedLists<T, L = u8> = FrameLists<T, L, true>;
 
 impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
-    /// `lists` empty lists over `frames` frames, all told, for pages numbered below `pages_end`.
+    /// `lists` empty lists over `frames` frames in all, for pages numbered below `pages_end`.
     pub(crate) fn new(lists: u32, frames: u32, pages_end: u64) -> Self {
         assert!(lists > 0 && frames > 0, "at least one list and one frame");
         assert!(lists <= L::LISTS_MAX, "{lists} lists have no numbers");
@@ -124,7 +123,8 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.frames
     }
 
-    /// One past the highest frame number: the size of what a policy keeps beside the lists.
+    /// One past the highest frame number: the length of arrays that a policy keeps beside the
+    /// lists.
     pub(crate) fn frames_end(&self) -> usize {
         self.frames as usize + 1
     }
@@ -135,7 +135,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.used
     }
 
-    /// Whether every frame is in some list.
+    /// Whether every frame is in a list.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.used == self.frames
@@ -169,13 +169,13 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.lists[frame as usize].get()
     }
 
-    /// The oldest frame of `list`; [`NO_FRAME`] where it is empty.
+    /// The oldest frame of `list`; [`NO_FRAME`] if it is empty.
     #[inline]
     pub(crate) fn tail(&self, list: u32) -> u32 {
         self.newer(self.sentinel(list))
     }
 
-    /// The newest frame of `list`; [`NO_FRAME`] where it is empty.
+    /// The newest frame of `list`; [`NO_FRAME`] if it is empty.
     #[inline]
     pub(crate) fn head(&self, list: u32) -> u32 {
         self.older(self.sentinel(list))
@@ -206,7 +206,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.from(self.tail(list))
     }
 
-    /// Of `frames`, the pages of the first `pages_max` dirty ones.
+    /// Appends the pages of the first `pages_max` dirty frames in `frames`.
     pub(crate) fn dirty_of(
         &self,
         frames: impl Iterator<Item = u32>,
@@ -217,18 +217,18 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         pages.extend(keys.take(pages_max).map(|key| key.page()));
     }
 
-    /// Dirty frames, of all lists: what a policy keeps of evicted pages is clean.
+    /// Dirty frames in all lists. Remembered pages that were evicted are clean.
     pub(crate) fn dirty_pages(&self) -> u32 {
         let frames = (0..self.lens.len() as u32).flat_map(|list| self.oldest_first(list));
         frames.filter(|&frame| self.key(frame).is_dirty()).count() as u32
     }
 
-    /// Makes `frame`, of whichever list, the newest of `list`.
+    /// Moves `frame` from any list to the head of `list`.
     #[inline]
     pub(crate) fn move_to_head(&mut self, frame: u32, list: u32) {
         let sentinel = self.sentinel(list);
         self.stamp_now(frame);
-        // In aged lists the check costs more than it saves.
+        // For aged lists the check costs more than it saves.
         if AGED || self.nodes[sentinel as usize].older != frame {
             self.unlink(frame);
             self.link_at_head(frame, sentinel);
@@ -236,7 +236,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         }
     }
 
-    /// Makes `frame`, of whichever list, the oldest of `list`.
+    /// Moves `frame` from any list to the tail of `list`.
     pub(crate) fn move_to_tail(&mut self, frame: u32, list: u32) {
         self.unlink(frame);
         let sentinel = self.sentinel(list);
@@ -244,14 +244,14 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.change_list(frame, list);
     }
 
-    /// Puts the page of `request`, which is not there, into a free frame, which it returns, at the
-    /// head of `list`.
+    /// Puts the page of `request`, which must not be in a list, into a free frame at the head of
+    /// `list`. Returns the frame.
     #[inline]
     pub(crate) fn push(&mut self, request: Request, list: u32) -> u32 {
         self.insert(Key::new(request), list)
     }
 
-    /// As [`push`](Self::push), for a page that comes from elsewhere in the cache.
+    /// As [`push`](Self::push), for a page from another part of the cache, by its key.
     #[inline]
     pub(crate) fn insert(&mut self, key: Key, list: u32) -> u32 {
         let frame = match self.free {
@@ -272,7 +272,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         frame
     }
 
-    /// Takes the page in `frame` out; the frame is free.
+    /// Removes the page in `frame`; the frame becomes free.
     #[inline]
     pub(crate) fn remove(&mut self, frame: u32) -> Key {
         let key = self.forget_page(frame);
@@ -284,8 +284,8 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         key
     }
 
-    /// Takes the page in `frame` out, of whichever list, and puts the page of `request` in its place
-    /// in memory and at the head of `list`. Returns what was there.
+    /// Removes the page in `frame` from its list, and puts the page of `request` into the frame, at
+    /// the head of `list`. Returns the old page's key.
     #[inline]
     pub(crate) fn replace(&mut self, frame: u32, request: Request, list: u32) -> Key {
         let old = self.forget_page(frame);
@@ -295,12 +295,12 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         old
     }
 
-    /// Whether `page` is in some frame.
+    /// Whether `page` is in a frame.
     pub(crate) fn contains(&self, page: PageNo) -> bool {
         self.find(page) != NO_FRAME
     }
 
-    /// Makes `page` clean; its frame where it was there and dirty, else [`NO_FRAME`].
+    /// Makes `page` clean. Returns its frame if it was present and dirty, else [`NO_FRAME`].
     pub(crate) fn cleaned(&mut self, page: PageNo) -> u32 {
         let frame = self.find(page);
         if frame == NO_FRAME || !self.key(frame).is_dirty() {
@@ -310,7 +310,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         frame
     }
 
-    /// Takes `page` out where it is there. Whether it was.
+    /// Removes `page` if it is present. Returns whether it was.
     pub(crate) fn forget(&mut self, page: PageNo) -> bool {
         let frame = self.find(page);
         if frame != NO_FRAME {
@@ -327,13 +327,13 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         (nodes + stamps + lists) as u64 + self.table.memory_bytes()
     }
 
-    /// The node that closes `list`.
+    /// The sentinel of `list`.
     #[inline]
     fn sentinel(&self, list: u32) -> u32 {
         if list == 0 { 0 } else { self.frames + list }
     }
 
-    /// [`NO_FRAME`] for a sentinel; the first one has that number.
+    /// [`NO_FRAME`] for any sentinel; the sentinel of list 0 has that number.
     #[inline]
     fn or_none(&self, node: u32) -> u32 {
         if L::LISTS_MAX > 1 && node > self.frames { NO_FRAME } else { node }
@@ -347,7 +347,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.link_at_head(frame, self.sentinel(list));
     }
 
-    /// Takes the page in `frame` out of the table.
+    /// Removes the page in `frame` from the table.
     #[inline]
     fn forget_page(&mut self, frame: u32) -> Key {
         let nodes = &self.nodes;
@@ -376,7 +376,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         self.link(self.nodes[sentinel as usize].older, frame, sentinel);
     }
 
-    /// Puts `frame` between two nodes that are beside each other.
+    /// Links `frame` between two adjacent nodes.
     #[inline]
     fn link(&mut self, older: u32, frame: u32, newer: u32) {
         self.nodes[newer as usize].older = frame;
@@ -385,7 +385,7 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
         (node.newer, node.older) = (newer, older);
     }
 
-    /// Notes that `frame` is in `list` now.
+    /// Records that `frame` is in `list` now.
     #[inline]
     fn change_list(&mut self, frame: u32, list: u32) {
         if L::LISTS_MAX > 1 {
@@ -427,14 +427,14 @@ impl<T: PageTable, L: ListNo, const AGED: bool> FrameLists<T, L, AGED> {
 }
 
 impl<T: PageTable, L: ListNo> AgedLists<T, L> {
-    /// When `frame` last came to a head, in times that this happened to any.
+    /// The time at which `frame` last came to a head, counted in such events of all frames.
     #[inline]
     pub(crate) fn stamp(&self, frame: u32) -> u64 {
         self.stamps[frame as usize]
     }
 
-    /// Moves `frame` to `list`, in the place that its age gives it. A search from both ends: one
-    /// step where it is newer than all that are there, or older.
+    /// Moves `frame` to `list`, into the place of its age. The search runs from both ends: it takes
+    /// one step if the frame is newer or older than all others there.
     #[inline]
     pub(crate) fn move_by_age(&mut self, frame: u32, list: u32) {
         self.unlink(frame);

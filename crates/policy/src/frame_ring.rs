@@ -1,17 +1,18 @@
-//! Frames in a ring, filled in order of arrival: what FIFO and CLOCK need instead of links.
+//! Frames in a ring, filled in the order of arrival: used by FIFO and CLOCK instead of links.
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
 
-/// Frames 1..=capacity in a ring, with the table that finds them: 8 bytes a frame and the table's.
+/// Frames 1..=capacity in a ring, with the page table that finds them: 8 bytes a frame plus the
+/// table's.
 #[derive(Debug)]
 pub(crate) struct FrameRing<T> {
     /// Index 0 is unused: it stands for "no frame".
     keys: Vec<Key>,
     table: T,
-    /// Frames that hold a page; they are the hand's and those behind it, round the ring.
+    /// Number of frames that hold a page: those from the hand on, round the ring.
     used: u32,
-    /// The frame whose turn it is to be replaced: the oldest.
+    /// The next frame to be replaced: the oldest.
     hand: u32,
 }
 
@@ -51,19 +52,19 @@ impl<T: PageTable> FrameRing<T> {
         self.hand
     }
 
-    /// Moves the hand on by one frame.
+    /// Advances the hand by one frame.
     #[inline]
     pub(crate) fn advance(&mut self) {
         self.hand = if self.hand == self.capacity_pages() { 1 } else { self.hand + 1 };
     }
 
-    /// The frame `steps` behind the hand.
+    /// The frame `steps` after the hand.
     fn behind(&self, steps: u32) -> u32 {
         let at = u64::from(self.hand - 1) + u64::from(steps);
         (at % u64::from(self.capacity_pages())) as u32 + 1
     }
 
-    /// Puts the page of `request` into the next free frame, and returns the frame.
+    /// Puts the page of `request` into the next free frame. Returns the frame.
     pub(crate) fn push(&mut self, request: Request) -> u32 {
         debug_assert!(!self.is_full());
         let frame = self.behind(self.used);
@@ -72,8 +73,8 @@ impl<T: PageTable> FrameRing<T> {
         frame
     }
 
-    /// Takes the page in `frame` out. Newer ones move up by a frame each, which `moved` is told as
-    /// (from, to): their order stays, at the price of a walk.
+    /// Removes the page in `frame`. To keep the order, newer pages move by one frame each, and
+    /// `moved` is called with (from, to); this is a walk.
     pub(crate) fn remove(&mut self, frame: u32, mut moved: impl FnMut(u32, u32)) {
         self.forget_page(frame);
         let capacity = self.capacity_pages();
@@ -94,7 +95,7 @@ impl<T: PageTable> FrameRing<T> {
         (0..self.used).map(|steps| self.behind(steps))
     }
 
-    /// Of `frames`, the pages of the first `pages_max` dirty ones.
+    /// Appends the pages of the first `pages_max` dirty frames in `frames`.
     pub(crate) fn dirty_of(
         &self,
         frames: impl Iterator<Item = u32>,
@@ -105,12 +106,12 @@ impl<T: PageTable> FrameRing<T> {
         pages.extend(keys.take(pages_max).map(|key| key.page()));
     }
 
-    /// Whether `page` is in some frame.
+    /// Whether `page` is in a frame.
     pub(crate) fn contains(&self, page: PageNo) -> bool {
         self.find(page) != NO_FRAME
     }
 
-    /// Makes `page` clean where it is cached.
+    /// Makes `page` clean if it is cached.
     pub(crate) fn cleaned(&mut self, page: PageNo) {
         match self.find(page) {
             NO_FRAME => {}
@@ -123,8 +124,8 @@ impl<T: PageTable> FrameRing<T> {
         (self.keys.len() * size_of::<Key>()) as u64 + self.table.memory_bytes()
     }
 
-    /// Puts the page of `request` into the frame under the hand, moves on, and returns what was
-    /// there.
+    /// Puts the page of `request` into the frame under the hand and advances the hand. Returns the
+    /// old page's key.
     #[inline]
     pub(crate) fn replace(&mut self, request: Request) -> Key {
         let frame = self.hand;
@@ -146,7 +147,7 @@ impl<T: PageTable> FrameRing<T> {
         self.table.insert(request.page(), frame);
     }
 
-    /// Takes the page in `frame` out of the table.
+    /// Removes the page in `frame` from the table.
     #[inline]
     fn forget_page(&mut self, frame: u32) {
         let keys = &self.keys;

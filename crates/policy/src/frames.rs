@@ -1,20 +1,20 @@
-//! Frames and the table that finds them, for policies that keep their own order of frames.
+//! Frames and the page table that finds them, for policies that keep their own order of frames.
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
 
-/// Frames 1..=capacity: 8 bytes a frame and the table's own.
+/// Frames 1..=capacity: 8 bytes a frame plus the table's.
 #[derive(Debug)]
 pub(crate) struct Frames<T> {
-    /// Index 0 is unused: it stands for "no frame". A free frame that held a page before has the
-    /// next such frame in place of a page, and is clean.
+    /// Index 0 is unused: it stands for "no frame". A free frame that has held a page stores the
+    /// number of the next such frame instead of a page, and is clean.
     keys: Vec<Key>,
     table: T,
-    /// Frames that ever held a page; they are numbers 1..=touched.
+    /// Number of frames that have ever held a page; they are 1..=touched.
     touched: u32,
-    /// Of those, the first that holds none again.
+    /// The first of those that is free again.
     free: u32,
-    /// Frames that hold a page.
+    /// Number of frames that hold a page.
     cached: u32,
 }
 
@@ -73,7 +73,7 @@ impl<T: PageTable> Frames<T> {
         frame
     }
 
-    /// Takes the page in `frame` out; the frame is free.
+    /// Removes the page in `frame`; the frame becomes free.
     pub(crate) fn release(&mut self, frame: u32) -> Key {
         let key = self.key(frame);
         let keys = &self.keys;
@@ -84,7 +84,7 @@ impl<T: PageTable> Frames<T> {
         key
     }
 
-    /// Puts the page of `request` into `frame`; returns what was there.
+    /// Puts the page of `request` into `frame`. Returns the old page's key.
     #[inline]
     pub(crate) fn replace(&mut self, frame: u32, request: Request) -> Key {
         let old = self.key(frame);
@@ -94,12 +94,12 @@ impl<T: PageTable> Frames<T> {
         old
     }
 
-    /// Whether `page` is in some frame.
+    /// Whether `page` is in a frame.
     pub(crate) fn contains(&self, page: PageNo) -> bool {
         self.find(page) != NO_FRAME
     }
 
-    /// Makes `page` clean where it is cached.
+    /// Makes `page` clean if it is cached.
     pub(crate) fn cleaned(&mut self, page: PageNo) {
         match self.find(page) {
             NO_FRAME => {}
@@ -127,7 +127,8 @@ impl<T: PageTable> Frames<T> {
         self.table.insert(request.page(), frame);
     }
 
-    /// Whether each touched frame is either free or found by its page; then how many are cached.
+    /// Checks that each touched frame is either free or found by its page. Returns the number of
+    /// cached pages.
     #[cfg(test)]
     pub(crate) fn validate(&self) -> u32 {
         let mut free = Vec::new();

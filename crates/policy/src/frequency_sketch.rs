@@ -1,36 +1,36 @@
-//! How often pages were asked for lately, roughly: a count-min sketch of counters of 4 bits that is
-//! halved now and then.
+//! Approximate recent request counts of pages: a count-min sketch of 4-bit counters that is halved
+//! now and then.
 //!
 //! Source: Cormode, Muthukrishnan, "An improved data stream summary: the count-min sketch and its
 //! applications", Journal of Algorithms 55, 2005; the small counters, the conservative update and
-//! the halving as in TinyLFU (section 3.3 there). Deterministic: the hashes have no seed.
+//! the halving are from TinyLFU (section 3.3 there). Deterministic: the hashes have no seed.
 use tantalum_base::PageNo;
 
-/// Rows, each with a hash of its own.
+/// Number of rows; each has its own hash.
 const ROWS: usize = 4;
-/// Counters of 4 bits stop here.
+/// The limit of a 4-bit counter.
 const COUNT_MAX: u64 = 15;
-/// Counters of a row, a frame: so many that pages seen once within the sample rarely share all
-/// four with a popular one.
+/// Counters per row and frame: enough that pages seen once within the sample rarely share all four
+/// counters with a popular one.
 const COUNTERS_A_FRAME: u64 = 4;
 
-/// The hashes of the rows: odd factors, of which the high bits of the product count.
+/// The hashes of the rows: odd factors; the high bits of the product are used.
 const FACTORS: [u64; ROWS] =
     [0xc3a5_c85c_97cb_3127, 0xb492_b66f_be98_f273, 0x9ae1_6a3b_2f90_404f, 0xcbf2_9ce4_8422_2325];
 
-/// Counters of `ROWS` rows; a row has 16 of them in each word. 8 to 16 bytes a frame.
+/// Counters of `ROWS` rows; each word has 16 counters of a row. 8 to 16 bytes a frame.
 #[derive(Debug)]
 pub struct FrequencySketch {
     words: Vec<u64>,
-    /// Counters a row: a power of two.
+    /// Counters per row: a power of two.
     row_counters: u64,
-    /// Increments since the last halving, or half as many where it has been.
+    /// Increments so far; each halving halves this number, too.
     increments: u64,
     increments_max: u64,
 }
 
 impl FrequencySketch {
-    /// A sketch for a cache of `frames` pages, halved after `sample` increments a frame.
+    /// A sketch for a cache of `frames` pages, halved after `sample` increments per frame.
     pub fn new(frames: u32, sample: u32) -> Self {
         assert!(frames > 0 && sample > 0, "{frames} frames, a sample of {sample} requests each");
         let row_counters = (COUNTERS_A_FRAME * u64::from(frames)).max(16).next_power_of_two();
@@ -42,7 +42,7 @@ impl FrequencySketch {
         }
     }
 
-    /// Where the counter of `page` is in `row`: a word and a shift.
+    /// The location of the counter of `page` in `row`: a word and a shift.
     #[inline]
     fn place(&self, page: PageNo, row: usize) -> (usize, u32) {
         let mixed = (page.0 ^ (page.0 >> 32)).wrapping_mul(FACTORS[row]);
@@ -57,14 +57,14 @@ impl FrequencySketch {
         (self.words[word] >> shift) & COUNT_MAX
     }
 
-    /// How often `page` was counted lately, at most 15; rarely more than it was.
+    /// The recent request count of `page`, at most 15; rarely more than the true count.
     #[inline]
     pub fn estimate(&self, page: PageNo) -> u64 {
         let counts = (0..ROWS).map(|row| self.count(self.place(page, row)));
         counts.min().unwrap_or(0)
     }
 
-    /// Counts `page`: of its counters the lowest ones.
+    /// Counts `page`: increments the lowest of its counters.
     #[inline]
     pub fn increment(&mut self, page: PageNo) {
         let places = std::array::from_fn::<_, ROWS, _>(|row| self.place(page, row));

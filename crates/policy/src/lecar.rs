@@ -1,21 +1,22 @@
-//! LeCaR: each victim is LRU's or LFU's choice, by chance; whose victims are asked for again, and
-//! soon, is asked less often.
+//! LeCaR: two experts, LRU and LFU, choose the victims, each time by chance. If a victim is
+//! requested again, and soon, the expert that chose it is asked less often.
 //!
 //! Source: Vietri, Rodriguez, Martinez, Lyons, Liu, Rangaswami, Zhao, Narasimhan, "Driving cache
 //! replacement with ML-based LeCaR", HotStorage 2018, algorithms 1 and 2. A page that one expert
-//! evicted is remembered in that expert's history; asked for after t requests it multiplies the
-//! weight of the other by e^(rate · d^t), where d is 0.005^(1/N) for a cache of N pages; here the
-//! expert's own is divided by as much, which is the same once they add up to 1. The defaults of the
-//! learning rate and of the length of the histories, each as long as the cache, are the paper's.
+//! evicted is remembered in that expert's history. If it is requested after t requests, the weight
+//! of the other expert is multiplied by e^(rate · d^t), where d is 0.005^(1/N) for a cache of N
+//! pages. Here the weight of the expert itself is divided by that factor, which is the same once
+//! the weights add up to 1. The defaults of the learning rate and of the length of the histories,
+//! each as long as the cache, are the paper's.
 //!
-//! What it leaves open is as in a program of its authors: a page that comes back from a history has
-//! the uses it had, and this one; a weight stays between 0.01 and 0.99. Of pages used equally
-//! often LFU takes the one not used for the longest time.
+//! Points that the paper leaves open are as in a program of its authors: a page that returns from a
+//! history keeps its former use count, plus the new use; a weight stays between 0.01 and 0.99. Of
+//! pages used equally often, LFU evicts the least recently used one.
 //!
-//! Weak on scans, against which neither expert helps, and where the better expert changes often;
-//! the choice depends on the seed. Remembers twice as many pages as it caches. A page that comes
-//! back finds its place among the uses by a walk over the counts below its own. Blind to the cost
-//! of writing back.
+//! Weak on scans, against which neither expert helps, and if the better expert changes often. The
+//! choice depends on the seed. It remembers twice as many pages as it caches. When a page returns,
+//! its place in the order of uses is found by a walk over the lower counts. Blind to the cost of
+//! writing back.
 use crate::answers::answers_of;
 use crate::expert_weights::{ExpertWeights, exp_of_minus};
 use crate::frame_lists::FrameLists;
@@ -27,20 +28,21 @@ use tantalum_base::{PageNo, Result, Rng, Spec};
 
 /// Cached.
 const CACHED: u32 = 0;
-/// Evicted as LRU wished, remembered. The number between is that of a second list of cached pages.
+/// Evicted by LRU's choice, remembered. Number 1 is that of a second list of cached pages.
 const BY_LRU: u32 = 2;
-/// Evicted as LFU wished, remembered.
+/// Evicted by LFU's choice, remembered.
 const BY_LFU: u32 = 3;
 
-/// How much a page counts that was evicted as long ago as the cache has pages: 0.005 is e^-this.
+/// Sets the discount for a page that was evicted as many requests ago as the cache has pages: 0.005
+/// is e^-this.
 const DISCOUNT: f64 = 5.298_317_366_548_036;
 
-/// What can be chosen of LeCaR.
+/// The options of LeCaR.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LecarOptions {
     /// Learning rate, 0 to 1.
     pub rate: f64,
-    /// Pages that each expert's history remembers, in caches, 0 to 2.
+    /// Length of each expert's history, as a multiple of the cache size, 0 to 2.
     pub history: f64,
     /// Seed of the choices between the experts.
     pub seed: u64,
@@ -62,14 +64,14 @@ impl LecarOptions {
 pub struct Lecar<T> {
     /// The cached pages in the order of last use, the histories in that of eviction.
     lists: FrameLists<T>,
-    /// The cached pages in the order of uses. Counts of remembered ones are kept there, too.
+    /// The cached pages in the order of uses. It also keeps the counts of remembered pages.
     order: UseOrder,
     /// The request at which each remembered page was evicted.
     evicted_at: Vec<u64>,
     weights: ExpertWeights,
     rng: Rng,
     capacity: u32,
-    /// Pages in each history at most.
+    /// Maximum number of pages in each history.
     history_max: u32,
     rate: f64,
     /// Requests so far.
@@ -97,8 +99,8 @@ impl<T: PageTable> Lecar<T> {
         }
     }
 
-    /// The page in `frame`, which is in a history, is asked for again: whoever chose it is blamed.
-    /// It leaves the history; returns its uses before.
+    /// The page in `frame`, which is in a history, is requested again: the expert that chose it is
+    /// blamed. The page leaves the history. Returns its former use count.
     fn regret(&mut self, frame: u32) -> u64 {
         let time = (self.now - self.evicted_at[frame as usize]) as f64;
         let regret = self.rate * exp_of_minus(DISCOUNT * time / f64::from(self.capacity));
@@ -147,7 +149,7 @@ impl<T: PageTable> Policy for Lecar<T> {
 
     answers_of!(lists: contains_cached cleaned dirty_pages);
 
-    /// As the expert that is trusted more would choose them.
+    /// The order in which the more trusted expert would choose the pages.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         if self.weights.prefer_lfu() {
             self.lists.dirty_of(self.order.least_first(), pages_max, pages);

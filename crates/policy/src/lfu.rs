@@ -1,11 +1,12 @@
-//! LFU, least frequently used: the page goes that was used least often since it came in, of several
-//! the one not used for the longest time.
+//! LFU, least frequently used: evicts the page with the fewest uses since it came in; of several,
+//! the least recently used one.
 //!
 //! Source: Coffman, Denning, "Operating systems theory", Prentice-Hall 1973, chapter 6, which leaves
-//! open what happens among equals. Counts are exact and do not age; with the page its count goes.
+//! the order among equals open. Counts are exact and do not age; the count of a page is dropped when
+//! the page leaves.
 //!
-//! Weak where the working set changes: what was used often stays, however long ago, and new pages
-//! push each other out before their second use. Blind to the cost of writing back.
+//! Weak if the working set changes: a page that was used often stays, however long ago that was,
+//! and new pages evict each other before their second use. Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frames::Frames;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -54,7 +55,7 @@ impl<T: PageTable> Policy for Lfu<T> {
 
     answers_of!(frames: contains cleaned capacity_pages dirty_pages);
 
-    /// The least frequently used first, as they would go if nothing were used again.
+    /// The least frequently used first: the eviction order if nothing were used again.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let keys = self.order.least_first().map(|frame| self.frames.key(frame));
         let dirty = keys.filter(|key| key.is_dirty()).take(pages_max);

@@ -1,33 +1,32 @@
-//! Replacement policies: pure deciders that do no I/O and know no time.
+//! Replacement policies: pure deciders that do no I/O and have no clock.
 //!
-//! A [`Policy`] is told each request and says whether it hit and which pages must go or be written. The engine's
-//! buffer pool and the simulator drive the same objects; alone they run at tens of millions of
-//! requests a second, for which everything is an index into flat arrays and nothing is allocated
-//! after the cache is full.
+//! A [`Policy`] receives each request and returns whether it hit and which pages must leave or be written. The
+//! engine's buffer pool and the simulator drive the same objects. On its own a policy serves tens of millions of
+//! requests a second: everything is an index into flat arrays, and nothing is allocated after the cache is full.
 //!
 //! ```text
 //! policy       the trait; Request, Effect, Tally        registry, flash_spec   "clock:bits=2" -> Box<dyn Policy>
 //!
-//!              one policy a file or folder
+//!              one policy per file or folder
 //! for all      lru fifo clock second_chance sieve lfu slru lru_k two_q arc lirs s3_fifo w_tinylfu
 //!              lecar cacheus                                       two experts, by regret
 //!              opt
 //! for flash    cflru lru_wsr ccflru ad_lru lirs_wsr watt            fewer writes
 //!              fab ref_                                             writes block by block
-//!              casa sawc                                            by what reads and writes cost
+//!              casa sawc                                            weigh the costs of reads and writes
 //! over others  cfdc: writes in clusters     ace: writes in batches
 //!
-//!              what they are made of
+//!              their parts
 //! page_table   page -> frame: an array or a hash table
 //! frame_lists  frames in lists, in the order of use     frame_ring   in a ring, in the order of arrival
-//! frames       frames without an order                  frame_heap   numbers by rank
-//! ghost_lists  lists that remember evicted pages        answers      what policies answer from these alone
-//! use_order    frames by how often they were used       expert_weights  whom to trust of two
-//! frequency_sketch  how often pages were asked for      cost_detection  what a read costs beside a write
+//! frames       frames without an order                  frame_heap   frames by rank
+//! ghost_lists  lists that remember evicted pages        answers      methods that only delegate
+//! use_order    frames by number of uses                 expert_weights  weights of two experts
+//! frequency_sketch  approximate request counts          cost_detection  cost of a read compared with a write
 //!
-//! cost_bound   what no policy can pay less than
-//! cleaning     which zone a translation layer empties: greedy cost_benefit fifo d_choices
-//! tier         what a flash cache over a slow home keeps: write cache, LOC, GLB, BL, LPD, NFA
+//! cost_bound   lower bounds on the cost of any policy
+//! cleaning     the zone that a translation layer cleans next: greedy cost_benefit fifo d_choices
+//! tier         the pages that a flash cache over a slow home keeps: write cache, LOC, GLB, BL, LPD, NFA
 //! ```
 pub mod ace;
 pub mod ad_lru;

@@ -1,10 +1,10 @@
-//! LRU: the page that was not used for the longest time goes.
+//! LRU: evicts the page that was not used for the longest time.
 //!
 //! Source: Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage hierarchies", IBM
 //! Systems Journal 9(2), 1970. A stack algorithm: a larger cache never misses more.
 //!
-//! Weak where a scan or a loop a little longer than the cache passes through (every page of a loop
-//! misses), and blind to how often a page was used and to the cost of writing it back.
+//! Weak against scans, and against loops a little longer than the cache (every page of such a loop
+//! misses). It ignores how often a page was used and the cost of writing it back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};

@@ -1,16 +1,17 @@
-//! LRU-K: the page whose K-th last use is longest ago goes, first of all those not used K times.
+//! LRU-K: evicts the page whose K-th last use is longest ago; pages with fewer than K uses leave
+//! first.
 //!
 //! Source: O'Neil, O'Neil, Weikum, "The LRU-K page replacement algorithm for database disk
 //! buffering", SIGMOD 1993, sections 2.1.1 and 2.1.2, figure 2.1. Time is counted in requests. Uses
-//! of a page within `correlated` requests of its last one count as one, and it is not evicted so
-//! soon while another page can be. Where several pages were not used K times the one that was not
-//! used for the longest time goes. One thing differs: the paper keeps the history of an evicted
-//! page for a time; here it is kept for `history` times as many pages as are cached, and of the
-//! longest evicted one it is dropped first, so that memory is bounded.
+//! of a page within `correlated` requests of its last one count as one, and during that time the
+//! page is evicted only if no other page can be. Of several pages with fewer than K uses, the least
+//! recently used one leaves. One thing differs: the paper keeps the history of an evicted page for
+//! a fixed time. Here it is kept for `history` times as many pages as are cached, and the page
+//! evicted longest ago is dropped first, so that memory is bounded.
 //!
-//! Weak where the second last use says little: right after the working set changes, and where
-//! several fixes of a page in one query look like uses (a reason to set `correlated`). Each
-//! request takes a time of the logarithm of the cache's size. Blind to the cost of writing back.
+//! Weak if the second last use predicts little: right after the working set changes, and if several
+//! fixes of a page in one query look like uses (a reason to set `correlated`). Each request takes
+//! time logarithmic in the cache size. Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frame_heap::FrameHeap;
 use crate::frame_lists::FrameLists;
@@ -23,23 +24,23 @@ use tantalum_base::PageNo;
 const RECENT: u32 = 0;
 /// Cached; may be evicted.
 const ELIGIBLE: u32 = 1;
-/// Evicted; its times are kept.
+/// Evicted; the times of its uses are kept.
 const HISTORY: u32 = 2;
-/// On its way from the history into the cache, within one request.
+/// Returning from the history to the cache, within one request.
 const RETURNING: u32 = 3;
 
-/// What LRU-K can be told.
+/// The options of LRU-K.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LruKOptions {
-    /// Which last use counts: 1 to 8.
+    /// K: which last use counts, 1 to 8.
     pub k: u32,
-    /// Evicted pages of which the times are kept, as a multiple of the frames: 0 to 2.
+    /// Number of evicted pages whose times are kept, as a multiple of the frames: 0 to 2.
     pub history: f64,
     /// Requests within which uses of a page count as one: the correlated reference period.
     pub correlated: u64,
 }
 
-/// Least recently used, by the K-th last use.
+/// Evicts by the K-th last use.
 #[derive(Debug)]
 pub struct LruK<T> {
     /// Recent and history pages in the order of last use and of eviction.
@@ -54,7 +55,8 @@ pub struct LruK<T> {
     now: u64,
 }
 
-/// When each frame's page was used: the paper's HIST(1) to HIST(K) and LAST, 0 for "not known".
+/// The times at which each frame's page was used: the paper's HIST(1) to HIST(K) and LAST; 0 means
+/// "not known".
 #[derive(Debug)]
 struct Times {
     k: usize,
@@ -71,13 +73,13 @@ impl Times {
         self.all[(frame as usize + 1) * (self.k + 1) - 1]
     }
 
-    /// What orders frames for eviction: HIST(K), then LAST.
+    /// The eviction rank of a frame: HIST(K), then LAST.
     fn rank(&self, frame: u32) -> (u64, u64) {
         let last = (frame as usize + 1) * (self.k + 1) - 1;
         (self.all[last - 1], self.all[last])
     }
 
-    /// A use at `now` that counts; the earlier uses are moved on by `correlated_for`.
+    /// Records a use at `now` that counts; adds `correlated_for` to the times of earlier uses.
     fn used(&mut self, frame: u32, now: u64, correlated_for: u64) {
         let k = self.k;
         let times = self.of(frame);
@@ -109,7 +111,8 @@ impl<T: PageTable> LruK<T> {
         }
     }
 
-    /// Pages whose last use is over the correlated reference period ago may be evicted.
+    /// Makes pages eligible for eviction if their last use is longer ago than the correlated
+    /// reference period.
     fn end_periods(&mut self) {
         loop {
             let frame = self.lists.tail(RECENT);
@@ -158,7 +161,8 @@ impl<T: PageTable> Policy for LruK<T> {
             return true;
         }
         if frame != NO_FRAME {
-            // Out of the history first, so that it is not dropped for the page that goes.
+            // Taken out of the history first, so that the page about to be evicted does not push it
+            // out.
             self.lists.move_to_head(frame, RETURNING);
         }
         if self.lists.cached() == self.capacity {

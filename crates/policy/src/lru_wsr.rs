@@ -1,14 +1,14 @@
-//! LRU-WSR, write sequence reordering: LRU that gives each dirty page a second chance.
+//! LRU-WSR, write sequence reordering: LRU with a second chance for each dirty page.
 //!
 //! Source: Jung, Shim, Park, Kang, Cha, "LRU-WSR: integration of LRU and writes sequence reordering
-//! for flash memory", IEEE Transactions on Consumer Electronics 54(3), 2008. At the end of the list
-//! a clean page goes, and a dirty one that is marked cold; any other dirty page is marked cold and
-//! moves to the head. Each use of a page, and its coming in, makes it not cold.
+//! for flash memory", IEEE Transactions on Consumer Electronics 54(3), 2008. The page at the end of
+//! the list is evicted if it is clean, or dirty and marked cold. Any other dirty page is marked
+//! cold and moves to the head. Each use of a page, and its coming in, clears the mark.
 //!
-//! Weak against scans, as LRU is; a dirty page that nobody uses stays for two passes through the
-//! list, and a clean one that everybody reads goes before it. It does not ask what a write costs:
-//! where reads cost as much, it only loses hits. One miss may move many pages, though each use of a
-//! page pays for at most one such move.
+//! Weak against scans, as LRU is. An unused dirty page stays for two passes through the list, and a
+//! heavily read clean page leaves before it. It ignores the cost of a write: if reads cost as much,
+//! it only loses hits. One miss may move many pages, but at most one such move follows from each
+//! use of a page.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -18,7 +18,7 @@ use tantalum_base::PageNo;
 /// LRU with a second chance for dirty pages.
 #[derive(Debug)]
 pub struct LruWsr<T> {
-    /// In the order of last use or second chance; a frame's mark says that it is cold.
+    /// In the order of last use or second chance; a frame's mark means that its page is cold.
     frames: FrameLists<T, ()>,
 }
 

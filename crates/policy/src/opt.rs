@@ -1,11 +1,11 @@
-//! OPT (Belady's MIN): the page whose next use is furthest away goes.
+//! OPT (Belady's MIN): evicts the page whose next use is furthest away.
 //!
 //! Source: Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
-//! Journal 5(2), 1966; Mattson et al. 1970 prove that no policy that must bring a missed page in
-//! misses less. It needs the whole trace before it starts, and is a limit to compare with.
+//! Journal 5(2), 1966. Mattson et al. 1970 prove that no policy that must bring in each missed page
+//! misses less. It needs the whole trace before it starts; it is a limit for comparison.
 //!
-//! Weak as a limit for anything but misses: it takes no account of what writing back costs, and
-//! among pages never used again (which are equal to it) takes the one in the highest frame.
+//! It is a limit for misses only: it ignores the cost of writing back. Among pages that are never
+//! used again (equal for OPT) it evicts the one in the highest frame.
 use crate::answers::answers_of;
 use crate::frames::Frames;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -13,19 +13,19 @@ use crate::policy::{Effect, Policy, Request};
 use std::collections::BinaryHeap;
 use tantalum_base::{FastMap, PageNo};
 
-/// A page that is not used again.
+/// The next use of a page that is not used again.
 const NEVER: u32 = u32::MAX;
 
-/// Furthest next use first, known from the trace.
+/// Evicts the page with the furthest next use, known from the trace.
 #[derive(Debug)]
 pub struct Opt<T> {
     frames: Frames<T>,
     /// `next_use[i]` is the position of the next request for the page of request `i`.
     next_use: Vec<u32>,
-    /// Position of the coming request.
+    /// Position of the next request to be served.
     now: u32,
-    /// (next use, frame). What lies in the past belongs to pages used since; it stays below every
-    /// current entry, so the top is always current.
+    /// (next use, frame). Entries with a past position belong to pages that were used since. They
+    /// are less than every current entry, so the top is always current.
     heap: BinaryHeap<(u32, u32)>,
 }
 
@@ -33,8 +33,8 @@ impl<T: PageTable> Opt<T> {
     /// Positions in the trace are 32 bits, and the last one means "never".
     pub const REQUESTS_MAX: usize = NEVER as usize - 1;
 
-    /// A cache of `frames` pages for exactly these requests, in this order; their pages are
-    /// numbered below `pages_end`. At most [`Opt::REQUESTS_MAX`] requests.
+    /// A cache of `frames` pages for exactly these requests, in this order, at most
+    /// [`Opt::REQUESTS_MAX`] of them. Their pages are numbered below `pages_end`.
     pub fn new(frames: u32, pages_end: u64, future: &[Request]) -> Self {
         assert!(future.len() <= Opt::<T>::REQUESTS_MAX, "positions in the trace are 32 bits");
         Opt {
@@ -45,7 +45,7 @@ impl<T: PageTable> Opt<T> {
         }
     }
 
-    /// What is known of the frames that hold a page: (next use, frame).
+    /// The current entries of the frames that hold a page: (next use, frame).
     fn current(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.heap.iter().copied().filter(|(next_use, _)| *next_use >= self.now)
     }
@@ -54,7 +54,7 @@ impl<T: PageTable> Opt<T> {
         4 * (self.frames.capacity_pages() as usize + 1) + 1024
     }
 
-    /// Drops the entries of the past once they are most of the heap.
+    /// Drops past entries once they are most of the heap.
     fn shrink_heap(&mut self) {
         if self.heap.len() > self.heap_max() {
             let now = self.now;

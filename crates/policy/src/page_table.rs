@@ -1,5 +1,5 @@
-//! Page to frame. Policies are generic over the table, so that its cost is theirs and nothing is
-//! dispatched at run time.
+//! Page tables: page number to frame. Policies are generic over the table, so that there is no
+//! dynamic dispatch and each table's cost shows up in the policy.
 use tantalum_base::PageNo;
 
 /// Stands for "no frame": frames are numbered from 1.
@@ -7,7 +7,7 @@ pub const NO_FRAME: u32 = 0;
 
 /// Finds the frame of a cached page.
 ///
-/// The pages themselves stand in the frames: `page_of` gives the page of a frame in use.
+/// The table does not store page numbers: `page_of` returns the page of a frame in use.
 pub trait PageTable: Send {
     /// A table for at most `frames` pages, all numbered below `pages_end`.
     fn new(frames: u32, pages_end: u64) -> Self;
@@ -15,10 +15,10 @@ pub trait PageTable: Send {
     /// The frame of `page`, or [`NO_FRAME`].
     fn find(&self, page: PageNo, page_of: impl Fn(u32) -> PageNo) -> u32;
 
-    /// Notes that `frame` holds `page`, which must not be there.
+    /// Records that `frame` holds `page`, which must not be in the table.
     fn insert(&mut self, page: PageNo, frame: u32);
 
-    /// Forgets `page`, which is in `frame`; other pages of the table may have to move in it.
+    /// Removes `page`, which is in `frame`. Other pages may move within the table.
     fn remove(&mut self, page: PageNo, frame: u32, page_of: impl Fn(u32) -> PageNo);
 
     /// Bytes of memory that the table takes.
@@ -34,7 +34,8 @@ impl DirectTable {
     pub const PAGES_MAX: u64 = 1 << 24;
 
     /// Whether an array over `pages_end` pages is worth its memory for `frames` frames: up to 16
-    /// bytes a frame, which leaves LRU at 32 with its lists. Beyond, a hash table takes 8.
+    /// bytes a frame, which leaves LRU at 32 with its lists. Beyond that a hash table is used,
+    /// which takes 8.
     pub fn is_worth_it(frames: u32, pages_end: u64) -> bool {
         pages_end <= DirectTable::PAGES_MAX && pages_end <= 4 * u64::from(frames)
     }
@@ -68,10 +69,10 @@ impl PageTable for DirectTable {
 
 /// An open-addressing hash table of frame numbers: any page number, 8 bytes a frame.
 ///
-/// Twice as many slots as frames, probed one after the other from where the page's hash falls. A
-/// slot is a frame number with, in the bits of 32 that the number leaves, a tag from the hash: most
-/// slots of other pages are passed by without a look at their frames. A page that goes leaves no
-/// trace: those behind it move up.
+/// It has twice as many slots as frames. A search probes slot by slot from the page's hash on. A
+/// slot stores a frame number and, in the remaining bits of 32, a tag from the hash: most slots of
+/// other pages are skipped without a look at their frames. A removal leaves no tombstone: the
+/// following pages move up.
 #[derive(Debug)]
 pub struct SparseTable {
     /// `tag << frame_bits | frame`; 0 is empty.
@@ -80,7 +81,8 @@ pub struct SparseTable {
 }
 
 impl SparseTable {
-    /// Where the search for a page of this hash begins: its high half, scaled to the slots.
+    /// The slot at which the search for a page of this hash begins: the hash's high half, scaled to
+    /// the slots.
     #[inline]
     fn home(&self, hash: u64) -> usize {
         (((hash >> 32) * self.slots.len() as u64) >> 32) as usize
@@ -101,7 +103,7 @@ impl SparseTable {
         slot & ((1 << self.frame_bits) - 1)
     }
 
-    /// Slots from `from` on to `to`, round the table.
+    /// The number of slots from `from` to `to`, round the table.
     #[inline]
     fn distance(&self, from: usize, to: usize) -> usize {
         if to >= from { to - from } else { to + self.slots.len() - from }
@@ -173,7 +175,7 @@ impl PageTable for SparseTable {
     }
 }
 
-/// Multiply and fold: every bit of the page number counts for every bit of the hash.
+/// Multiply and fold: every bit of the page number affects every bit of the hash.
 #[inline]
 fn hash(page: PageNo) -> u64 {
     let product = u128::from(page.0 ^ 0x9e37_79b9_7f4a_7c15) * 0xe703_7ed1_a0b4_28db;

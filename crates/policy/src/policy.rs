@@ -1,22 +1,22 @@
-//! The contract of a replacement policy, and what is counted while one runs.
+//! The contract of a replacement policy, and the counters of a run.
 use tantalum_base::PageNo;
 
-/// One page request, packed into 8 bytes so that a trace in memory streams well.
+/// One page request, packed into 8 bytes so that a trace in memory can be read fast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Request(u64);
 
 impl Request {
-    /// The highest page number a request can name: the key of a frame keeps two bits beside it.
+    /// The highest page number of a request: the key of a frame has two more bits.
     pub const PAGE_MAX: u64 = (1 << 62) - 1;
 
-    /// A request for `page`, to update it where `write`.
+    /// A request for `page`; if `write`, it updates the page.
     #[inline]
     pub const fn new(page: PageNo, write: bool) -> Self {
         assert!(page.0 <= Request::PAGE_MAX, "page number over 62 bits");
         Request(page.0 << 1 | write as u64)
     }
 
-    /// The page asked for.
+    /// The requested page.
     #[inline]
     pub const fn page(self) -> PageNo {
         PageNo(self.0 >> 1)
@@ -29,17 +29,18 @@ impl Request {
     }
 }
 
-/// What serving a request does to other pages, in the order in which it is to be done.
+/// An effect of a request on another page. Effects must be carried out in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Effect {
     /// The page left the cache.
     Evicted {
         /// The page.
         page: PageNo,
-        /// Whether it was updated since it came in or was last written: it must be written back.
+        /// Whether it was updated since it came in or was last written; if so, it must be written
+        /// back.
         dirty: bool,
     },
-    /// The page was dirty and is to be written back now; it stays in the cache, clean.
+    /// The page was dirty and must be written back now; it stays in the cache, clean.
     Cleaned {
         /// The page.
         page: PageNo,
@@ -55,7 +56,7 @@ impl Effect {
         }
     }
 
-    /// Whether the page is to be written back.
+    /// Whether the page must be written back.
     #[inline]
     pub const fn writes(self) -> bool {
         matches!(self, Effect::Evicted { dirty: true, .. } | Effect::Cleaned { .. })
@@ -68,7 +69,7 @@ impl Effect {
     }
 }
 
-/// A physical operation, as the cost of one is told to policies.
+/// A kind of physical operation, whose cost is reported to policies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Physical {
     /// A page was fetched.
@@ -81,56 +82,58 @@ pub enum Physical {
 /// missed page always comes in, read or written, and an update marks it dirty until it is written
 /// back.
 ///
-/// The simulator and the buffer pool drive the same objects. A pool asks [`access`](Self::access)
-/// once a fix and does what its effects say; pages that are pinned while they are evicted, or on
-/// their way to the device, take frames that the policy does not count, so that what it decides
-/// does not depend on who holds what, nor on how long a device takes.
+/// The simulator and the buffer pool drive the same objects. A pool calls [`access`](Self::access)
+/// once per fix and carries out the effects. Pages that are pinned while they are evicted, or on
+/// their way to the device, take frames that the policy does not count. So its decisions depend
+/// neither on pins nor on the speed of a device.
 pub trait Policy: Send {
-    /// Serves one request. Returns whether the page was cached; appends to `effects` what is to be
-    /// done to other pages (no page leaves while there are free frames; several may go at once).
+    /// Serves one request. Returns whether the page was cached. Appends to `effects` the operations
+    /// on other pages (no page leaves while there are free frames; several may leave at once).
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool;
 
     /// Whether `page` is cached.
     fn contains(&self, page: PageNo) -> bool;
 
     /// Appends up to `pages_max` dirty pages that should be written back ahead of their eviction,
-    /// in the order in which the policy would write them. Changes nothing: what is really written
-    /// is told by [`cleaned`](Self::cleaned).
+    /// in the order in which the policy would write them. Changes nothing: pages that are really
+    /// written are reported by [`cleaned`](Self::cleaned).
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>);
 
-    /// `page` was written back and stays. Does nothing where it is not cached, or clean.
+    /// `page` was written back and stays. Does nothing if it is not cached, or is clean.
     fn cleaned(&mut self, page: PageNo);
 
-    /// Drops `page` without writing it back, as after a trim or a failed read. Whether it was
-    /// cached.
+    /// Drops `page` without writing it back, for example after a trim or a failed read. Returns
+    /// whether it was cached.
     fn forget(&mut self, page: PageNo) -> bool;
 
-    /// A physical operation on one page took `time_ns`: for policies that weigh reads against
-    /// writes by what they cost.
+    /// A physical operation on one page took `time_ns`. For policies that weigh the costs of reads
+    /// and writes.
     fn measured(&mut self, _operation: Physical, _time_ns: u64) {}
 
-    /// What there is to watch beside the counts of a run, such as the sizes of adaptive lists: the
-    /// same names in the same order at any time, but for those not known yet.
+    /// Internal figures beyond the counts of a run, such as the sizes of adaptive lists. The names
+    /// and their order never change, but figures not known yet are left out.
     fn gauges(&self) -> Vec<Gauge> {
         Vec::new()
     }
 
-    /// Pages that its searches have looked at so far, as the policy is published: what it costs a processor
-    /// beyond the constant time of a request. 0 where there is nothing to search, such as the end of a list.
+    /// Number of pages that the searches of the published algorithm would have looked at so far: its
+    /// processor cost beyond the constant time of a request. 0 if a victim needs no search, for example if
+    /// it is the end of a list.
     fn search_steps(&self) -> u64 {
         0
     }
 
-    /// Frames, all told.
+    /// Total number of frames.
     fn capacity_pages(&self) -> u32;
 
-    /// Dirty pages in the cache now. May walk all frames.
+    /// Number of dirty pages in the cache. May walk all frames.
     fn dirty_pages(&self) -> u32;
 
-    /// Bytes of memory that it takes, its page table included.
+    /// Bytes of memory, including the page table.
     fn memory_bytes(&self) -> u64;
 
-    /// Serves all of `requests` and counts. Here so that a whole trace costs one dynamic call.
+    /// Serves all of `requests` and counts the results. A method of the trait, so that a whole
+    /// trace costs one dynamic call.
     fn run(&mut self, requests: &[Request], tally: &mut Tally) {
         let mut effects = Vec::with_capacity(64);
         for &request in requests {
@@ -151,23 +154,23 @@ pub trait Policy: Send {
     fn validate(&self);
 }
 
-/// A figure of a policy's inside as it is now.
+/// An internal figure of a policy.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gauge {
-    /// What it is, with its unit.
+    /// Its name, with the unit.
     pub name: &'static str,
-    /// How much.
+    /// Its value.
     pub value: f64,
 }
 
 impl Gauge {
-    /// `value` under `name`.
+    /// The figure `name` with `value`.
     pub const fn new(name: &'static str, value: f64) -> Self {
         Gauge { name, value }
     }
 }
 
-/// What a run counted.
+/// The counters of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Requests served, reads and writes alike.
@@ -178,7 +181,7 @@ pub struct Tally {
     pub write_misses: u64,
     /// Pages that left the cache.
     pub evictions: u64,
-    /// Pages written back: because they left dirty, or along with one that did.
+    /// Pages written back, because they left dirty or were written along with one that did.
     pub write_backs: u64,
 }
 
@@ -188,13 +191,13 @@ impl Tally {
         self.misses - self.write_misses
     }
 
-    /// Share of the requests that hit; 0 where there were none.
+    /// Share of the requests that hit; 0 if there were none.
     pub fn hit_ratio(&self) -> f64 {
         if self.requests == 0 { 0.0 } else { 1.0 - self.misses as f64 / self.requests as f64 }
     }
 }
 
-/// What a frame holds, in one word: page, a mark for the policy's use, dirtiness.
+/// The content of a frame in one word: page, a mark for the policy, and the dirty bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Key(u64);
 
@@ -217,7 +220,7 @@ impl Key {
         self.0 & Key::DIRTY != 0
     }
 
-    /// Makes the page dirty where `request` is a write.
+    /// Makes the page dirty if `request` is a write.
     #[inline]
     pub(crate) fn touch(&mut self, request: Request) {
         self.0 |= u64::from(request.is_write());
@@ -238,7 +241,7 @@ impl Key {
         self.0 &= !Key::MARK;
     }
 
-    /// The page is written back.
+    /// Clears the dirty bit: the page was written back.
     #[inline]
     pub(crate) fn clean(&mut self) {
         self.0 &= !Key::DIRTY;

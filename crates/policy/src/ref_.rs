@@ -1,24 +1,23 @@
-//! REF, recently-evicted first: evicted pages are taken from few flash blocks at a time, so that a
-//! device with few log blocks can serve the writes.
+//! REF, recently-evicted first: victims come from few flash blocks at a time, so that a device with
+//! few log blocks can serve the writes.
 //!
 //! Source: Seo, Shin, "Recently-evicted-first buffer replacement policy for flash storage devices",
-//! IEEE Transactions on Consumer Electronics 54(3), 2008, as Ou describes it: "Caching for
+//! IEEE Transactions on Consumer Electronics 54(3), 2008, as described by Ou, "Caching for
 //! flash-based databases and flash-based caching for databases", 2012, section 3.1.3 and, for
 //! blocks of 16 pages and 4 victim blocks, 3.3. The victim window is the end of an LRU list. The
-//! victim blocks are the blocks with the most pages in the window; of their pages in the window the
-//! one goes that was not used for the longest time. When none is left, a new set of victim blocks
-//! is chosen.
+//! victim blocks are the blocks with the most pages in the window; the victim is the least recently
+//! used of their pages in the window. When none is left, a new set of victim blocks is chosen.
 //!
-//! What the descriptions leave open, and what is done here: the window is a share of the frames,
-//! rounded down, and at least a page; among blocks with equally many pages in the window that one
-//! is chosen first whose oldest page there is older; a block stays a victim block until the window
-//! has no page of any of them, so that pages that enter the window meanwhile may go as well; the
-//! set is filled anew when a victim is asked for. Where the original searches the window for that,
-//! a heap of its blocks is kept up to date; `search_steps` counts the pages that the search would look at.
+//! The descriptions leave some points open. Here the window is a share of the frames, rounded down, and at
+//! least one page. Of blocks with equally many pages in the window, the one whose oldest page there is
+//! older is chosen first. A block stays a victim block until the window has no page of any victim block,
+//! so that pages that enter the window in the meantime may leave as well. A new set is chosen when a
+//! victim is needed. The original searches the window for this; here a heap of its blocks is kept up to
+//! date, and `search_steps` counts the pages that the search would look at.
 //!
-//! Weak on hit ratio: sizes of blocks count, not use, so that a large window (over 0.75) drops hot
-//! pages. Blind to which pages are dirty, so that it saves no writes; it only makes them cheaper on
-//! a device that maps by blocks.
+//! Weak on hit ratio: the sizes of blocks count, not the use of pages, so a large window (over
+//! 0.75) drops hot pages. It ignores which pages are dirty, so it saves no writes; it only makes
+//! them cheaper on a device with block mapping.
 use crate::answers::answers_of;
 use crate::cflru::window_pages;
 use crate::frame_heap::FrameHeap;
@@ -29,37 +28,37 @@ use crate::policy::{Effect, Policy, Request};
 use std::cmp::Reverse;
 use tantalum_base::PageNo;
 
-/// The list of the pages outside of the window. List n is the window's pages of the n-th block.
+/// The list of the pages outside the window. List n has the pages of block n in the window.
 const WORKING: u32 = 0;
 
-/// Pages leave block by block, from a few blocks at a time.
+/// Evicts pages block by block, from a few blocks at a time.
 #[derive(Debug)]
 pub struct Ref<T> {
-    /// Each in the order of last use.
+    /// Each list is in the order of last use.
     lists: AgedLists<T, u32>,
-    /// The blocks with pages in the window and the victim blocks; a block number stands in place
-    /// of a page.
+    /// The blocks with pages in the window, and the victim blocks. A block number takes the place
+    /// of the page number.
     blocks: Frames<T>,
-    /// Those of `blocks` that are no victim blocks, by [`rank`].
+    /// Those of `blocks` that are not victim blocks, by [`rank`].
     others: FrameHeap,
     victims: Vec<u32>,
     victims_max: usize,
     pages_per_block: u64,
     search_steps: u64,
-    /// Pages outside of the window at most: all but the window's.
+    /// Maximum number of pages outside the window: the frames minus the window.
     working_max: u32,
 }
 
-/// What decides which block becomes a victim block first: many pages in the window, then an old
-/// one.
+/// The rank by which victim blocks are chosen: most pages in the window first, then oldest page
+/// first.
 fn rank<T: PageTable>(lists: &AgedLists<T, u32>) -> impl Fn(u32) -> (Reverse<u32>, u64) {
     |block| (Reverse(lists.len(block)), lists.stamp(lists.tail(block)))
 }
 
 impl<T: PageTable> Ref<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`; the window is the share
-    /// `window` (0 to 1) of the frames, a block has `pages_per_block`, and up to `victims` blocks
-    /// are victims at a time.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. The window is the share
+    /// `window` (0 to 1) of the frames, a block has `pages_per_block` pages, and there are up to
+    /// `victims` victim blocks at a time.
     pub fn new(
         frames: u32,
         pages_end: u64,
@@ -83,7 +82,7 @@ impl<T: PageTable> Ref<T> {
         }
     }
 
-    /// When the oldest page of `block` in the window was last used.
+    /// The time of last use of the oldest page of `block` in the window.
     fn oldest_stamp(&self, block: u32) -> u64 {
         self.lists.stamp(self.lists.tail(block))
     }
@@ -92,8 +91,8 @@ impl<T: PageTable> Ref<T> {
         self.victims.contains(&block)
     }
 
-    /// Takes `block`, whose pages changed, out of the others: none of them is ranked by what it
-    /// was.
+    /// Removes `block`, whose pages changed, from the heap. This works with the changed rank, as
+    /// the heap compares the other blocks only with each other.
     fn unrank(&mut self, block: u32) {
         self.others.remove(block, rank(&self.lists));
     }
@@ -102,8 +101,7 @@ impl<T: PageTable> Ref<T> {
         self.others.push(block, rank(&self.lists));
     }
 
-    /// A page came into the working region: where there is one too many the oldest enters the
-    /// window.
+    /// A page came into the working region: if it has one too many, the oldest enters the window.
     #[inline]
     fn shrink_working(&mut self) {
         if self.lists.len(WORKING) > self.working_max {
@@ -139,7 +137,7 @@ impl<T: PageTable> Ref<T> {
         }
     }
 
-    /// The oldest page of the victim blocks; [`NO_FRAME`] where the window has none of them.
+    /// The oldest page of the victim blocks; [`NO_FRAME`] if the window has none of them.
     fn oldest_victim(&self) -> u32 {
         let blocks = self.victims.iter().filter(|block| self.lists.len(**block) > 0);
         let oldest = blocks.min_by_key(|block| self.oldest_stamp(**block));
@@ -199,7 +197,7 @@ impl<T: PageTable> Policy for Ref<T> {
 
     answers_of!(lists: contains cleaned capacity_pages dirty_pages);
 
-    /// Set by set, as the window stands now; then the pages outside of it. Sorts the blocks of the
+    /// Set by set, for the current window; then the pages outside it. Sorts the blocks of the
     /// window.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let end = pages.len().saturating_add(pages_max);

@@ -1,4 +1,4 @@
-//! Policies by name: the one list to add a new policy to.
+//! Policies by name. To add a policy, add it to this list.
 use crate::ace::Ace;
 use crate::arc::Arc;
 use crate::cacheus::Cacheus;
@@ -26,12 +26,12 @@ use crate::two_q::TwoQ;
 use crate::w_tinylfu::WTinyLfu;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 
-/// What a policy is to be made for.
+/// The workload that a policy is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload<'a> {
-    /// All page numbers lie below this; `u64::MAX` where unknown.
+    /// All page numbers lie below this; `u64::MAX` if unknown.
     pub pages_end: u64,
-    /// The requests to come, for policies that must know the future; empty where unknown.
+    /// The requests to come, for policies that need the future; empty if unknown.
     pub future: &'a [Request],
 }
 
@@ -100,12 +100,13 @@ impl PolicySpec {
         "ace",
     ];
 
-    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted. Parameters, their
-    /// ranges and defaults are in `docs/policies.md`, their meaning in each policy's file. Case and hyphens of names do
-    /// not matter.
+    /// Parses `name` or `name:key=value,...`. The error lists the accepted values. Parameters, their ranges and
+    /// defaults are in `docs/policies.md`, their meaning in each policy's file. Case and hyphens of names do not
+    /// matter.
     ///
-    /// A base has its parameters after slashes: `cfdc:window=0.3,base=clock/bits=2`. Of these, what
-    /// follows `base=` is all the inner base's: `ace:base=cfdc/window=0.3/base=clock/bits=2`.
+    /// The parameters of a base policy stand after slashes: `cfdc:window=0.3,base=clock/bits=2`.
+    /// Everything after the first `base=` belongs to the inner base:
+    /// `ace:base=cfdc/window=0.3/base=clock/bits=2`.
     pub fn parse(text: &str) -> Result<PolicySpec> {
         let text = &*Spec::spelled(text, PolicySpec::NAMES);
         let mut spec = Spec::parse(text)?;
@@ -173,8 +174,8 @@ impl PolicySpec {
         Ok(PolicySpec { text: text.trim().to_owned(), kind })
     }
 
-    /// Parses `policies` separated by blanks or by commas; a comma before `key=value` belongs to
-    /// the policy (`clock:bits=2,lru` is two policies).
+    /// Parses `policies`, separated by blanks or by commas. A comma before `key=value` separates
+    /// parameters of one policy (`clock:bits=2,lru` is two policies).
     pub fn parse_list(text: &str) -> Result<Vec<PolicySpec>> {
         let specs = Spec::list(text);
         if specs.is_empty() {
@@ -191,11 +192,11 @@ impl PolicySpec {
         &self.text
     }
 
-    /// The most frames a cache can have: 2 TiB of pages of 4 KiB.
+    /// The maximum number of frames of a cache: 2 TiB of pages of 4 KiB.
     pub const FRAMES_MAX: u32 = 1 << 29;
 
-    /// Makes the policy with `frames` frames. The page table is an array where the address space
-    /// is small beside the cache, and a hash table otherwise.
+    /// Makes the policy with `frames` frames. The page table is an array if the address space is
+    /// small compared with the cache, otherwise a hash table.
     pub fn build(&self, frames: u32, workload: Workload) -> Result<Box<dyn Policy>> {
         if frames == 0 || frames > PolicySpec::FRAMES_MAX {
             return Err(Error::new(
@@ -275,7 +276,7 @@ impl PolicySpec {
     }
 }
 
-/// Takes `base`, a policy whose parameters stand after slashes (`clock/bits=2`).
+/// Takes the parameter `base`: a policy whose own parameters stand after slashes (`clock/bits=2`).
 fn take_base(spec: &mut Spec, default: &str) -> Result<Box<PolicySpec>> {
     let words = format!("a policy, its parameters after slashes (clock/bits=2), default {default}");
     let text = spec.text("base", &words).unwrap_or(default);

@@ -1,14 +1,14 @@
-//! S3-FIFO: a small FIFO queue in front of a large one; a page asked for often enough while it
-//! passes through the small queue enters the large one, all others leave and are remembered a while.
+//! S3-FIFO: a small FIFO queue in front of a large one. A page that is requested often enough while
+//! it is in the small queue moves to the large one; all others leave and are remembered for a while.
 //!
 //! Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP
-//! 2023, section 4 and algorithm 1. In one detail it is their simulator's rather than the
-//! algorithm's as printed: a page that enters the main queue evicts nothing there and then; the
-//! main queue may outgrow its share until the next miss. So a miss evicts one page, not several.
+//! 2023, section 4 and algorithm 1. One detail follows their simulator, not the printed algorithm:
+//! a page that enters the main queue does not evict a page there at once; the main queue may exceed
+//! its share until the next miss. So a miss evicts one page, not several.
 //!
-//! Weak where a page's second use comes after the small and the ghost queue have forgotten it
-//! (loops longer than the cache), and on loads where most pages are used a few times close together
-//! and then not again, which fill the main queue. Blind to the cost of writing back.
+//! Weak if a page's second use comes after the small and the ghost queue have forgotten it (loops
+//! longer than the cache), and on loads in which most pages are used a few times close together and
+//! then not again: these fill the main queue. Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -18,12 +18,12 @@ use tantalum_base::PageNo;
 
 /// Cached, new.
 const SMALL: u32 = 0;
-/// Cached, asked for again.
+/// Cached, requested again.
 const MAIN: u32 = 1;
-/// Left the small queue, remembered.
+/// Evicted from the small queue, remembered.
 const GHOST: u32 = 2;
 
-/// Uses of a page are counted up to this.
+/// The limit of the use counters.
 const COUNT_MAX: u8 = 3;
 
 /// Three FIFO queues.
@@ -34,18 +34,18 @@ pub struct S3Fifo<T> {
     /// Uses of each frame's page since it entered its queue.
     counts: Vec<u8>,
     capacity: u32,
-    /// Pages of the main queue above which it gives one up first.
+    /// If the main queue has more pages than this, it is the first to evict.
     main_max: u32,
-    /// Pages remembered at most.
+    /// Maximum number of remembered pages.
     ghost_max: u32,
-    /// Uses in the small queue that let a page into the main one.
+    /// Number of uses in the small queue after which a page moves to the main one.
     move_uses: u8,
 }
 
 impl<T: PageTable> S3Fifo<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `small_share` (0
-    /// to 1) is the small queue's, which remembers `ghost_share` (0 to 2) times as many pages;
-    /// `move_uses` (1 to 3) uses let a page move to the main queue.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. The small queue has the
+    /// share `small_share` (0 to 1) of the frames. `ghost_share` (0 to 2) times as many pages as
+    /// frames are remembered. A page with `move_uses` (1 to 3) uses moves to the main queue.
     pub fn new(
         frames: u32,
         pages_end: u64,
@@ -79,8 +79,8 @@ impl<T: PageTable> S3Fifo<T> {
         }
     }
 
-    /// Evicts the oldest page of the small queue that was not used enough; moves older ones to the
-    /// main queue. May evict nothing, and leave the small queue empty.
+    /// Evicts the oldest page of the small queue that has too few uses; moves older ones to the
+    /// main queue. May evict nothing and leave the small queue empty.
     fn evict_small(&mut self, effects: &mut Vec<Effect>) {
         while self.queues.len(SMALL) > 0 {
             let frame = self.queues.tail(SMALL);
@@ -94,7 +94,8 @@ impl<T: PageTable> S3Fifo<T> {
         }
     }
 
-    /// Evicts the oldest page of the main queue that was not used; older ones go to its end.
+    /// Evicts the oldest page of the main queue that was not used; moves older ones to the queue's
+    /// head.
     fn evict_main(&mut self, effects: &mut Vec<Effect>) {
         loop {
             let frame = self.queues.tail(MAIN);
@@ -121,7 +122,7 @@ impl<T: PageTable> Policy for S3Fifo<T> {
                 self.queues.key_mut(frame).touch(request);
                 return true;
             }
-            // Taken out first, so that the ghost queue has room for the page that goes.
+            // Removed first, so that the ghost queue has room for the page to be evicted.
             frame => {
                 self.queues.remove(frame);
                 MAIN
@@ -136,8 +137,8 @@ impl<T: PageTable> Policy for S3Fifo<T> {
     answers_of!(queues: contains_cached cleaned forget_cached dirty_pages);
 
     /// The small queue's pages that would not move, oldest first, then the main queue's by their
-    /// counts, oldest first, then those that would move; in the other order of queues where the
-    /// main one is too long. What moves meanwhile is not foreseen.
+    /// counts, oldest first, then the pages that would move. If the main queue is too long, its
+    /// pages come first. Moves in the meantime are not predicted.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let count = |frame: u32| self.counts[frame as usize];
         let small = |moves: bool| {

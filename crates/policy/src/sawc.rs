@@ -1,17 +1,18 @@
-//! SAWC (self-adaptive, write-clustered): CASA that writes a dirty victim's neighbours along with
-//! it, but for those that are updated more often.
+//! SAWC (self-adaptive, write-clustered): CASA that also writes the neighbours of a dirty victim,
+//! except those that are updated more often.
 //!
 //! Source: Ou, "Caching for flash-based databases and flash-based caching for databases"
 //! (dissertation, TU Kaiserslautern), section 5.2.4, Algorithm 4.
 //!
-//! The paper's cluster table names the dirty pages of a page's cluster. Here the page table is asked
-//! for each page number of the cluster instead: as constant a number of steps for a given cluster
-//! size, and no memory. What the paper leaves open: the neighbours are written right after the victim,
-//! in the order of their numbers, and each becomes the oldest clean page (see [`crate::casa`]).
-//! `freq()` counts the updates of a page since it came in; writing it back does not reset the count.
+//! The paper's cluster table lists the dirty pages of a page's cluster. Here the page table is
+//! searched for each page number of the cluster: the number of steps is constant for a given cluster
+//! size, and no memory is needed. The paper leaves some points open. Here the neighbours are written
+//! right after the victim, in the order of their numbers, and each becomes the oldest clean page (see
+//! [`crate::casa`]). `freq()` counts the updates of a page since it came in; a write-back does not
+//! reset the count.
 //!
-//! Weak where pages are updated again soon after they were written along: it writes more than CASA
-//! does, for fewer and denser writes, and gains only on devices that like these.
+//! Weak if pages are updated again soon after they were written as neighbours: it writes more than
+//! CASA does, in fewer and denser writes, and gains only on devices that serve these better.
 use crate::answers::answers_of;
 use crate::casa::Casa;
 use crate::cost_detection::CostSpec;
@@ -39,8 +40,8 @@ impl<T: PageTable> Sawc<T> {
         Sawc { casa, updates, cluster_pages: u64::from(cluster_pages), pages_end }
     }
 
-    /// The dirty pages beside `page` that may be written along with it when it was updated
-    /// `updates` times, in the order of their numbers.
+    /// The dirty neighbours of `page` that may be written along with it if it was updated `updates`
+    /// times, in the order of their numbers.
     fn neighbours(&self, page: PageNo, updates: u32) -> impl Iterator<Item = u32> + '_ {
         let first = page.0 - page.0 % self.cluster_pages;
         let end = first.saturating_add(self.cluster_pages).min(self.pages_end);
@@ -53,7 +54,7 @@ impl<T: PageTable> Sawc<T> {
         })
     }
 
-    /// Algorithm 4 without its first line: what is written along with `page`, which is gone.
+    /// Algorithm 4 without its first line: writes the neighbours of `page`, which has left.
     fn write_neighbours(&mut self, page: PageNo, updates: u32, effects: &mut Vec<Effect>) {
         let from = effects.len();
         let frames = self.neighbours(page, updates);
@@ -90,8 +91,8 @@ impl<T: PageTable> Policy for Sawc<T> {
 
     answers_of!(casa: contains cleaned forget measured gauges capacity_pages dirty_pages);
 
-    /// Cluster by cluster: from the least recently used dirty page on, each with what would be
-    /// written along with it.
+    /// Cluster by cluster: from the least recently used dirty page on, each with the neighbours
+    /// that would be written along with it.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let end = pages.len().saturating_add(pages_max);
         let mut named = FastSet::default();

@@ -1,14 +1,14 @@
-//! Second Chance: a FIFO queue whose oldest page, where it was used since it came to the front,
-//! goes to the end of the queue once more instead of out.
+//! Second Chance: a FIFO queue. If the oldest page was used since it came to the front, it goes to
+//! the end of the queue once more instead of leaving.
 //!
 //! Source: Tanenbaum, "Operating Systems: Design and Implementation", 1987; Corbató 1968 for the
-//! idea. It decides exactly as CLOCK with one bit does, page by page: CLOCK moves a hand over
-//! frames that stay, this moves the pages themselves through a list, at 8 bytes more a page and six
-//! writes to memory for each page passed over. As here CLOCK takes a page in with its bit clear;
-//! what differs is the cost alone.
+//! idea. It decides exactly as CLOCK with one bit does, page by page. CLOCK moves a hand over
+//! frames that stay; this moves the pages themselves through a list, at 8 bytes more a page and six
+//! writes to memory for each page passed over. In both, a page comes in with its bit clear; only
+//! the cost differs.
 //!
-//! Weak as CLOCK is: against scans and loops, blind to how often a page was used and to the cost of
-//! writing it back; a miss may walk over all pages.
+//! Weak as CLOCK is, against scans and loops. It ignores how often a page was used and the cost of
+//! writing it back. A miss may walk over all pages.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};

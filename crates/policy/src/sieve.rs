@@ -1,10 +1,10 @@
-//! SIEVE: a FIFO queue that a hand walks from old to new, dropping the first page not used since
-//! the hand last passed it; kept pages stay where they are.
+//! SIEVE: a FIFO queue with a hand that moves from old to new and evicts the first page not used
+//! since its last pass. Pages that are kept do not move.
 //!
 //! Source: Zhang, Yang, Yue, Vigfusson, Rashmi, "SIEVE is simpler than LRU", NSDI 2024, section 3.
 //!
-//! Weak against scans and loops: new pages stay until the hand has walked the old ones, and a hit
-//! counts the same whether it came once or a hundred times. Blind to the cost of writing back.
+//! Weak against scans and loops: new pages stay until the hand has passed the old ones, and one hit
+//! counts as much as a hundred. Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -16,7 +16,7 @@ use tantalum_base::PageNo;
 pub struct Sieve<T> {
     /// In the order of arrival; a frame's mark is its visited bit.
     frames: FrameLists<T, ()>,
-    /// Where the next search for a victim begins; `NO_FRAME` for the tail.
+    /// The frame at which the next search for a victim begins; `NO_FRAME` for the tail.
     hand: u32,
 }
 
@@ -26,7 +26,7 @@ impl<T: PageTable> Sieve<T> {
         Sieve { frames: FrameLists::new(1, frames, pages_end), hand: NO_FRAME }
     }
 
-    /// The victim; leaves the hand at the next newer frame. Ends within two rounds, as each step
+    /// The victim. Moves the hand to the next newer frame. Ends within two rounds, as each step
     /// clears a mark.
     fn victim(&mut self) -> u32 {
         let mut frame = if self.hand == NO_FRAME { self.frames.tail(0) } else { self.hand };

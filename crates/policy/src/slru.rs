@@ -1,13 +1,14 @@
-//! SLRU, segmented LRU: new pages pass through a probationary segment; those used again there move to
-//! a protected one, and what that has no room for comes back for another chance.
+//! SLRU, segmented LRU: new pages enter a probationary segment; if they are used again there, they
+//! move to a protected one. Pages for which that has no room return for another chance.
 //!
 //! Source: Karedla, Love, Wherry, "Caching strategies to improve disk system performance", IEEE
-//! Computer 27(3), 1994. Two segments, as there; programs exist with four of the same size, through
-//! which pages rise one by one. `protected` is the protected segment's share: the paper leaves it
-//! to be tuned, and four fifths are what W-TinyLFU, whose main part this is, found to be good.
+//! Computer 27(3), 1994. There are two segments, as in the paper; some programs have four of the
+//! same size, through which pages rise one by one. `protected` is the protected segment's share.
+//! The paper leaves it to be tuned; four fifths is what W-TinyLFU, whose main part this is, found
+//! to be good.
 //!
-//! Weak where a second use says little: several fixes of a page by one query protect it. A small
-//! probationary segment forgets pages before their second use. Blind to the cost of writing back.
+//! Weak if a second use says little: several fixes of a page by one query protect it. A small
+//! probationary segment drops pages before their second use. Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -15,7 +16,7 @@ use crate::policy::{Effect, Policy, Request};
 use crate::registry::PolicySpec;
 use tantalum_base::PageNo;
 
-/// Pages that are new, or came back from the protected segment.
+/// Pages that are new, or returned from the protected segment.
 const PROBATION: u32 = 0;
 /// Pages used again.
 const PROTECTED: u32 = 1;
@@ -25,13 +26,13 @@ const PROTECTED: u32 = 1;
 pub struct Slru<T> {
     /// Each segment in the order of arrival or last use.
     lists: FrameLists<T>,
-    /// Protected pages at most.
+    /// Maximum number of protected pages.
     protected_max: u32,
 }
 
 impl<T: PageTable> Slru<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which a share of
-    /// `protected_share` (0 to 1) at most is protected.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`; at most the share
+    /// `protected_share` (0 to 1) of them is protected.
     pub fn new(frames: u32, pages_end: u64, protected_share: f64) -> Self {
         assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
         assert!((0.0..=1.0).contains(&protected_share));
@@ -51,7 +52,7 @@ impl<T: PageTable> Slru<T> {
         }
     }
 
-    /// The page to go: a protected one only where there is no other.
+    /// The victim: a protected page only if there is no other.
     fn victim(&self) -> u32 {
         match self.lists.tail(PROBATION) {
             NO_FRAME => self.lists.tail(PROTECTED),

@@ -1,14 +1,14 @@
-//! 2Q: new pages pass through a FIFO queue; only what is asked for again after it left that queue
-//! enters the LRU list that holds most of the cache.
+//! 2Q: new pages pass through a FIFO queue; only pages requested again after they left it enter the
+//! LRU list, which holds most of the cache.
 //!
 //! Source: Johnson, Shasha, "2Q: a low overhead high performance buffer management replacement
-//! algorithm", VLDB 1994, section 3.2 (the full version). A1in and Am hold the cached pages, A1out
+//! algorithm", VLDB 1994, section 3.2 (the full version). A1in and Am hold the cached pages; A1out
 //! remembers pages that left A1in. `in` and `out` are the paper's Kin and Kout as shares of the
-//! cache; a quarter and a half are what its authors advise.
+//! cache; its authors advise a quarter and a half.
 //!
-//! Weak where the working set is asked for again only while it is still in A1in, which takes no
-//! notice, or only after A1out has forgotten it; its two shares are fixed, whatever the load; blind
-//! to the cost of writing back.
+//! Weak if the working set is requested again only while it is still in A1in, which ignores hits,
+//! or only after A1out has forgotten it. The two shares are fixed for every load. Blind to the cost
+//! of writing back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
@@ -18,9 +18,9 @@ use tantalum_base::PageNo;
 
 /// Cached, on the first visit.
 const A1_IN: u32 = 0;
-/// Cached, asked for again.
+/// Cached, requested again.
 const AM: u32 = 1;
-/// Left A1in, remembered.
+/// Evicted from A1in, remembered.
 const A1_OUT: u32 = 2;
 
 /// Two queues.
@@ -29,15 +29,16 @@ pub struct TwoQ<T> {
     /// A1in and A1out in the order of arrival, Am in that of last use.
     lists: FrameLists<T>,
     capacity: u32,
-    /// Pages of A1in above which it gives up one for a new page: Kin.
+    /// Kin: if A1in has more pages than this, it is the one to give up a page.
     in_max: u32,
-    /// Pages in A1out at most: Kout.
+    /// Kout: maximum number of pages in A1out.
     out_max: u32,
 }
 
 impl<T: PageTable> TwoQ<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `in_share` (0 to
-    /// 1) is A1in's; A1out remembers `out_share` (0 to 2) times as many pages.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. A1in has the share
+    /// `in_share` (0 to 1) of the frames; A1out remembers `out_share` (0 to 2) times as many pages
+    /// as there are frames.
     pub fn new(frames: u32, pages_end: u64, in_share: f64, out_share: f64) -> Self {
         assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
         assert!((0.0..=1.0).contains(&in_share) && (0.0..=2.0).contains(&out_share));
@@ -80,7 +81,7 @@ impl<T: PageTable> Policy for TwoQ<T> {
                 self.lists.key_mut(frame).touch(request);
                 self.lists.move_to_head(frame, AM);
             }
-            // Taken out of A1out first, so that room for it is not made at its own expense.
+            // Removed from A1out first, so that the eviction does not push it out.
             _ => {
                 self.lists.remove(frame);
                 self.reclaim(effects);
@@ -93,7 +94,8 @@ impl<T: PageTable> Policy for TwoQ<T> {
 
     answers_of!(lists: contains_cached cleaned forget_cached dirty_pages memory_bytes);
 
-    /// As pages would go if unknown ones came: Am gives pages until A1in has its share, then A1in.
+    /// The order in which pages would leave if only unknown pages came: Am gives pages until A1in
+    /// has its share, then A1in.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let new = self.lists.len(A1_IN) + self.capacity - self.lists.cached();
         let first = (self.in_max + 1).saturating_sub(new) as usize;

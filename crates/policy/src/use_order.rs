@@ -1,34 +1,34 @@
-//! Frames in the order of how often their pages were used, and among equals in that of last use.
+//! Frames in the order of the use counts of their pages, and among equals in the order of last use.
 //!
-//! One ring of frames, closed by the sentinel at index 0. Frames of the same count stand side by side
-//! and share a group, which knows the newest of them: a use takes a frame past its own group, to the
-//! end of the next where that has the count. Uses and new pages take constant time; a page that
-//! comes in with a higher count passes over the groups below it.
+//! One ring of frames, closed by the sentinel at index 0. Frames with the same count are adjacent and
+//! share a group, which stores the newest of them. A use moves a frame past its own group, to the end
+//! of the next group if that has the new count. Uses and new pages take constant time; a page that
+//! comes in with a higher count is placed by a walk over the groups below it.
 use crate::page_table::NO_FRAME;
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Node {
-    /// Towards what stays longer: the next frame used later, or more often.
+    /// The next frame in the order: used later, or more often.
     newer: u32,
     older: u32,
     /// Meaningless while the frame is not in the order.
     group: u32,
 }
 
-/// 20 bytes a frame, and 4 a frame that can be in the order at once.
+/// 20 bytes a frame, plus 4 for each frame that can be in the order at once.
 #[derive(Debug)]
 pub(crate) struct UseOrder {
     nodes: Vec<Node>,
-    /// Uses of each frame's page; kept when the frame leaves the order.
+    /// Use count of each frame's page; kept when the frame leaves the order.
     counts: Vec<u64>,
-    /// Of each group the newest frame; of a free one the next free group. Index 0 is unused.
+    /// The newest frame of each group; for a free group, the next free group. Index 0 is unused.
     groups: Vec<u32>,
     /// The first free group, 0 for none.
     free: u32,
 }
 
 impl UseOrder {
-    /// An empty order of at most `frames_max` frames, numbered from 1 on and below `frames_end`.
+    /// An empty order for at most `frames_max` frames, numbered from 1 and below `frames_end`.
     pub(crate) fn new(frames_max: u32, frames_end: usize) -> Self {
         let next = |group: u32| if group < frames_max { group + 1 } else { 0 };
         UseOrder {
@@ -39,20 +39,19 @@ impl UseOrder {
         }
     }
 
-    /// Uses of the page in `frame`, also where it left the order.
+    /// Use count of the page in `frame`, even if it left the order.
     #[inline]
     pub(crate) fn count(&self, frame: u32) -> u64 {
         self.counts[frame as usize]
     }
 
-    /// The least used frame, of several the one not used for the longest time; [`NO_FRAME`] where
-    /// there is none.
+    /// The least used frame; of several, the least recently used. [`NO_FRAME`] if there is none.
     #[inline]
     pub(crate) fn least_oldest(&self) -> u32 {
         self.nodes[0].newer
     }
 
-    /// The least used frame, of several the one used last; [`NO_FRAME`] where there is none.
+    /// The least used frame; of several, the most recently used. [`NO_FRAME`] if there is none.
     #[inline]
     pub(crate) fn least_newest(&self) -> u32 {
         match self.least_oldest() {
@@ -61,12 +60,12 @@ impl UseOrder {
         }
     }
 
-    /// All frames, the least used first, of these the one not used for the longest time.
+    /// All frames, the least used first; among equals, the least recently used first.
     pub(crate) fn least_first(&self) -> impl Iterator<Item = u32> + '_ {
         self.walk(|node| node.newer)
     }
 
-    /// All frames, the least used first, of these the one used last.
+    /// All frames, the least used first; among equals, the most recently used first.
     pub(crate) fn least_newest_first(&self) -> impl Iterator<Item = u32> + '_ {
         let is_frame = |frame: &u32| *frame != NO_FRAME;
         let oldest = Some(self.least_oldest()).filter(is_frame);
@@ -88,7 +87,8 @@ impl UseOrder {
         })
     }
 
-    /// Puts `frame`, which is not in the order, where `count` uses belong, the last of them now.
+    /// Inserts `frame`, which must not be in the order, as the newest of the frames with `count`
+    /// uses.
     pub(crate) fn insert(&mut self, frame: u32, count: u64) {
         self.counts[frame as usize] = count;
         let mut older = 0;
@@ -126,7 +126,7 @@ impl UseOrder {
         }
     }
 
-    /// Takes `frame`, which is in the order, out.
+    /// Removes `frame`, which must be in the order.
     #[inline]
     pub(crate) fn remove(&mut self, frame: u32) {
         self.leave(frame);
@@ -144,7 +144,7 @@ impl UseOrder {
         self.groups[self.nodes[frame as usize].group as usize]
     }
 
-    /// Links `frame` behind `newest`, the newest of its group, as the newest.
+    /// Links `frame` after `newest`, the newest of its group, as the new newest.
     #[inline]
     fn join(&mut self, frame: u32, newest: u32) {
         let group = self.nodes[newest as usize].group;
@@ -153,7 +153,7 @@ impl UseOrder {
         self.link_behind(newest, frame);
     }
 
-    /// Takes `frame` out of the ring and its group, which ends with its last frame.
+    /// Removes `frame` from the ring and from its group; a group ends with its last frame.
     #[inline]
     fn leave(&mut self, frame: u32) {
         let Node { newer, older, group } = self.nodes[frame as usize];
@@ -187,7 +187,7 @@ impl UseOrder {
         (node.newer, node.older) = (newer, older);
     }
 
-    /// Checks the ring and the groups; returns how many frames are in the order.
+    /// Checks the ring and the groups. Returns the number of frames in the order.
     #[cfg(test)]
     pub(crate) fn validate(&self) -> u32 {
         let frames: Vec<u32> = self.least_first().take(self.nodes.len()).collect();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a list of (uses, time of the last, frame) that is sorted each time.
+        /// Compared with a list of (uses, time of the last, frame) that is sorted each time.
         #[test]
         fn frames_stand_in_the_order_of_uses_then_time(
             steps in prop::collection::vec(step(), 1..200),

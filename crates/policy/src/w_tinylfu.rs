@@ -1,15 +1,15 @@
-//! W-TinyLFU: a small LRU window before a segmented LRU; a page that leaves the window enters only
-//! where it was asked for more often, lately, than the page it would replace.
+//! W-TinyLFU: a small LRU window in front of a segmented LRU. A page that leaves the window is
+//! admitted only if it was requested more often, lately, than the page that it would replace.
 //!
 //! Source: Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission policy", ACM
-//! Transactions on Storage 13(4), 2017, sections 3 and 4. The window is the share `window` of the
-//! cache, at least one page; of the rest four fifths are protected. No doorkeeper: the frequency
-//! sketch alone ([`FrequencySketch`]), halved after `sample` times as many requests as there are
-//! frames, then after half as many each time.
+//! Transactions on Storage 13(4), 2017, sections 3 and 4. The window has the share `window` of the
+//! cache, at least one page; four fifths of the rest are protected. There is no doorkeeper, only
+//! the frequency sketch ([`FrequencySketch`]). It is halved first after `sample` times as many
+//! requests as there are frames, then after half as many each time.
 //!
-//! Weak where the working set moves: what was popular keeps out what is, until the sketch has aged,
-//! and bursts longer than the window are refused (loads of databases with much recency, of which
-//! the window's share decides). Blind to the cost of writing back.
+//! Weak if the working set moves: formerly popular pages keep out the now popular ones until the
+//! sketch has aged. Bursts longer than the window are refused (database loads with much recency,
+//! for which the window's share is decisive). Blind to the cost of writing back.
 use crate::answers::answers_of;
 use crate::frame_lists::FrameLists;
 use crate::frequency_sketch::FrequencySketch;
@@ -30,15 +30,15 @@ pub struct WTinyLfu<T> {
     /// Each list in the order of last use or arrival.
     lists: FrameLists<T>,
     sketch: FrequencySketch,
-    /// Pages in the window at most.
+    /// Maximum number of pages in the window.
     window_max: u32,
-    /// Protected pages at most.
+    /// Maximum number of protected pages.
     protected_max: u32,
 }
 
 impl<T: PageTable> WTinyLfu<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which `window_share` (0
-    /// to 1) is the window; frequencies are halved after `sample` requests a frame.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. The window has the share
+    /// `window_share` (0 to 1); frequencies are halved after `sample` requests per frame.
     pub fn new(frames: u32, pages_end: u64, window_share: f64, sample: u32) -> Self {
         assert!(frames > 0 && (0.0..=1.0).contains(&window_share));
         let window_max = ((f64::from(frames) * window_share) as u32).max(1);
@@ -63,8 +63,8 @@ impl<T: PageTable> WTinyLfu<T> {
         }
     }
 
-    /// The oldest page of the window, if it is full, moves to the main lists; where the cache is
-    /// full it or the page there that is to go first is evicted, whichever was asked for less.
+    /// If the window is full, its oldest page moves to the main lists. If the cache is full as
+    /// well, that page or the victim of the main lists is evicted: the one requested less often.
     fn make_room(&mut self, effects: &mut Vec<Effect>) {
         if self.lists.len(WINDOW) < self.window_max {
             return;
@@ -83,7 +83,7 @@ impl<T: PageTable> WTinyLfu<T> {
         self.lists.move_to_head(candidate, PROBATION);
     }
 
-    /// The page of the main lists that is to go first.
+    /// The victim of the main lists.
     fn main_victim(&self) -> u32 {
         match self.lists.tail(PROBATION) {
             NO_FRAME => self.lists.tail(PROTECTED),
@@ -109,8 +109,8 @@ impl<T: PageTable> Policy for WTinyLfu<T> {
 
     answers_of!(lists: contains cleaned forget capacity_pages dirty_pages);
 
-    /// The window's pages, as unknown ones that follow them lose against what is cached; then the
-    /// others, probation first, each list oldest first.
+    /// The window's pages first, as they lose against the cached pages when only unknown pages
+    /// come; then the others, probation first. Each list is oldest first.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let lists = [WINDOW, PROBATION, PROTECTED];
         let frames = lists.into_iter().flat_map(|list| self.lists.oldest_first(list));

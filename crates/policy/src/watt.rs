@@ -1,46 +1,46 @@
-//! WATT, write-aware timestamp tracking: the page goes that seems to be used and updated least
-//! often, by the times of its last few uses.
+//! WATT, write-aware timestamp tracking: evicts the page with the lowest estimated frequency of
+//! uses and updates, computed from the times of its last few uses.
 //!
 //! Source: Vöhringer, Leis, "Write-aware timestamp tracking: effective and efficient page
 //! replacement for modern hardware", PVLDB 16(11), 2023, sections 3 and 4, with its defaults: the
-//! last 8 uses and the last 4 updates of a page, 4 epochs a turnover of the cache, dampening 0.1,
-//! write weight 4. The i-th last use, t epochs ago, gives the frequency i / (t + 1), at most 1; the
-//! last use alone counts `dampening` in place of 1. The greatest of them is the page's frequency of
-//! use; the same over its updates, times `write_cost`, is added. An update is a use as well. Uses
-//! in the same epoch count once; an epoch ends with every `frames / epochs` pages that leave.
+//! last 8 uses and the last 4 updates of a page, 4 epochs per turnover of the cache, dampening 0.1,
+//! write weight 4. The i-th last use, t epochs ago, gives the frequency i / (t + 1), at most 1; for
+//! the very last use `dampening` takes the place of i = 1. The page's frequency of use is the
+//! greatest of them. The same value over its updates, times `write_cost`, is added. An update is
+//! also a use. Uses in the same epoch count once; an epoch ends after every `frames / epochs`
+//! evictions.
 //!
 //! There is no list to take a victim from: `sample` frames are drawn with a seeded generator, and
-//! the page of least value among them goes, the first one drawn among equals. A sample as large as
-//! the cache is an exact search, in the order of frames. The paper draws a small sample to find a
-//! threshold and evicts what lies below it in a larger one, several pages at once; a page at a time
-//! needs no threshold. Nothing is remembered of pages that left.
+//! the page of least value among them is evicted, the first one drawn among equals. A sample as
+//! large as the cache is an exact search, in the order of frames. The paper draws a small sample to
+//! find a threshold and evicts all pages below it in a larger one, several at once; evicting one
+//! page at a time needs no threshold. Evicted pages are not remembered.
 //!
-//! Weak where time stands still: while nothing leaves no epoch ends, and a page's past keeps its
-//! worth; a page that is new in the cache has one use, which is dampened, so that it goes early;
-//! the choice depends on the seed; it takes the most memory a page of all policies here. The best
-//! write weight depends on device and workload.
+//! Weak if nothing is evicted: no epoch ends then, and a page's past keeps its value. A new page
+//! has one use, which is dampened, so it leaves early. The choice depends on the seed. It takes the
+//! most memory per page of all policies here. The best write weight depends on device and workload.
 use crate::answers::answers_of;
 use crate::frames::Frames;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Effect, Policy, Request};
 use tantalum_base::{PageNo, Result, Rng, Spec};
 
-/// What can be chosen of WATT.
+/// The options of WATT.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WattOptions {
-    /// Uses of a page that are remembered, 1 to 64.
+    /// Number of uses of a page that are remembered, 1 to 64.
     pub uses: u32,
-    /// Updates of a page that are remembered, 1 to 64.
+    /// Number of updates of a page that are remembered, 1 to 64.
     pub updates: u32,
     /// Weight of the frequency of updates, 0 or more.
     pub write_cost: f64,
-    /// What the last use counts, 0 to 1.
+    /// Factor for the last use, 0 to 1.
     pub dampening: f64,
-    /// Epochs while as many pages leave as the cache has, at least 1.
+    /// Number of epochs in which as many pages leave as the cache has, at least 1.
     pub epochs: u32,
-    /// Frames looked at for a victim, at least 1.
+    /// Number of frames sampled for a victim, at least 1.
     pub sample: u32,
-    /// Seed of the drawing.
+    /// Seed of the sampling.
     pub seed: u64,
 }
 
@@ -65,12 +65,12 @@ pub struct Watt<T> {
     frames: Frames<T>,
     /// For each frame the epochs of its uses, newest first, then those of its updates.
     epochs: Vec<u32>,
-    /// How many of them there are; index 0 is unused.
+    /// The number of known uses and updates of each frame; index 0 is unused.
     known: Vec<Known>,
     options: WattOptions,
-    /// Counts on over its end: what was used 2^32 epochs ago is taken for new.
+    /// The counter wraps round: a use 2^32 epochs ago counts as new.
     epoch: u32,
-    /// Pages that left in this epoch, and how many end it.
+    /// Pages that left in this epoch, and the number that ends it.
     evicted: u32,
     evicted_max: u32,
     rng: Rng,
@@ -82,7 +82,7 @@ struct Known {
     updates: u8,
 }
 
-/// Notes the epoch `now` in `epochs`, of which `known` are there, newest first.
+/// Records the epoch `now` in `epochs`, newest first; `known` is the number of entries.
 #[inline]
 fn note(epochs: &mut [u32], known: &mut u8, now: u32) {
     if *known > 0 && epochs[0] == now {
@@ -94,7 +94,7 @@ fn note(epochs: &mut [u32], known: &mut u8, now: u32) {
     *known = kept as u8 + 1;
 }
 
-/// The greatest of the frequencies that `epochs`, newest first, stand for.
+/// The greatest of the frequencies given by `epochs`, newest first.
 #[inline]
 fn frequency(epochs: &[u32], now: u32, dampening: f32) -> f32 {
     let of = |count: f32, epoch: u32| (count / (now.wrapping_sub(epoch) as f32 + 1.0)).min(1.0);
@@ -124,7 +124,7 @@ impl<T: PageTable> Watt<T> {
         }
     }
 
-    /// Where the epochs of `frame` begin, and those of its updates.
+    /// The first index of the epochs of uses of `frame`, and that of its updates.
     #[inline]
     fn log_of(&self, frame: u32) -> (usize, usize) {
         let first = frame as usize * (self.options.uses + self.options.updates) as usize;
@@ -142,7 +142,7 @@ impl<T: PageTable> Watt<T> {
         }
     }
 
-    /// What `frame` is worth: the higher, the longer it should stay.
+    /// The value of `frame`: the higher, the longer it should stay.
     #[inline]
     fn value(&self, frame: u32) -> f32 {
         let (uses, updates) = self.log_of(frame);
@@ -197,7 +197,7 @@ impl<T: PageTable> Policy for Watt<T> {
 
     answers_of!(frames: contains cleaned capacity_pages dirty_pages);
 
-    /// The dirty pages of least value first. Looks at all frames.
+    /// The dirty pages of least value first. Walks over all frames.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let mut dirty: Vec<(f32, u32)> =
             self.frames.dirty_frames().map(|frame| (self.value(frame), frame)).collect();

@@ -1,17 +1,18 @@
-//! How fast weights follow regret: hill climbing by the hit ratio, with random restarts.
+//! The learning rate, by which weights follow regret: hill climbing on the hit ratio, with random
+//! restarts.
 //!
-//! Source: the paper's algorithm for the learning rate. A change by less than a
-//! thousandth counts as none, as in its authors' program: each change is a part of the one before,
-//! so that they would go on for ever and nothing ever start anew.
+//! Source: the paper's algorithm for the learning rate. A change of less than a thousandth counts
+//! as none, as in its authors' program. Each change is a fraction of the one before, so without
+//! this rule the changes would never end and there would be no restart.
 use tantalum_base::Rng;
 
-/// The learning rate stays between these; a change by less than the lower one is none.
+/// The limits of the learning rate. A change of less than the lower one counts as none.
 const RATE_MIN: f64 = 0.001;
 const RATE_MAX: f64 = 1.0;
-/// Periods without a better hit ratio after which it starts anew.
+/// Number of periods without a better hit ratio after which the rate is drawn anew.
 const UNLEARNED_MAX: u32 = 10;
 
-/// The learning rate of this period, and what the next one depends on.
+/// The learning rate of this period, and the state that determines the next one.
 #[derive(Debug)]
 pub(super) struct LearningRate {
     rate: f64,
@@ -23,7 +24,7 @@ pub(super) struct LearningRate {
     unlearned: u32,
     /// Requests a period.
     period: u32,
-    /// Requests and hits of this period.
+    /// Requests and hits in this period.
     requests: u32,
     hits: u32,
 }
@@ -46,7 +47,7 @@ impl LearningRate {
         self.rate
     }
 
-    /// A request was served; at the end of a period the rate changes.
+    /// Counts a request; at the end of a period the rate changes.
     #[inline]
     pub(super) fn served(&mut self, hit: bool, rng: &mut Rng) {
         self.requests += 1;
@@ -56,8 +57,8 @@ impl LearningRate {
         }
     }
 
-    /// A change that went with a better hit ratio goes on, one that went with a worse one is turned
-    /// round.
+    /// If the last change came with a better hit ratio, changes in the same direction; if with a
+    /// worse one, in the other direction.
     fn end_period(&mut self, rng: &mut Rng) {
         let hit_ratio = f64::from(self.hits) / f64::from(self.period);
         let gain = hit_ratio - self.hit_ratio_before;
@@ -98,15 +99,15 @@ mod tests {
         let mut rate = LearningRate::new(10, &mut rng);
         let first = rate.get();
         assert!((RATE_MIN..RATE_MAX).contains(&first));
-        // From 0 to the first rate it rose, and so did the hit ratio.
+        // The rate rose from 0 to its first value, and so did the hit ratio.
         let second = period(&mut rate, 5, &mut rng);
         assert_eq!(second, (first + first * first).min(1.0));
         // It rose again and the hit ratio fell.
         let third = period(&mut rate, 3, &mut rng);
         assert_eq!(third, second - second * (second - first));
-        // It fell and the hit ratio fell: up.
+        // The rate fell and the hit ratio fell, so the rate rises.
         assert!(period(&mut rate, 2, &mut rng) > third);
-        // Down in ever smaller steps, until it stands still and is drawn again.
+        // The rate falls in ever smaller steps until it stands still and is drawn again.
         let mut still = 0;
         for _ in 0..100 {
             let before = rate.get();

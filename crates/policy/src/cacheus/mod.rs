@@ -1,27 +1,28 @@
-//! CACHEUS: each victim is the choice of one of two experts, an LRU that resists scans and an LFU that
-//! resists loops, by chance; whose victims are asked for again is asked less often.
+//! CACHEUS: two experts, an LRU that resists scans and an LFU that resists loops, choose the victims.
+//! Each choice is by chance. If a victim is requested again, the expert that chose it is asked less
+//! often.
 //!
 //! Source: Rodriguez, Yusuf, Lyons, Paz, Rangaswami, Liu, Zhao, Narasimhan, "Learning cache replacement
 //! with CACHEUS", FAST 2021: the weights, the learning rate and the two experts.
 //!
 //! - **SR-LRU** keeps the pages that were used again in R and all others in SR, and evicts from SR
-//!   alone. What R has no room for is demoted to SR. A demoted page that is used shows that R is too
-//!   small, a page that was evicted without a second use and is asked for that SR is; the share
-//!   moves by max(1, ratio of the numbers of such pages).
-//! - **CR-LFU** evicts the page used least often, of several the one used last, so that of a loop
-//!   longer than the cache some pages stay.
-//! - Where both choose the same page nobody is to blame, and it is not remembered. Each expert's
-//!   history remembers half as many pages as are cached.
-//! - A page that comes back multiplies the weight of the expert that evicted it by e^-rate. The
-//!   learning rate changes once in as many requests as there are frames.
+//!   only. Pages for which R has no room are demoted to SR. If a demoted page is used, R is too
+//!   small; if a page is requested again that was evicted without a second use, SR is too small. The
+//!   share moves by max(1, ratio of the numbers of such pages).
+//! - **CR-LFU** evicts the page used least often, and of several the one used last, so that some
+//!   pages of a loop longer than the cache stay.
+//! - If both choose the same page, neither is to blame, and the page is not remembered. Each
+//!   expert's history remembers half as many pages as are cached.
+//! - When a page of a history comes back, the weight of the expert that evicted it is multiplied by
+//!   e^-rate. The learning rate changes once per as many requests as there are frames.
 //!
-//! Programs differ where the paper is silent. Here SR has a hundredth of the cache at first and a
-//! weight stays between 0.01 and 0.99, as in its authors' program; ratios are rounded to whole
-//! pages; a page that comes back has the uses it had, and this one.
+//! Implementations differ on points that the paper leaves open. Here SR has a hundredth of the
+//! cache at first and a weight stays between 0.01 and 0.99, as in its authors' program; ratios are
+//! rounded to whole pages; a page that comes back keeps its former use count, plus the new use.
 //!
-//! Weak where the better expert changes often, and in small caches, whose history is short; the
-//! choice depends on the seed. A page that comes back finds its place among the uses by a walk over
-//! the counts below its own. Blind to the cost of writing back.
+//! Weak if the better expert changes often, and in small caches, whose history is short. The choice
+//! depends on the seed. When a page comes back, its place in the order of uses is found by a walk
+//! over the lower counts. Blind to the cost of writing back.
 mod learning_rate;
 
 use crate::answers::answers_of;
@@ -36,11 +37,11 @@ use tantalum_base::{PageNo, Rng};
 
 /// Cached: new pages, and those demoted from R, which are marked.
 const SR: u32 = 0;
-/// Cached: pages used again since they came in, or back from a history. All are marked.
+/// Cached: pages used again since they came in, or returned from a history. All are marked.
 const R: u32 = 1;
-/// Evicted as SR-LRU wished, remembered; marked where they were used again while cached.
+/// Evicted by SR-LRU's choice, remembered; marked if they were used again while cached.
 const BY_LRU: u32 = 2;
-/// Evicted as CR-LFU wished, remembered.
+/// Evicted by CR-LFU's choice, remembered.
 const BY_LFU: u32 = 3;
 
 /// Two experts with their histories.
@@ -48,31 +49,31 @@ const BY_LFU: u32 = 3;
 pub struct Cacheus<T> {
     /// SR and R in the order of arrival or last use, the histories in that of eviction.
     lists: FrameLists<T>,
-    /// The cached pages in the order of uses. Counts of remembered ones are kept there, too.
+    /// The cached pages in the order of uses. It also keeps the counts of remembered pages.
     order: UseOrder,
     weights: ExpertWeights,
     rate: LearningRate,
     rng: Rng,
     capacity: u32,
-    /// Pages in each history at most.
+    /// Maximum number of pages in each history.
     history_max: u32,
-    /// Pages in R at most; the rest of the cache is SR's share.
+    /// Maximum number of pages in R; the rest of the cache is SR's share.
     reused_max: u32,
     /// Demoted pages in SR.
     demoted: u32,
-    /// Pages in SR-LRU's history that were not used a second time.
+    /// Pages in SR-LRU's history that were not used a second time while cached.
     new_ghosts: u32,
 }
 
-/// What a share moves by: the ratio of `other` to `own`, rounded, and 1 at least.
+/// The amount by which a share moves: the ratio of `other` to `own`, rounded, at least 1.
 fn step(other: u32, own: u32) -> u32 {
     let (other, own) = (u64::from(other), u64::from(own));
     ((2 * other + own) / (2 * own)).max(1) as u32
 }
 
 impl<T: PageTable> Cacheus<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`; `seed` is that of the
-    /// choices between the experts and of the learning rate.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`; `seed` determines the
+    /// choices between the experts and the learning rate.
     pub fn new(frames: u32, pages_end: u64, seed: u64) -> Self {
         assert!(frames > 0 && frames <= PolicySpec::FRAMES_MAX, "too many frames, or none");
         let history_max = frames / 2;
@@ -92,7 +93,7 @@ impl<T: PageTable> Cacheus<T> {
         }
     }
 
-    /// A page in SR is used: it belongs to R.
+    /// A page in SR is used: it moves to R.
     fn used_in_sr(&mut self, frame: u32) {
         if self.lists.key(frame).is_marked() {
             let step = step(self.new_ghosts, self.demoted);
@@ -104,7 +105,7 @@ impl<T: PageTable> Cacheus<T> {
         self.demote();
     }
 
-    /// What R has no room for goes to SR.
+    /// Demotes pages for which R has no room to SR.
     fn demote(&mut self) {
         while self.lists.len(R) > self.reused_max {
             self.lists.move_to_head(self.lists.tail(R), SR);
@@ -112,8 +113,8 @@ impl<T: PageTable> Cacheus<T> {
         }
     }
 
-    /// The page in `frame`, which is in a history, is asked for again: whoever chose it is blamed.
-    /// It leaves the history; returns its uses before.
+    /// The page in `frame`, which is in a history, is requested again: the expert that chose it is
+    /// blamed. The page leaves the history. Returns its former use count.
     fn regret(&mut self, frame: u32) -> u64 {
         if self.lists.list_of(frame) == BY_LFU {
             self.weights.blame_lfu(self.rate.get());
@@ -135,7 +136,7 @@ impl<T: PageTable> Cacheus<T> {
         self.lists.remove(frame);
     }
 
-    /// SR-LRU's choice: R only where SR is empty, as after pages were forgotten.
+    /// SR-LRU's choice: a page of R only if SR is empty, for example after pages were forgotten.
     fn lru_victim(&self) -> u32 {
         match self.lists.tail(SR) {
             NO_FRAME => self.lists.tail(R),
@@ -168,7 +169,7 @@ impl<T: PageTable> Cacheus<T> {
         effects.push(self.lists.evict_to(victim, history, self.history_max));
     }
 
-    /// What both experts know of a cached page ends.
+    /// Removes a cached page from the state of both experts.
     fn leave_cache(&mut self, frame: u32) {
         let is_demoted = self.lists.list_of(frame) == SR && self.lists.key(frame).is_marked();
         self.demoted -= u32::from(is_demoted);
@@ -212,7 +213,7 @@ impl<T: PageTable> Policy for Cacheus<T> {
 
     answers_of!(lists: contains_cached cleaned dirty_pages);
 
-    /// As the expert that is trusted more would choose them, demotion aside.
+    /// The order in which the more trusted expert would choose the pages, without demotions.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         if self.weights.prefer_lfu() {
             self.lists.dirty_of(self.order.least_newest_first(), pages_max, pages);

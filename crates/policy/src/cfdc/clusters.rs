@@ -1,4 +1,4 @@
-//! Clusters of dirty pages with what their priorities are made of, found by number.
+//! Clusters of dirty pages with the data for their priorities, found by number.
 use super::singles::Singles;
 use super::tournament::{Tournament, order};
 use crate::page_table::{NO_FRAME, PageTable};
@@ -10,7 +10,7 @@ pub(super) const NO_SLOT: u32 = NO_FRAME;
 /// A cluster of dirty pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cluster {
-    /// Page numbers divided by the cluster size.
+    /// Page numbers divided by the cluster size give this number.
     pub(super) number: u64,
     /// Global time of its creation, or of the last hit in it.
     pub(super) timestamp: u64,
@@ -29,17 +29,18 @@ impl Cluster {
 /// The priority queue of clusters and the hash table over it.
 #[derive(Debug)]
 pub(super) struct Clusters<T> {
-    /// By slot; index 0 is unused.
+    /// Indexed by slot; index 0 is unused.
     clusters: Vec<Cluster>,
     table: T,
     free: Vec<u32>,
-    /// Clusters of one page, but for the victim cluster and those that came when a newer one was there.
+    /// Clusters of one page, except the victim cluster and those that are older than the newest of
+    /// this list when they are ranked.
     singles: Singles,
-    /// All others but the victim cluster.
+    /// All other clusters, except the victim cluster.
     tournament: Tournament,
     /// The cluster that gave the last dirty victim, while it has pages.
     victim: u32,
-    /// Dirty pages that ever came in.
+    /// Number of dirty pages that have come in so far.
     global_time: u64,
 }
 
@@ -68,8 +69,8 @@ impl<T: PageTable> Clusters<T> {
         self.clusters.len() - 1 - self.free.len()
     }
 
-    /// A page comes into cluster `number`, `distance` from the last one that came into it. Returns
-    /// its slot. The timestamp stays, unless the cluster is new.
+    /// A page comes into cluster `number`, at `distance` from the last page that came into it.
+    /// Returns the slot. The timestamp changes only if the cluster is new.
     pub(super) fn add_page(&mut self, number: u64, distance: impl FnOnce(u32) -> u32) -> u32 {
         self.global_time += 1;
         let found = self.find(number);
@@ -104,7 +105,7 @@ impl<T: PageTable> Clusters<T> {
         }
     }
 
-    /// The cluster of `slot` is no more ranked.
+    /// Removes the cluster of `slot` from the ranking.
     fn unrank(&mut self, slot: u32) {
         if self.singles.has(slot) {
             self.singles.remove(slot);
@@ -113,8 +114,8 @@ impl<T: PageTable> Clusters<T> {
         }
     }
 
-    /// A page leaves the cluster in `slot`, which makes its distances `less` in all. Where it was
-    /// hit, the cluster counts as used now.
+    /// A page leaves the cluster in `slot`, which reduces the sum of its distances by `less`. If
+    /// the page was hit, the cluster counts as used now.
     pub(super) fn remove_page(&mut self, slot: u32, less: u32, hit: bool) {
         let cluster = &mut self.clusters[slot as usize];
         cluster.distance -= less;
@@ -136,9 +137,9 @@ impl<T: PageTable> Clusters<T> {
         }
     }
 
-    /// The slot to take dirty victims from: the one that gave the last while it has pages,
-    /// otherwise that of the lowest priority, which stays until it is consumed. [`NO_SLOT`] where there
-    /// is none.
+    /// The slot from which to evict dirty pages: the one that gave the last victim while it has pages,
+    /// otherwise that of the lowest priority, which stays the victim until it is empty. [`NO_SLOT`] if
+    /// there is none.
     pub(super) fn victim(&mut self) -> u32 {
         if self.victim == NO_SLOT {
             let now = self.global_time;
@@ -156,8 +157,8 @@ impl<T: PageTable> Clusters<T> {
         self.victim
     }
 
-    /// Slots by rising priority, the victim cluster first. Finds them one by one: the first few
-    /// cost little.
+    /// Slots by rising priority, the victim cluster first. They are found one by one, so the first
+    /// few are cheap.
     pub(super) fn by_priority(&self) -> impl Iterator<Item = u32> + '_ {
         let (clusters, now) = (&self.clusters, self.global_time);
         let mut singles = self.singles.oldest_first().peekable();

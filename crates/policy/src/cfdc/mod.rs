@@ -1,6 +1,6 @@
-//! CFDC (clean first, dirty clustered): a working region under any policy keeps what is hot; what
-//! leaves it waits in a priority region, from which clean pages go first and dirty ones cluster by
-//! cluster.
+//! CFDC (clean first, dirty clustered): a working region under any policy keeps the hot pages.
+//! Pages that leave it wait in a priority region, which evicts clean pages first and then dirty
+//! ones cluster by cluster.
 //!
 //! Source: Ou, "Caching for flash-based databases and flash-based caching for databases"
 //! (dissertation, TU Kaiserslautern), section 3.2, Algorithms 1 and 2, formulas 3.1 and 3.2; Ou,
@@ -8,29 +8,30 @@
 //!
 //! ```text
 //! mod              page flow between the regions: Algorithm 1
-//! priority_region  lists of clean pages and of each cluster's: Algorithm 2
+//! priority_region  one list of clean pages, one per cluster of dirty ones: Algorithm 2
 //! clusters         clusters by number, with IPD and timestamp: formula 3.1
-//! tournament       the cluster of the lowest priority, exactly, as time goes on: formula 3.2
-//! singles          clusters of one page, whose order time does not change
+//! tournament       finds the cluster of the lowest priority exactly, although priorities change: formula 3.2
+//! singles          clusters of one page, whose order does not change with time
 //! ```
 //!
-//! Where the text is silent or says two things:
-//! - A victim cluster keeps the lowest priority until it has no pages, also where pages join it or one
-//!   of it is hit meanwhile (the text recomputes the IPD at a hit). So there is one at most.
-//! - A cluster as old as the clock says has an infinite priority. Of equal priorities the older
-//!   timestamp goes first, then the lower cluster number.
-//! - A page that leaves its cluster otherwise than by a hit changes the IPD, not the timestamp.
+//! Points on which the text is silent or contradicts itself:
+//! - A victim cluster keeps the lowest priority until it is empty, even if pages join it or one of its
+//!   pages is hit in the meantime (the text recomputes the IPD at a hit). So there is at most one
+//!   victim cluster.
+//! - A cluster whose timestamp is the current time has an infinite priority. Of equal priorities
+//!   the older timestamp goes first, then the lower cluster number.
+//! - A page that leaves its cluster other than by a hit changes the IPD, but not the timestamp.
 //! - A page written back while it stays becomes the newest clean page.
-//! - The working region has one page at least.
-//! - A base that lets several pages go at once fills the priority region; what that cannot hold is
-//!   evicted from it page by page.
+//! - The working region has at least one page.
+//! - A base policy that evicts several pages at once fills the priority region; if that is full, it
+//!   evicts page by page.
 //!
-//! The clock of formula 3.2 makes the order of two clusters change with time; the tournament finds the
-//! lowest priority exactly nevertheless.
+//! By the clock of formula 3.2 the order of two clusters changes with time; the tournament still finds
+//! the lowest priority exactly.
 //!
-//! Weak where the window does not fit the load: for reads alone the priority region only takes room
-//! from the working region, and the best window is 0 (section 5.3.4). Knows nothing of what a
-//! read costs beside a write.
+//! Weak if the window does not fit the load: for reads only, the priority region just takes room
+//! from the working region, and the best window is 0 (section 5.3.4). It ignores the cost of a read
+//! compared with a write.
 mod clusters;
 mod priority_region;
 mod singles;
@@ -42,21 +43,21 @@ use priority_region::PriorityRegion;
 use std::ops::RangeInclusive;
 use tantalum_base::PageNo;
 
-/// How to cut the cache in two.
+/// How the cache is divided into the two regions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CfdcOptions {
-    /// The paper's lambda: share of the frames that are the priority region's, 0 to 1.
+    /// The paper's lambda: the priority region's share of the frames, 0 to 1.
     pub window: f64,
-    /// Pages of a cluster, as many as [`CfdcOptions::CLUSTER_PAGES`] says.
+    /// Pages per cluster, in the range [`CfdcOptions::CLUSTER_PAGES`].
     pub cluster_pages: u32,
 }
 
 impl CfdcOptions {
-    /// Pages that a cluster can have: sums of distances in it stay within 24 bits.
+    /// Allowed numbers of pages per cluster: sums of distances in a cluster stay within 24 bits.
     pub const CLUSTER_PAGES: RangeInclusive<u64> = 1..=4096;
 
-    /// Pages of the priority region of a cache of `frames`, rounded down; the rest are the
-    /// working region's.
+    /// Size of the priority region in pages for a cache of `frames`, rounded down; the rest is the
+    /// working region.
     pub fn priority_pages(&self, frames: u32) -> u32 {
         ((self.window * f64::from(frames)) as u32).min(frames - 1)
     }
@@ -67,13 +68,13 @@ pub struct Cfdc<T> {
     working: Box<dyn Policy>,
     priority: PriorityRegion<T>,
     priority_pages_max: u32,
-    /// What the working region lets go at the current request.
+    /// Pages that the working region evicts during the current request.
     let_go: Vec<Effect>,
 }
 
 impl<T: PageTable> Cfdc<T> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`, with `working` over those
-    /// frames that are not the priority region's.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. `working` manages the
+    /// frames outside the priority region.
     pub fn new(
         frames: u32,
         pages_end: u64,
@@ -86,16 +87,16 @@ impl<T: PageTable> Cfdc<T> {
         assert_eq!(working.capacity_pages() + priority_pages_max, frames, "the regions are all");
         Cfdc {
             working,
-            // At a hit a page comes in before the hit one leaves.
+            // At a hit, a page comes in before the page that was hit leaves.
             priority: PriorityRegion::new(priority_pages_max + 1, pages_end, cluster_pages),
             priority_pages_max,
             let_go: Vec::with_capacity(64),
         }
     }
 
-    /// Lines 5 and 7 to 15: what the working region let go comes into the priority region, after a
-    /// victim has left it where it is full. A page that is hit in the priority region leaves it
-    /// after the first one has come in.
+    /// Lines 5 and 7 to 15: puts the pages that the working region evicted into the priority
+    /// region, which evicts a victim first if it is full. A page that is hit in the priority region
+    /// leaves it after the first one has come in.
     fn demote(&mut self, mut hit: u32, effects: &mut Vec<Effect>) {
         for at in 0..self.let_go.len() {
             let effect = self.let_go[at];
@@ -117,7 +118,7 @@ impl<T: PageTable> Cfdc<T> {
         self.let_go.clear();
     }
 
-    /// The page in `frame` leaves for the working region.
+    /// Moves the page in `frame` to the working region.
     fn promote(&mut self, frame: u32) {
         if frame != NO_FRAME {
             self.priority.remove(frame, true);
@@ -128,7 +129,7 @@ impl<T: PageTable> Cfdc<T> {
 impl<T: PageTable> Policy for Cfdc<T> {
     fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         let frame = self.priority.find(request.page());
-        // A dirty page comes back dirty, which the working region learns by a write.
+        // A dirty page must return dirty; a write request makes the working region mark it so.
         let dirty = frame != NO_FRAME && self.priority.is_dirty(frame);
         let request = if dirty { Request::new(request.page(), true) } else { request };
         let in_working = self.working.access(request, &mut self.let_go);
@@ -143,8 +144,8 @@ impl<T: PageTable> Policy for Cfdc<T> {
         self.priority.find(page) != NO_FRAME || self.working.contains(page)
     }
 
-    /// The victim cluster first, then clusters by rising priority, each from its oldest page on; then
-    /// what the working region would write.
+    /// The victim cluster first, then the clusters by rising priority, each from its oldest page on;
+    /// then the write candidates of the working region.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let before = pages.len();
         if self.priority.dirty_pages() > 0 {

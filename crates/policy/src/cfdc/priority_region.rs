@@ -1,17 +1,17 @@
-//! The priority region: clean pages in the order in which they came, dirty ones in clusters.
+//! The priority region: clean pages in the order of arrival, dirty ones in clusters.
 use super::clusters::{Clusters, NO_SLOT};
 use crate::frame_lists::FrameLists;
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::Key;
 use tantalum_base::PageNo;
 
-/// The list of clean pages; that of the cluster in slot `s` is `s`.
+/// The list of clean pages. The list of the cluster in slot `s` is number `s`.
 const CLEAN: u32 = 0;
 
 /// Pages that left the working region (section 3.2.3).
 #[derive(Debug)]
 pub(super) struct PriorityRegion<T> {
-    /// Oldest page of each list first to leave. Pages are not used while they are here, so the order
+    /// Each list evicts its oldest page first. Pages are not used while they are here, so the order
     /// of arrival is that of last use.
     frames: FrameLists<T, u32>,
     clusters: Clusters<T>,
@@ -20,7 +20,7 @@ pub(super) struct PriorityRegion<T> {
 }
 
 impl<T: PageTable> PriorityRegion<T> {
-    /// At most `pages_max` pages, numbered below `pages_end`.
+    /// A region for at most `pages_max` pages, numbered below `pages_end`.
     pub(super) fn new(pages_max: u32, pages_end: u64, cluster_pages: u32) -> Self {
         let cluster_pages = u64::from(cluster_pages);
         let numbers_end = pages_end.div_ceil(cluster_pages);
@@ -59,7 +59,7 @@ impl<T: PageTable> PriorityRegion<T> {
         self.frames.key(frame).is_dirty()
     }
 
-    /// A page comes from the working region.
+    /// Adds a page that left the working region.
     pub(super) fn insert(&mut self, key: Key) {
         let list = if key.is_dirty() {
             let page = key.page();
@@ -73,7 +73,7 @@ impl<T: PageTable> PriorityRegion<T> {
         self.frames.insert(key, list);
     }
 
-    /// Takes the page in `frame` out; it was `hit`, or goes for another reason.
+    /// Removes the page in `frame`; `hit` tells whether a hit is the reason.
     pub(super) fn remove(&mut self, frame: u32, hit: bool) -> Key {
         let key = self.frames.key(frame);
         if key.is_dirty() {
@@ -82,7 +82,7 @@ impl<T: PageTable> PriorityRegion<T> {
         self.frames.remove(frame)
     }
 
-    /// Algorithm 2: takes the victim out; `None` where there is no page.
+    /// Algorithm 2: removes and returns the victim; `None` if there is no page.
     pub(super) fn evict(&mut self) -> Option<Key> {
         let clean = self.frames.tail(CLEAN);
         if clean != NO_FRAME {
@@ -101,7 +101,7 @@ impl<T: PageTable> PriorityRegion<T> {
         }
     }
 
-    /// Dirty pages as they would be written: cluster by cluster, the lowest priority first.
+    /// Dirty pages in write order: cluster by cluster, the lowest priority first.
     pub(super) fn dirty_in_order(&self) -> impl Iterator<Item = PageNo> + '_ {
         self.clusters.by_priority().flat_map(|slot| self.pages(slot))
     }
@@ -116,7 +116,7 @@ impl<T: PageTable> PriorityRegion<T> {
         self.frames.memory_bytes() + self.clusters.memory_bytes()
     }
 
-    /// The dirty page in `frame` is no more counted in its cluster.
+    /// Removes the dirty page in `frame` from the counts of its cluster.
     fn leave_cluster(&mut self, frame: u32, hit: bool) {
         let page = self.frames.key(frame).page();
         let page_of = |frame: u32| (frame != NO_FRAME).then(|| self.frames.key(frame).page());
@@ -149,7 +149,7 @@ impl<T: PageTable> PriorityRegion<T> {
     }
 }
 
-/// Pages of one cluster are less than a cluster apart.
+/// The distance of two pages of one cluster; it is less than the cluster size.
 fn distance(left: PageNo, right: PageNo) -> u32 {
     left.0.abs_diff(right.0) as u32
 }

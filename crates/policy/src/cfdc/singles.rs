@@ -1,16 +1,17 @@
-//! Clusters of one page, in the order of their timestamps: that is the order of their priorities at any
-//! time, as IPD and size are 1 for all of them. Most clusters are such, and need no tournament.
+//! Clusters of one page, in the order of their timestamps. This is always the order of their priorities
+//! as well, as IPD and size are 1 for all of them. Most clusters have one page, and these need no
+//! tournament.
 use super::clusters::{Cluster, NO_SLOT};
 
-/// A list of slots, oldest to newest; slot 0, which no cluster has, closes it.
+/// A list of slots, oldest to newest. Slot 0, which no cluster has, is the sentinel.
 #[derive(Debug)]
 pub(super) struct Singles {
-    /// By slot: (older, newer). A slot that is not in the list is its own neighbour.
+    /// (older, newer) for each slot. A slot that is not in the list points to itself.
     links: Vec<(u32, u32)>,
 }
 
 impl Singles {
-    /// For slots below `slots`; the list is empty.
+    /// An empty list for slots below `slots`.
     pub(super) fn new(slots: usize) -> Self {
         Singles { links: (0..slots as u32).map(|slot| (slot, slot)).collect() }
     }
@@ -20,18 +21,19 @@ impl Singles {
         self.links[slot as usize].0 != slot
     }
 
-    /// The one with the lowest priority; [`NO_SLOT`] where there is none.
+    /// The slot with the lowest priority; [`NO_SLOT`] if the list is empty.
     pub(super) fn oldest(&self) -> u32 {
         self.links[NO_SLOT as usize].1
     }
 
-    /// All of them, by rising priority.
+    /// All slots, by rising priority.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
         let newer = |slot: u32| Some(self.links[slot as usize].1).filter(|slot| *slot != NO_SLOT);
         std::iter::successors(newer(NO_SLOT), move |&slot| newer(slot))
     }
 
-    /// Appends `slot`, whose cluster has one page, unless a newer one is there. Whether it did.
+    /// Appends `slot`, whose cluster has one page, unless a newer one is in the list. Returns
+    /// whether it was appended.
     pub(super) fn push(&mut self, slot: u32, clusters: &[Cluster]) -> bool {
         let newest = self.links[NO_SLOT as usize].0;
         let key = |slot: u32| {
@@ -47,7 +49,7 @@ impl Singles {
         fits
     }
 
-    /// Takes `slot` out of the list.
+    /// Removes `slot` from the list.
     pub(super) fn remove(&mut self, slot: u32) {
         let (older, newer) = self.links[slot as usize];
         self.links[older as usize].1 = newer;

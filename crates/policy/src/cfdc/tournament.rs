@@ -1,15 +1,15 @@
-//! Which cluster has the lowest priority, kept exactly although priorities change with time.
+//! Finds the cluster of the lowest priority exactly, although priorities change with time.
 //!
-//! Formula 3.2 gives a cluster of n pages the priority `ipd / (n^2 * (now - timestamp))`. The
-//! lowest priority is the highest `rank = (now - timestamp) * n^2 / ipd`, and that is a straight line in
-//! `now`: between two changes of the clusters themselves each pair changes its order once at most,
-//! at a time that a division gives. So a kinetic tournament (Basch, Guibas, Hershberger, "Data
-//! structures for mobile data", SODA 1997) finds the top without recomputing them all: each match of
-//! a binary tree remembers its winner and the time until which it and all below it hold.
+//! Formula 3.2 gives a cluster of n pages the priority `ipd / (n^2 * (now - timestamp))`. The lowest
+//! priority is the highest `rank = (now - timestamp) * n^2 / ipd`, which is a straight line in `now`. So
+//! between two changes of the clusters themselves each pair changes its order at most once, at a time
+//! that a division gives. A kinetic tournament (Basch, Guibas, Hershberger, "Data structures for mobile
+//! data", SODA 1997) therefore finds the top without recomputing all ranks: each match of a binary tree
+//! stores its winner and the time until which it and all matches below it are valid.
 //!
-//! A change marks the matches on one path, which the next question plays again: O(log m) each, m
-//! being the clusters; beyond that only matches are played whose time has come. Ranks are compared
-//! as whole numbers, cross-multiplied in 128 bits, never rounded.
+//! A change marks the matches on one path; the next query plays them again. Both take O(log m) for
+//! m clusters. Beyond that, only matches that have expired are played. Ranks are compared as whole
+//! numbers, cross-multiplied in 128 bits, and never rounded.
 use super::clusters::Cluster;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -21,21 +21,22 @@ const NONE: u32 = u32::MAX;
 struct Match {
     /// The slot that wins, or [`NONE`].
     winner: u32,
-    /// The winner is right at all times below this; 0 where it must be found again.
+    /// The winner is valid at all times below this; 0 if it must be determined again.
     until: u64,
 }
 
-/// A tournament over slots, in each of which a cluster may take part.
+/// A tournament over slots. The cluster of each slot may take part or not.
 #[derive(Debug)]
 pub(super) struct Tournament {
-    /// Matches 1.. as a binary heap: those of `i` are `2i` and `2i + 1`. Index 0 is unused.
+    /// Matches from 1 on as a binary heap: the matches below `i` are `2i` and `2i + 1`. Index 0 is
+    /// unused.
     matches: Vec<Match>,
-    /// Whether the cluster of each slot takes part; as many as a power of two.
+    /// Whether the cluster of each slot takes part. The length is a power of two.
     takes_part: Vec<bool>,
 }
 
 impl Tournament {
-    /// For slots below `slots`; none takes part.
+    /// A tournament for slots below `slots`; none takes part at first.
     pub(super) fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two().max(2);
         Tournament {
@@ -56,36 +57,36 @@ impl Tournament {
         self.takes_part[slot as usize]
     }
 
-    /// The cluster of `slot` is new or changed, and takes part.
+    /// The cluster of `slot`, which is new or has changed, takes part.
     pub(super) fn change(&mut self, slot: u32) {
         self.takes_part[slot as usize] = true;
         self.play_again(slot);
     }
 
-    /// The cluster of `slot` takes no more part, if it did.
+    /// The cluster of `slot` takes part no longer, if it did.
     pub(super) fn leave(&mut self, slot: u32) {
         if std::mem::take(&mut self.takes_part[slot as usize]) {
             self.play_again(slot);
         }
     }
 
-    /// Marks all matches that depend on `slot`.
+    /// Marks all matches that depend on `slot` as invalid.
     fn play_again(&mut self, slot: u32) {
         let mut at = (self.matches.len() + slot as usize) / 2;
-        // A match that is to be played again has marked all above it.
+        // If a match is marked, all matches above it are marked already.
         while at > 0 && self.matches[at].until > 0 {
             self.matches[at].until = 0;
             at /= 2;
         }
     }
 
-    /// The slot of the lowest priority at `now`, which never goes back.
+    /// The slot of the lowest priority at `now`. `now` must never decrease.
     pub(super) fn top(&mut self, clusters: &[Cluster], now: u64) -> Option<u32> {
         self.play(1, clusters, now);
         Some(self.matches[1].winner).filter(|slot| *slot != NONE)
     }
 
-    /// Makes match `at` and those below it right for `now`.
+    /// Makes match `at` and those below it valid for `now`.
     fn play(&mut self, at: usize, clusters: &[Cluster], now: u64) -> Match {
         if at >= self.matches.len() {
             return Match { winner: self.alone(at), until: u64::MAX };
@@ -110,14 +111,14 @@ impl Tournament {
         self.matches[at]
     }
 
-    /// What stands at leaf `at`: its slot, or [`NONE`].
+    /// The content of leaf `at`: its slot, or [`NONE`].
     #[inline]
     fn alone(&self, at: usize) -> u32 {
         let slot = at - self.matches.len();
         if self.takes_part[slot] { slot as u32 } else { NONE }
     }
 
-    /// The winner of match `at` at `now`; what has to be played for it is not remembered.
+    /// The winner of match `at` at `now`. Matches played for this are not stored.
     fn winner(&self, at: usize, clusters: &[Cluster], now: u64) -> u32 {
         if at >= self.matches.len() {
             return self.alone(at);
@@ -135,8 +136,8 @@ impl Tournament {
         }
     }
 
-    /// All slots that take part, by rising priority at `now`. Who wins the whole is first; then the
-    /// matches that it won are open to those that it beat there.
+    /// All slots that take part, by rising priority at `now`. The winner of the whole tournament
+    /// comes first; after it, the losers of the matches that it won become candidates.
     pub(super) fn by_priority<'a>(
         &'a self,
         clusters: &'a [Cluster],
@@ -164,7 +165,7 @@ impl Tournament {
     }
 }
 
-/// Two clusters at a time: their ranks, and what each grows by a unit of time, times the product
+/// Compares two clusters: the rank of each and its growth per unit of time, both times the product
 /// of both IPDs.
 struct Pair<'a> {
     first: &'a Cluster,
@@ -176,7 +177,7 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     #[inline]
     fn new(first: &'a Cluster, second: &'a Cluster, now: u64) -> Self {
-        // At most 2^12 pages each and 2^24 in distances: a slope has 48 bits.
+        // A cluster has at most 2^12 pages and 2^24 in distances, so a slope has 48 bits.
         let slope = |of: &Cluster, other: &Cluster| {
             u64::from(of.pages) * u64::from(of.pages) * u64::from(other.ipd())
         };
@@ -185,7 +186,7 @@ impl<'a> Pair<'a> {
         Pair { first, second, ranks: (slopes.0 * age(first), slopes.1 * age(second)), slopes }
     }
 
-    /// The same with the second first.
+    /// The same pair in the other order.
     fn turned(self) -> Self {
         let ((rank, other_rank), (slope, other_slope)) = (self.ranks, self.slopes);
         Pair {
@@ -196,19 +197,20 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Less where the first has the lower priority. Of equal ones the older goes first, then the one
-    /// with the lower number.
+    /// `Less` if the first has the lower priority. Of equal priorities the older cluster goes first,
+    /// then the one with the lower number.
     #[inline]
     fn order(&self) -> Ordering {
         let key = |cluster: &Cluster| (cluster.timestamp, cluster.number);
         self.ranks.1.cmp(&self.ranks.0).then_with(|| key(self.first).cmp(&key(self.second)))
     }
 
-    /// The first time after `now` at which the second, behind the first now, is before it;
-    /// `u64::MAX` for never.
+    /// The first time after `now` at which the second, which is behind the first now, overtakes it;
+    /// `u64::MAX` if never.
     ///
-    /// It is so once its rank is higher: where ranks meet later than now, the faster one is the younger
-    /// and still behind, and two that rise alike keep their order.
+    /// The second overtakes once its rank is higher. If the ranks become equal after `now`, the one
+    /// that grows faster is the younger and still behind at that time. Two ranks that grow alike keep
+    /// their order.
     #[inline]
     fn holds_until(&self, now: u64) -> u64 {
         if self.slopes.1 <= self.slopes.0 {
@@ -217,19 +219,19 @@ impl<'a> Pair<'a> {
         let (ahead, gain) = (self.ranks.0 - self.ranks.1, self.slopes.1 - self.slopes.0);
         let steps = match (u64::try_from(ahead), u64::try_from(gain)) {
             (Ok(ahead), Ok(gain)) => ahead / gain,
-            // Beyond 64 bits is never: a unit of time is a page's demotion.
+            // A time beyond 64 bits is never reached: one unit of time is one demotion of a page.
             _ => u64::try_from(ahead / gain).unwrap_or(u64::MAX),
         };
         now.saturating_add(steps).saturating_add(1)
     }
 }
 
-/// Less for the cluster with the lower priority at `now`.
+/// `Less` for the cluster with the lower priority at `now`.
 pub(super) fn order(first: &Cluster, second: &Cluster, now: u64) -> Ordering {
     Pair::new(first, second, now).order()
 }
 
-/// The winner of a match at a time: the greatest has the lowest priority.
+/// The winner of a match and a time, ordered so that the greatest has the lowest priority.
 struct Winner<'a> {
     slot: u32,
     /// The match.

@@ -1,13 +1,13 @@
-//! Cost-benefit: the zone with the most of age * (1 - u) / 2u, where u is the live share.
+//! Cost-benefit: the zone with the greatest age * (1 - u) / 2u, where u is the live share.
 //!
 //! Source: Kawaguchi, Nishioka and Motoda, "A flash-memory based file system", USENIX 1995 (for
-//! flash, where a zone is read and written, hence 2u), after Rosenblum and Ousterhout, ACM
-//! TOCS 10(1), 1992. What is old is left with little garbage to come and is worth
-//! emptying even if it gives less. The papers' age is the time since the last change of the segment;
-//! here it is counted in openings of zones since the zone was opened.
+//! flash, where a zone is read and written, hence 2u), after Rosenblum and Ousterhout, ACM TOCS
+//! 10(1), 1992. Little more of an old zone will become garbage, so it is worth cleaning even if it
+//! yields less. In the papers the age is the time since the last change of the segment; here it is
+//! the number of zone openings since the zone was opened.
 use super::{Candidate, Cleaning};
 
-/// The most benefit for the cost first.
+/// Cleans the zone with the greatest ratio of benefit to cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CostBenefit;
 
@@ -22,7 +22,7 @@ impl Cleaning for CostBenefit {
         let compare = |one: &usize, other: &usize| {
             let (one, other) = (&candidates[*one], &candidates[*other]);
             let ((gain, cost), (other_gain, other_cost)) = (benefit(one), benefit(other));
-            // Of empty zones, which cost nothing, the oldest.
+            // Empty zones cost nothing; among them the oldest wins.
             let by_benefit = (gain * other_cost).cmp(&(other_gain * cost));
             by_benefit.then(other_cost.cmp(&cost)).then(other.opening.cmp(&one.opening))
         };

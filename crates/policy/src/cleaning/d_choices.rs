@@ -1,14 +1,14 @@
 //! d-choices: of `d` zones drawn at random, the one with the least live content.
 //!
-//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in
-//! flash-based solid state drives", SIGMETRICS 2013; Li, Lee and Lui, "Stochastic modeling
-//! of large-scale solid-state storage systems", SIGMETRICS 2013 (randomized greedy). Near greedy from
-//! about ten draws on, without looking at every zone; with one draw it is random cleaning. Draws are
+//! Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in flash-based
+//! solid state drives", SIGMETRICS 2013; Li, Lee and Lui, "Stochastic modeling of large-scale
+//! solid-state storage systems", SIGMETRICS 2013 (randomized greedy). From about ten draws on it is
+//! close to greedy, without a look at every zone; with one draw it is random cleaning. Draws are
 //! independent: a zone may be drawn twice.
 use super::{Candidate, Cleaning};
 use tantalum_base::Rng;
 
-/// Least live content of `d` at random.
+/// The least live content of `d` zones drawn at random.
 #[derive(Clone, Debug)]
 pub struct DChoices {
     choices: u32,

@@ -1,12 +1,12 @@
-//! Greedy: the zone with the least live content; the one opened first of those.
+//! Greedy: the zone with the least live content; of several, the one opened first.
 //!
 //! Source: Rosenblum and Ousterhout, "The design and implementation of a log-structured file
-//! system", ACM TOCS 10(1), 1992, which also shows its weakness: with a hot and a cold
-//! part, cold zones keep a little garbage for long. Of all policies it moves least where writes are
-//! uniform (Bux and Iliadis, Performance Evaluation 67(11), 2010).
+//! system", ACM TOCS 10(1), 1992, which also shows its weakness: if one part is hot and one cold,
+//! cold zones keep a little garbage for a long time. Under uniform writes it moves the least of all
+//! policies (Bux and Iliadis, Performance Evaluation 67(11), 2010).
 use super::{Candidate, Cleaning};
 
-/// Least live content first.
+/// Cleans the zone with the least live content.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Greedy;
 

@@ -1,8 +1,8 @@
-//! Cleaning policies: which zone a translation layer empties next. Pure deciders, as replacement
-//! policies are: no I/O, no time.
+//! Cleaning policies choose the zone that a translation layer cleans next. They are pure deciders
+//! like replacement policies: no I/O, no time.
 //!
-//! The layer knows which zones may be emptied at all; a policy only ranks those. What it sees of a
-//! zone is how much of it is live and how long ago it was opened, counted in openings of zones.
+//! The layer decides which zones may be cleaned at all; a policy only ranks those. It sees the live
+//! slots of a zone and its age, counted in zone openings.
 mod cost_benefit;
 mod d_choices;
 mod fifo;
@@ -17,7 +17,7 @@ pub use spec::CleaningSpec;
 
 use tantalum_base::ZoneNo;
 
-/// A zone that may be emptied.
+/// A zone that may be cleaned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The zone.
@@ -26,14 +26,14 @@ pub struct Candidate {
     pub live_slots: u32,
     /// Slots in the zone.
     pub slots: u32,
-    /// Number of the zone's opening; openings are numbered over the whole device.
+    /// Number of the zone's opening. Openings are counted over the whole device.
     pub opening: u64,
 }
 
-/// Chooses victims.
+/// Chooses the victim.
 pub trait Cleaning: std::fmt::Debug {
-    /// The place in `candidates` of the zone to empty; `None` where there are none. Openings of
-    /// zones so far: `openings`. The order of the candidates means nothing.
+    /// The index in `candidates` of the zone to clean; `None` if there are none. `openings` is the
+    /// number of zone openings so far. The order of the candidates has no meaning.
     fn choose(&mut self, candidates: &[Candidate], openings: u64) -> Option<usize>;
 }
 

@@ -1,4 +1,4 @@
-//! Cleaning policies by name: the one list to add a new one to.
+//! Cleaning policies by name. To add a policy, add it to this list.
 use super::{Cleaning, CostBenefit, DChoices, Fifo, Greedy};
 use std::fmt;
 use tantalum_base::{Result, Rng, Spec};
@@ -9,13 +9,13 @@ pub enum CleaningSpec {
     /// Least live content first.
     #[default]
     Greedy,
-    /// The most of age * (1 - u) / 2u first.
+    /// The greatest age * (1 - u) / 2u first.
     CostBenefit,
     /// First opened, first emptied.
     Fifo,
-    /// Least live content of some drawn at random.
+    /// The least live content of some zones drawn at random.
     DChoices {
-        /// Zones drawn.
+        /// Number of zones drawn.
         choices: u32,
         /// Seed of the draws.
         seed: u64,
@@ -26,10 +26,10 @@ impl CleaningSpec {
     /// The accepted names.
     pub const NAMES: &'static [&'static str] = &["greedy", "cost_benefit", "fifo", "d_choices"];
 
-    /// What is accepted as a parameter of something else.
+    /// The accepted words, for messages about a parameter that names a cleaning policy.
     pub const WORDS: &'static str = "greedy, cost-benefit, fifo or d-choices:N (of N zones drawn)";
 
-    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
+    /// Parses `name` or `name:key=value,...`. The error lists the accepted values.
     ///
     /// Parameters: `d_choices:d=8,seed=0` (zones drawn, 1 to 65,536; seed of the draws), for short
     /// `d_choices:8`. Case and hyphens do not matter.
@@ -54,7 +54,7 @@ impl CleaningSpec {
         Ok(policy)
     }
 
-    /// The same policy with its draws from `seed`, where it draws.
+    /// The same policy with `seed` for its draws; unchanged if it makes none.
     pub fn seeded(self, seed: u64) -> CleaningSpec {
         match self {
             CleaningSpec::DChoices { choices, .. } => CleaningSpec::DChoices { choices, seed },

@@ -1,20 +1,20 @@
-//! A lower bound on what any policy pays for a trace, where reads and writes cost differently.
+//! A lower bound on the cost of any policy for a trace if reads and writes have different costs.
 //!
-//! What is bounded: `misses * read + write-backs * write`, as [`crate::Tally`] counts them, of any policy
-//! that brings each missed page in, knowing the whole trace or not, with a given number of
-//! frames that are empty at first. Pages still dirty at the end are not charged. To find the least cost
-//! itself is hard (NP-hard: Beckmann, Gibbons, Haeupler, McGuffey, "Writeback-aware caching", APOCS
-//! 2020); the bound is the better of two that are provably no higher:
+//! The bounded cost is `misses * read + write-backs * write`, as [`crate::Tally`] counts them. It holds
+//! for any policy that brings in each missed page, with or without knowledge of the whole trace, with a
+//! given number of frames that are empty at first. Pages still dirty at the end are not charged. Finding
+//! the least cost itself is NP-hard (Beckmann, Gibbons, Haeupler, McGuffey, "Writeback-aware caching",
+//! APOCS 2020). The bound is the higher of two that are provably no higher than the least cost:
 //!
-//! - **Apart**: the fewest misses ([`crate::opt`]) and the fewest write-backs, each by a policy that
-//!   cares for nothing else. What a policy keeps dirty from one write of a page to the next is
-//!   a schedule for the writes alone, so no policy writes back less than OPT evicts when it sees the
-//!   writes alone.
-//! - **Relaxed** ([`relaxation`]): both together, with the frames not limited but rented. Tight where
-//!   the two pull in different directions.
+//! - **Apart**: the fewest misses ([`crate::opt`]) plus the fewest write-backs, each by a policy
+//!   that minimises nothing else. The pages that a policy keeps dirty from one write to the next
+//!   form a schedule for the writes alone, so no policy writes back less than OPT evicts when it
+//!   sees only the writes.
+//! - **Relaxed** ([`relaxation`]): both together, with frames that are not limited but rented. Tight
+//!   if the two goals conflict.
 //!
-//! Weak where the cache is small beside the trace's working set and writes are dear: the relaxed
-//! bound is that of the linear program at best, which may pay for halves of pages.
+//! Weak if the cache is small compared with the trace's working set and writes are expensive: the
+//! relaxed bound is at best that of the linear program, which may pay for fractions of pages.
 pub mod relaxation;
 
 use crate::opt::Opt;
@@ -23,7 +23,7 @@ use crate::policy::{Policy, Request, Tally};
 use relaxation::Relaxation;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// What the bound is for.
+/// Parameters of the bound.
 #[derive(Clone, Copy, Debug)]
 pub struct CostBoundOptions {
     /// Frames of the cache.
@@ -32,32 +32,32 @@ pub struct CostBoundOptions {
     pub read_cost: u32,
     /// Cost of a write, in the same unit.
     pub write_cost: u32,
-    /// Steps by which the rents of the relaxed bound are improved; each walks the trace once.
+    /// Steps that improve the rents of the relaxed bound; each walks the trace once.
     pub rounds: u32,
 }
 
-/// Lower bounds for one trace, one size and one pair of costs.
+/// Lower bounds for one trace, one cache size and one pair of costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CostBound {
-    /// No policy misses less.
+    /// No policy has fewer misses.
     pub misses_min: u64,
-    /// No policy writes back less before the end of the trace.
+    /// No policy has fewer write-backs before the end of the trace.
     pub write_backs_min: u64,
-    /// The cost of both minima, as if one policy reached them at once.
+    /// The cost of both minima together, as if one policy reached both.
     pub apart: u64,
-    /// The bound with rented frames, rounded up as costs are whole numbers.
+    /// The bound with rented frames, rounded up because costs are whole numbers.
     pub relaxed: u64,
 }
 
 impl CostBound {
-    /// No policy pays less.
+    /// No policy costs less.
     pub fn cost(&self) -> u64 {
         self.apart.max(self.relaxed)
     }
 }
 
-/// Bounds the cost of `requests`. Fails with [`ErrorKind::TooLarge`] beyond
-/// [`Opt::REQUESTS_MAX`] requests, or where the sum of all costs would not fit in 61 bits.
+/// Bounds the cost of `requests`. Fails with [`ErrorKind::TooLarge`] for more than
+/// [`Opt::REQUESTS_MAX`] requests, or if the sum of all costs would not fit in 61 bits.
 pub fn cost_bound(requests: &[Request], options: CostBoundOptions) -> Result<CostBound> {
     let CostBoundOptions { frames, read_cost, write_cost, rounds } = options;
     if requests.len() > Opt::<SparseTable>::REQUESTS_MAX {
@@ -76,7 +76,7 @@ pub fn cost_bound(requests: &[Request], options: CostBoundOptions) -> Result<Cos
     Ok(CostBound { misses_min, write_backs_min, apart, relaxed })
 }
 
-/// What OPT counts.
+/// The counts of OPT.
 fn best(requests: &[Request], frames: u32) -> Tally {
     let mut tally = Tally::default();
     Opt::<SparseTable>::new(frames, u64::MAX, requests).run(requests, &mut tally);

@@ -1,22 +1,23 @@
 //! The Lagrangian relaxation of offline caching with write-backs.
 //!
-//! Time is the position in the trace. Between two requests for a page lies a *gap*; a policy keeps the
+//! Time is the position in the trace. A *gap* lies between two requests for a page; a policy keeps the
 //! page through it or fetches it again at its end. The gaps from one write of a page to its next (or to
-//! the end of the trace) are a *run*: where the page is not kept through one of them, it has been written
-//! back once at least. Whatever a policy does,
+//! the end of the trace) form a *run*: if the page is not kept through one of them, it has been written
+//! back at least once. For every policy,
 //!
-//! - each gap that it does not keep costs a read (the one up to the end of the trace nothing), each run
-//!   that it does not keep as a whole a write, the first request for each page a read;
-//! - at each time the pages kept through gaps around it are `frames - 1` at most, as the page asked for
-//!   has a frame.
+//! - each gap that it does not keep costs a read (the gap up to the end of the trace costs nothing),
+//!   each run that it does not keep as a whole costs a write, and the first request for each page costs
+//!   a read;
+//! - at each time at most `frames - 1` pages are kept through gaps around it, as the requested page has
+//!   a frame.
 //!
-//! The second rule is replaced by a rent, at least 0, that a kept page pays at each time, of which
-//! `frames - 1` rents are given back. A policy that obeys the rule pays no more than it is given, so the
-//! least cost under rent, which each run finds for itself (keep all, or write once and keep what
-//! is cheaper kept than fetched), is a lower bound for every policy, whatever the rents are. The
-//! best rents give the bound of the linear program; they are approached by raising a rent where too many
-//! pages are kept and lowering it where there are too few. That uses floats; the bound of
-//! the rents found is computed in whole numbers, so that no rounding can lift it.
+//! The relaxation replaces the second rule by a rent of at least 0, which each kept page pays at each
+//! time; `frames - 1` rents per time are given back. A policy that obeys the rule pays no more than it
+//! gets back. So the least cost under rent is a lower bound for every policy, for any rents. Each run
+//! finds its least cost by itself: keep all gaps, or write once and keep those that are cheaper kept
+//! than fetched. The best rents give the bound of the linear program. They are approached by raising a
+//! rent if too many pages are kept and lowering it if too few are. This uses floats; the bound for the
+//! rents found is computed in whole numbers, so that no rounding can raise it.
 //!
 //! Sources: Held, Karp, "The traveling-salesman problem and minimum spanning trees: part II",
 //! Mathematical Programming 1, 1971 (bounds by multipliers); Berger, Beckmann, Harchol-Balter,
@@ -31,39 +32,40 @@ use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Result};
 struct Gap {
     start: u32,
     end: u32,
-    /// The first of its run.
+    /// Whether it is the first gap of its run.
     begins: bool,
-    /// Its run began with a write.
+    /// Whether its run began with a write.
     dirty: bool,
-    /// There is a request at its end, which a page that was not kept is fetched for.
+    /// Whether a request is at its end; a page that was not kept is fetched for it.
     fetches: bool,
 }
 
 /// A trace as runs of gaps, with the best rents found so far.
 #[derive(Debug)]
 pub struct Relaxation {
-    /// By page, then by time; gaps without a time in them cost no rent and are left out.
+    /// Sorted by page, then by time. Gaps that contain no time pay no rent and are left out.
     gaps: Vec<Gap>,
     requests: u64,
-    /// Kept gaps around a time, at most.
+    /// Maximum number of pages kept through gaps around a time.
     kept_max: u64,
     /// Costs and rents in units of 2^-scale.
     scale: u32,
     read_cost: i64,
     write_cost: i64,
-    /// Cost of the first requests for each page.
+    /// Cost of the first request for each page.
     first_reads: i128,
-    /// Times of a block, all with the same rent, as a power of two.
+    /// Number of times in a block, as a power of two. All times of a block have the same rent.
     block_bits: u32,
     /// The rent of each block.
     rents: Vec<i64>,
 }
 
 impl Relaxation {
-    /// Rents are the same through a time of `frames` / 8 requests: much shorter than a page stays.
+    /// Maximum number of blocks. A block covers `frames` / 8 requests (more if that gives too many
+    /// blocks), which is much shorter than a page stays.
     const BLOCKS_MAX: usize = 1 << 15;
 
-    /// For a cache of `frames` frames. All rents are 0 until they are improved.
+    /// The relaxation for a cache of `frames` frames. All rents are 0 until they are improved.
     pub fn new(
         requests: &[Request],
         frames: u32,
@@ -71,7 +73,7 @@ impl Relaxation {
         write_cost: u32,
     ) -> Result<Relaxation> {
         assert!(frames > 0, "a cache has a frame at least");
-        // No rent need be over the cost of a gap at one time, and all of them must fit.
+        // No rent needs to exceed the cost of a gap at one time, and the sum of all rents must fit.
         let cost_max = u64::from(read_cost) + u64::from(write_cost);
         let sum_max = u128::from(cost_max.max(1)) * requests.len().max(1) as u128;
         let bits = 128 - sum_max.leading_zeros();
@@ -100,8 +102,7 @@ impl Relaxation {
         })
     }
 
-    /// Looks for better rents for `rounds` rounds, and returns the best bound found, in whole
-    /// costs.
+    /// Improves the rents for `rounds` rounds. Returns the best bound found, in whole costs.
     pub fn improve(&mut self, rounds: u32) -> u64 {
         let mut best = (self.bound(&self.rents, None), self.rents.clone());
         let level = self.best_level();
@@ -112,7 +113,7 @@ impl Relaxation {
             if bound > best.0 {
                 best = (bound, rents.clone());
             }
-            // Steps shrink, as a step that is right far away is too long near by.
+            // Steps shrink: a step that suits a distant optimum is too long near it.
             let step = 0.5 / (1.0 + f64::from(round) / 8.0);
             self.adjust(&mut rents, &kept, step);
         }
@@ -121,7 +122,7 @@ impl Relaxation {
         u64::try_from((best.0.max(0) + unit - 1) / unit).unwrap_or(u64::MAX)
     }
 
-    /// Of powers of two, the best rent for all times: there the bound is PFOO-L's.
+    /// The best power of two as the rent for all times. Its bound is that of PFOO-L.
     fn best_level(&self) -> i64 {
         let top = self.read_cost + self.write_cost;
         let levels = (0..=62).map(|bits| top >> bits).take_while(|level| *level > 0);
@@ -129,8 +130,8 @@ impl Relaxation {
         levels.max_by_key(bound).unwrap_or(0)
     }
 
-    /// Moves each rent by up to `step` of itself, by how far the pages kept are from those
-    /// allowed.
+    /// Moves each rent by up to `step` of itself, in proportion to the excess of kept pages over
+    /// those allowed.
     fn adjust(&self, rents: &mut [i64], kept: &[i64], step: f64) {
         let rent_max = self.read_cost + self.write_cost;
         for (block, rent) in rents.iter_mut().enumerate() {
@@ -141,14 +142,14 @@ impl Relaxation {
         }
     }
 
-    /// Times in `block`; the last one may be short.
+    /// The number of times in `block`; the last one may be short.
     fn block_times(&self, block: usize) -> u64 {
         let first = (block as u64) << self.block_bits;
         (self.requests - first.min(self.requests)).min(1 << self.block_bits)
     }
 
-    /// The lower bound that `rents` give, in units of 2^-scale; for each block, the pages kept at
-    /// each of its times, summed up.
+    /// The lower bound for `rents`, in units of 2^-scale. Sets `kept` to the number of kept pages
+    /// of each block, summed over its times.
     fn bound(&self, rents: &[i64], kept: Option<&mut Vec<i64>>) -> i128 {
         let mut paid_before = Vec::with_capacity(rents.len());
         let mut paid = 0i64;
@@ -188,10 +189,10 @@ impl Relaxation {
     }
 }
 
-/// The gaps that have a time in them, and how many pages there are.
+/// The gaps that contain a time, and the number of pages.
 fn gaps_of(requests: &[Request]) -> (Vec<Gap>, usize) {
     let end = requests.len() as u32;
-    // For each page, the times of its requests, chained.
+    // The times of each page's requests, chained.
     let mut last: FastMap<PageNo, u32> = FastMap::default();
     let mut firsts = Vec::new();
     let mut next = vec![end; requests.len()];
@@ -205,7 +206,7 @@ fn gaps_of(requests: &[Request]) -> (Vec<Gap>, usize) {
     for &first in &firsts {
         let (mut start, mut dirty, mut begins) = (first, false, true);
         while start < end {
-            // A write begins a run, and so does each request of a page that is clean.
+            // A write begins a run, and so does each request for a clean page.
             begins |= !dirty || requests[start as usize].is_write();
             dirty |= requests[start as usize].is_write();
             let gap_end = next[start as usize];
@@ -220,16 +221,16 @@ fn gaps_of(requests: &[Request]) -> (Vec<Gap>, usize) {
     (gaps, firsts.len())
 }
 
-/// What a page pays through a gap.
+/// The rent that a page pays through a gap.
 struct Prices<'a> {
     rents: &'a [i64],
-    /// All rents of the blocks before.
+    /// The sum of all rents before each block.
     paid_before: &'a [i64],
     block_bits: u32,
 }
 
 impl Prices<'_> {
-    /// All rents before `time`.
+    /// The sum of all rents before `time`.
     #[inline]
     fn until(&self, time: u32) -> i64 {
         let block = (time >> self.block_bits) as usize;
@@ -243,8 +244,9 @@ impl Prices<'_> {
     }
 }
 
-/// Counts kept pages by block: `kept[b]` is, until it is finished, what block b has from gaps that
-/// begin or end in it; `through` says how many more whole blocks of gaps there are from b on.
+/// Counts kept pages by block. Until `finish`, `kept[b]` counts only gaps that begin or end in
+/// block b, and `through` holds the change, from b on, in the number of gaps that cover the
+/// following blocks.
 struct Coverage<'a> {
     kept: &'a mut Vec<i64>,
     through: Vec<i64>,
@@ -260,12 +262,12 @@ impl<'a> Coverage<'a> {
 
     #[inline]
     fn add(&mut self, gap: &Gap) {
-        // The times from start + 1 on count: all behind them, less all behind the end.
+        // The gap covers the times from start + 1 on, minus those from its end on.
         self.from(gap.start + 1, 1);
         self.from(gap.end, -1);
     }
 
-    /// Counts `pages` from `time` on.
+    /// Adds `pages` at all times from `time` on.
     #[inline]
     fn from(&mut self, time: u32, pages: i64) {
         let block = (time >> self.block_bits) as usize;
@@ -290,7 +292,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the rents are.
+        /// For any rents.
         #[test]
         fn any_rents_give_a_lower_bound(
             requests in requests(6).prop_map(|all| all.into_iter().take(40).collect::<Vec<_>>()),
@@ -310,7 +312,7 @@ mod tests {
             prop_assert!(bound <= i128::from(least) << relaxation.scale, "{bound} over {least}");
         }
 
-        /// The counts that steer the rents, time by time.
+        /// The counts that steer the rents, checked time by time.
         #[test]
         fn kept_pages_are_counted_by_block(
             gaps in prop::collection::vec((0u32..60, 1u32..60), 0..30),

@@ -1,21 +1,21 @@
-//! LIRS: pages are ranked by the number of other pages between their last two uses, not by how long
-//! ago the last one was; all but a few frames hold the pages with the shortest such distance.
+//! LIRS ranks a page by the number of other pages between its last two uses, not by the time since
+//! the last one. All but a few frames hold the pages with the shortest such distance.
 //!
 //! Source: Jiang, Zhang, "LIRS: an efficient low inter-reference recency set replacement policy to
-//! improve buffer cache performance", SIGMETRICS 2002, section 3.3; details as in Jiang's program
-//! of November 2002, with which it agrees miss by miss:
+//! improve buffer cache performance", SIGMETRICS 2002, section 3.3. Details are as in Jiang's
+//! program of November 2002, with which it agrees miss by miss:
 //!
-//! - the first pages to come are LIR until all frames but the HIR ones are filled;
-//! - the HIR frames are the share `hir` of the cache, rounded down, and two at least (of two frames
-//!   one, as there is to be a LIR page);
-//! - a request for the page of the request before changes nothing;
-//! - where the stack would hold more than `stack` times the cache, the oldest HIR page of it leaves
-//!   it: one page a request.
+//! - the first pages to come in are LIR, until all frames except the HIR ones are filled;
+//! - the number of HIR frames is the share `hir` of the cache, rounded down, and at least two (one
+//!   in a cache of two frames, as there must be a LIR page);
+//! - a request for the same page as the request before changes nothing;
+//! - if the stack would hold more than `stack` times the cache, its oldest HIR page leaves it: one
+//!   page per request.
 //!
-//! Weak where the reuse distances change slowly or not at all (LRU-friendly loads), as a new page
-//! must be used twice within the life of a few frames to be kept, and after a change of the working
-//! set, until the old one has left the stack. Remembers evicted pages: up to `stack` times the
-//! cache, or as many as there are. Blind to the cost of writing back.
+//! Weak if reuse distances change slowly or not at all (LRU-friendly loads), because a new page is
+//! kept only if it is used twice within the life of a few frames. Also weak after a change of the
+//! working set, until the old one has left the stack. It remembers evicted pages: up to `stack`
+//! times the cache, or as many as exist. Blind to the cost of writing back.
 mod nodes;
 
 use crate::page_table::{NO_FRAME, PageTable};
@@ -24,21 +24,22 @@ use nodes::Nodes;
 use std::marker::PhantomData;
 use tantalum_base::PageNo;
 
-/// The stack S: LIR pages, and HIR pages, cached or not, used since its oldest LIR page was.
+/// The stack S: LIR pages, and those HIR pages, cached or not, that were used since its oldest LIR
+/// page was.
 const STACK: usize = 0;
-/// The queue Q: HIR pages that are cached.
+/// The queue Q: the cached HIR pages.
 const QUEUE: usize = 1;
-/// The HIR pages of the stack, in its order: the oldest is the one that a full stack gives up.
+/// The HIR pages of the stack, in its order. The oldest is the first to leave a full stack.
 const STACK_HIR: usize = 2;
 
-/// Which pages stay once more where they would lose their place: a demoted LIR page its rank, an
-/// evicted HIR page its frame. A page that stays is cold from then on, until it is used.
+/// Decides which pages get a second chance: a LIR page that would be demoted keeps its rank, a HIR
+/// page that would be evicted keeps its frame. A page that stays is cold until its next use.
 pub trait Reluctance: Send {
-    /// Whether such a page stays. Never where it is cold.
+    /// Whether such a page stays. A cold page never does.
     fn stays(is_dirty: bool, is_cold: bool) -> bool;
 }
 
-/// LIRS as its authors have it: no page stays.
+/// LIRS as published: no page stays.
 #[derive(Debug)]
 pub struct Plain;
 
@@ -49,17 +50,17 @@ impl Reluctance for Plain {
     }
 }
 
-/// Low inter-reference recency set. A page is LIR where it is in the stack and in neither other
-/// list, and cached where it is LIR or in the queue. Its mark says that it is cold.
+/// Low inter-reference recency set. A page is LIR if it is in the stack and in neither other list.
+/// It is cached if it is LIR or in the queue. Its mark means that it is cold.
 #[derive(Debug)]
 pub struct Lirs<T, R = Plain> {
     lists: Nodes<T, 3>,
     capacity: u32,
-    /// LIR pages at most.
+    /// Maximum number of LIR pages.
     lir_max: u32,
     /// LIR pages.
     lirs: u32,
-    /// Pages in the stack at most.
+    /// Maximum number of pages in the stack.
     stack_max: u64,
     /// The page of the last request.
     last: Option<PageNo>,
@@ -67,8 +68,9 @@ pub struct Lirs<T, R = Plain> {
 }
 
 impl<T: PageTable, R: Reluctance> Lirs<T, R> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`, of which the share
-    /// `hir_share` (0 to 1) is for HIR pages, with a stack of at most `stack` times as many pages.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. The share `hir_share` (0 to
+    /// 1) of the frames is for HIR pages. The stack has at most `stack` times as many pages as the
+    /// cache.
     pub fn new(frames: u32, pages_end: u64, hir_share: f64, stack: u32) -> Self {
         assert!(frames > 0 && (0.0..=1.0).contains(&hir_share) && stack > 0);
         let hirs = ((hir_share * f64::from(frames)) as u32).max(2).min(frames - 1);
@@ -100,7 +102,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         node != NO_FRAME && (self.lists.is_in(node, QUEUE) || self.is_lir(node))
     }
 
-    /// Takes a HIR page out of the stack; where it is not cached it is forgotten.
+    /// Removes a HIR page from the stack. If the page is not cached, it is forgotten.
     fn leave_stack(&mut self, node: u32) {
         self.lists.unlink(node, STACK);
         self.lists.unlink(node, STACK_HIR);
@@ -109,7 +111,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         }
     }
 
-    /// Stack pruning: the oldest page of the stack is LIR.
+    /// Stack pruning: makes the oldest page of the stack a LIR page.
     #[inline]
     fn prune(&mut self) {
         loop {
@@ -121,7 +123,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         }
     }
 
-    /// Whether the page stays once more; it is cold then.
+    /// Whether the page stays once more; if so, marks it cold.
     #[inline]
     fn stays(&mut self, node: u32) -> bool {
         let key = self.lists.key_mut(node);
@@ -132,7 +134,7 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         stays
     }
 
-    /// Evicts the oldest HIR page; the stack keeps what it knows of it.
+    /// Evicts the oldest HIR page. If it is in the stack, it is remembered there.
     fn evict(&mut self, effects: &mut Vec<Effect>) {
         let mut victim = self.lists.tail(QUEUE);
         while self.stays(victim) {
@@ -150,8 +152,8 @@ impl<T: PageTable, R: Reluctance> Lirs<T, R> {
         }
     }
 
-    /// Makes the page, which is at the head of the stack, LIR; where there are too many the oldest
-    /// becomes HIR.
+    /// Makes the page, which is at the head of the stack, LIR. If there are too many LIR pages, the
+    /// oldest becomes HIR.
     fn promote(&mut self, node: u32) {
         self.lists.unlink(node, STACK_HIR);
         self.lirs += 1;
@@ -226,8 +228,9 @@ impl<T: PageTable, R: Reluctance> Policy for Lirs<T, R> {
         self.is_cached(self.lists.find(page))
     }
 
-    /// As pages would go if unknown ones came: the HIR ones, oldest first. LIR pages follow, in the
-    /// order in which they would become HIR. Pages that would stay come after those beside them.
+    /// The order in which pages would leave if only unknown pages came: HIR pages, oldest first,
+    /// then LIR pages in the order in which they would become HIR. Within each of the two, pages
+    /// that would stay come last.
     fn write_candidates(&self, pages_max: usize, pages: &mut Vec<PageNo>) {
         let of = |list: usize, stay: bool| {
             self.lists

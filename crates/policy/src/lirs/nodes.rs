@@ -1,16 +1,16 @@
-//! Nodes that can be in several lists at once, with the table that finds them. Unlike
-//! [`FrameLists`](crate::frame_lists::FrameLists) they grow in number, as they also stand for pages
-//! that are not cached, of which there can be many.
+//! Nodes that can be in several lists at once, with the page table that finds them. Unlike
+//! [`FrameLists`](crate::frame_lists::FrameLists) they grow in number, because they also stand for
+//! pages that are not cached, and there can be many of these.
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
 
-/// Not in the list: no node has this number.
+/// Marks a node that is not in the list: no node has this number.
 const UNLINKED: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// Towards the head; [`UNLINKED`] where the node is not in the list.
+    /// Next node towards the head; [`UNLINKED`] if the node is not in the list.
     prev: u32,
     next: u32,
 }
@@ -27,11 +27,12 @@ pub(super) struct Nodes<T, const LISTS: usize> {
     nodes: Vec<Node<LISTS>>,
     table: T,
     pages_end: u64,
-    /// Nodes without a page, by the `next` of their first link; [`NO_FRAME`] ends the chain.
+    /// The first node without a page; the `next` of its first link is the next one; [`NO_FRAME`]
+    /// ends the chain.
     free: u32,
     /// Nodes in each list.
     lens: [u32; LISTS],
-    /// Nodes that the table has room for.
+    /// Number of nodes for which the table has room.
     room: u32,
 }
 
@@ -78,13 +79,13 @@ impl<T: PageTable, const LISTS: usize> Nodes<T, LISTS> {
         self.lens[list]
     }
 
-    /// The oldest node; [`NO_FRAME`] where the list is empty.
+    /// The oldest node; [`NO_FRAME`] if the list is empty.
     #[inline]
     pub(super) fn tail(&self, list: usize) -> u32 {
         self.nodes[0].links[list].prev
     }
 
-    /// A node for the page of `request`, in no list yet.
+    /// Returns a node for the page of `request`; it is not in any list yet.
     pub(super) fn add(&mut self, request: Request) -> u32 {
         let links = [Link { prev: UNLINKED, next: NO_FRAME }; LISTS];
         let filled = Node { key: Key::new(request), links };
@@ -103,7 +104,7 @@ impl<T: PageTable, const LISTS: usize> Nodes<T, LISTS> {
         node
     }
 
-    /// Forgets the page of `node`, which is in no list any more.
+    /// Forgets the page of `node`, which must not be in any list.
     pub(super) fn drop_page(&mut self, node: u32) {
         debug_assert!((0..LISTS).all(|list| !self.is_in(node, list)), "still in a list");
         let nodes = &self.nodes;
@@ -113,7 +114,7 @@ impl<T: PageTable, const LISTS: usize> Nodes<T, LISTS> {
         self.free = node;
     }
 
-    /// Takes `node` out of `list`, where it is in it.
+    /// Removes `node` from `list` if it is in it.
     #[inline]
     pub(super) fn unlink(&mut self, node: u32, list: usize) {
         let Link { prev, next } = self.nodes[node as usize].links[list];
@@ -147,7 +148,7 @@ impl<T: PageTable, const LISTS: usize> Nodes<T, LISTS> {
         (self.nodes.capacity() * size_of::<Node<LISTS>>()) as u64 + self.table.memory_bytes()
     }
 
-    /// Twice the room. Only while every node has a page, so all are in the table.
+    /// Doubles the room. Called only while every node has a page, so all nodes are in the table.
     fn grow(&mut self) {
         self.room *= 2;
         self.nodes.reserve_exact(self.room as usize + 1 - self.nodes.len());

@@ -1,6 +1,6 @@
-//! Blocks of flash pages that are written out of place and collected: what a translation layer does, and
-//! what a cache does that uses flash natively. They differ in one decision: a page that is met in a block
-//! to be erased is kept, by moving it, or let go.
+//! Blocks of flash pages that are written out of place and garbage-collected, for a translation layer or
+//! for a cache that uses flash natively. The two differ in one decision: a valid page in a block to be
+//! erased is either moved, or dropped from the cache.
 //!
 //! Source: dissertation, sections 7.1.1 and 7.3.2 (algorithms 8 and 9); the block to collect is the one
 //! with the fewest valid pages (greedy).
@@ -11,34 +11,34 @@ use crate::policy::Request;
 use std::collections::VecDeque;
 use tantalum_base::PageNo;
 
-/// Number of a flash page, counted through all blocks.
+/// Number of a flash page, counted over all blocks.
 pub type FlashPage = u32;
 
 /// No flash page.
 pub const NO_FLASH_PAGE: FlashPage = u32::MAX;
 
-/// What a flash page that is not valid belongs to.
+/// The owner of a flash page that is not valid.
 const INVALID: u64 = u64::MAX;
 
-/// Shape of the flash, and when it is collected.
+/// Geometry of the flash and the limits of garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockGeometry {
     /// Blocks, at least 4.
     pub blocks: u32,
     /// Pages in a block, 1 to 255.
     pub block_pages: u32,
-    /// Collection starts when so few blocks are free...
+    /// Collection starts when at most this many blocks are free...
     pub free_blocks_low: u32,
-    /// ...and stops at so many, which are kept free for it.
+    /// ...and stops when this many are free. These blocks are reserved for it.
     pub free_blocks_high: u32,
 }
 
 impl BlockGeometry {
-    /// 512 blocks of 128 pages, of which 5 and 10 % are the watermarks (section 7.4).
+    /// 512 blocks of 128 pages; the watermarks are 5 and 10 % of the blocks (section 7.4).
     pub const PAPER: BlockGeometry =
         BlockGeometry { blocks: 512, block_pages: 128, free_blocks_low: 25, free_blocks_high: 51 };
 
-    /// Pages that a cache on this flash holds: all blocks but those that are kept free.
+    /// Number of pages that a cache on this flash holds: all blocks except the reserved free ones.
     pub fn cache_pages(&self) -> u32 {
         (self.blocks - self.free_blocks_high) * self.block_pages
     }
@@ -48,24 +48,25 @@ impl BlockGeometry {
     }
 }
 
-/// What becomes of a valid page in a block that is to be erased.
+/// The decision about a valid page in a block to be erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is moved to another block.
+    /// The page is moved to another block.
     Keep,
-    /// It is in the cache no more.
+    /// The page leaves the cache.
     LetGo,
 }
 
-/// What decides on collections.
+/// The decisions of garbage collection.
 pub(crate) trait Collector {
-    /// The block to erase. `garbage` has the fewest pages to keep, `blocks.kept_pages(garbage)`.
+    /// The block to erase. `garbage` is the block with the fewest pages to keep,
+    /// `blocks.kept_pages(garbage)`. `None` ends the collection.
     fn choose(&mut self, blocks: &FlashBlocks, garbage: u32) -> Option<u32>;
 
-    /// What becomes of the page that belongs to `owner`, in `page`.
+    /// The decision about `owner`'s page in flash page `page`.
     fn decide(&mut self, owner: u64, page: FlashPage, counts: &mut TierCounts) -> Fate;
 
-    /// The page of `owner` moved.
+    /// The page of `owner` was moved.
     fn moved(&mut self, owner: u64, from: FlashPage, to: FlashPage);
 
     /// `block` was erased.
@@ -76,28 +77,29 @@ pub(crate) trait Collector {
 #[derive(Debug)]
 pub struct FlashBlocks {
     geometry: BlockGeometry,
-    /// Whose content each flash page holds; [`INVALID`] where nobody's.
+    /// The owner of each flash page; [`INVALID`] if it has none.
     owners: Vec<u64>,
     /// Blocks that are written to the end, in lists by their number of pages to keep.
     full: FrameLists<SparseTable, u8>,
     /// The frame of each full block in `full`.
     frames: Vec<u32>,
-    /// Pages of each block that a collection moves: the valid ones, but for those that were given up.
+    /// Number of pages of each block that a collection moves: its valid pages, except those that were
+    /// given up.
     kept: Vec<u8>,
     free: VecDeque<u32>,
-    /// The block that is written, and how many of its pages are.
+    /// The block being written, and the number of its pages written so far.
     current: u32,
     written: u32,
     erases: Vec<u64>,
-    /// Collected blocks by the number of pages to keep that they had.
+    /// Number of collected blocks for each number of pages to keep.
     collected: Vec<u64>,
 }
 
 impl FlashBlocks {
-    /// Blocks of which all are free.
+    /// Creates blocks that are all free.
     ///
     /// # Panics
-    /// Where the geometry makes no sense.
+    /// If the geometry is not valid.
     pub fn new(geometry: BlockGeometry) -> Self {
         let BlockGeometry { blocks, block_pages, free_blocks_low, free_blocks_high } = geometry;
         assert!((1..=255).contains(&block_pages), "a block has 1 to 255 pages");
@@ -119,22 +121,23 @@ impl FlashBlocks {
         }
     }
 
-    /// The shape.
+    /// The geometry.
     pub fn geometry(&self) -> &BlockGeometry {
         &self.geometry
     }
 
-    /// Times that each block was erased.
+    /// Erase count of each block.
     pub fn erases(&self) -> &[u64] {
         &self.erases
     }
 
-    /// How many collected blocks had 0, 1, 2... valid pages (figure 7.7), not counted those given up.
+    /// Number of collected blocks with 0, 1, 2... valid pages (figure 7.7), without pages that were
+    /// given up.
     pub fn collected(&self) -> &[u64] {
         &self.collected
     }
 
-    /// Valid pages of `block`, but for those that were given up.
+    /// Number of valid pages of `block`, without those that were given up.
     pub(crate) fn kept_pages(&self, block: u32) -> u32 {
         self.kept[block as usize].into()
     }
@@ -150,13 +153,13 @@ impl FlashBlocks {
         page / self.geometry.block_pages
     }
 
-    /// Whose content a flash page holds, where it is valid.
+    /// The owner of a flash page; `None` if the page is not valid.
     pub(crate) fn owner(&self, page: FlashPage) -> Option<u64> {
         let owner = self.owners[page as usize];
         (owner != INVALID).then_some(owner)
     }
 
-    /// Writes the content of `owner` to a free flash page, for which blocks are collected where few are free.
+    /// Writes the content of `owner` to a free flash page. If few blocks are free, first collects blocks.
     pub(crate) fn program(
         &mut self,
         owner: u64,
@@ -168,7 +171,7 @@ impl FlashBlocks {
             if self.free.len() <= self.geometry.free_blocks_low as usize {
                 self.collect(collector, counts);
             }
-            // What was moved may have filled it.
+            // Moved pages may have filled the block.
             if self.written == self.geometry.block_pages {
                 self.take_free_block();
             }
@@ -177,32 +180,32 @@ impl FlashBlocks {
         self.fill(owner)
     }
 
-    /// What `page` held is void.
+    /// Makes the content of `page` invalid.
     #[inline]
     pub(crate) fn invalidate(&mut self, page: FlashPage) {
         self.give_up(page);
         self.void_given_up(page);
     }
 
-    /// What `page` held, which was given up, is void.
+    /// Makes the content of `page` invalid, after it was given up.
     #[inline]
     pub(crate) fn void_given_up(&mut self, page: FlashPage) {
         self.owners[page as usize] = INVALID;
     }
 
-    /// A collection need not move `page`, which is valid until then.
+    /// Gives up `page`: a collection need not move it. It stays valid until then.
     #[inline]
     pub(crate) fn give_up(&mut self, page: FlashPage) {
         self.change_kept(page, -1);
     }
 
-    /// A collection has to move `page`, which had been given up.
+    /// Takes back `page`, which was given up: a collection has to move it.
     #[inline]
     pub(crate) fn take_back(&mut self, page: FlashPage) {
         self.change_kept(page, 1);
     }
 
-    /// The block of `page` has so many pages more to keep.
+    /// Changes the number of pages to keep in the block of `page` by `by`.
     #[inline]
     fn change_kept(&mut self, page: FlashPage, by: i8) {
         let block = self.block_of(page) as usize;
@@ -214,7 +217,7 @@ impl FlashBlocks {
         }
     }
 
-    /// Collects until enough blocks are free, or nothing is gained.
+    /// Collects until enough blocks are free, or until there is nothing to gain.
     fn collect(&mut self, collector: &mut impl Collector, counts: &mut TierCounts) {
         while self.free.len() < self.geometry.free_blocks_high as usize {
             let lists = 0..=self.geometry.block_pages;
@@ -254,7 +257,7 @@ impl FlashBlocks {
         collector.erased(block);
     }
 
-    /// Ends the current block, which is full, and begins a free one.
+    /// Finishes the current block, which is full, and starts a free one.
     fn take_free_block(&mut self) {
         let (block, kept) = (self.current, self.kept[self.current as usize]);
         let frame = self.full.push(Request::new(PageNo(block.into()), false), kept.into());
@@ -275,7 +278,7 @@ impl FlashBlocks {
         page
     }
 
-    /// Panics where the blocks contradict themselves.
+    /// Panics if the blocks are inconsistent.
     #[cfg(test)]
     pub(crate) fn validate(&self) {
         self.full.validate();

@@ -1,8 +1,8 @@
-//! The indirect use of flash: cache slots over a translation layer, which maps each slot to a flash page.
+//! Indirect use of flash: cache slots on a translation layer, which maps each slot to a flash page.
 //!
-//! Source: dissertation, sections 7.1 and 7.3.1. BL knows reads and writes of slots alone, so that collection
-//! moves pages that the cache is about to give up. LPD (algorithm 7) deletes, whenever it needs a slot, the
-//! coldest pages too, whose flash pages collection then drops.
+//! Source: dissertation, sections 7.1 and 7.3.1. With BL the layer sees only reads and writes of slots, so
+//! collection moves pages that the cache is about to evict. Whenever LPD (algorithm 7) needs a slot, it
+//! deletes the coldest pages as well; collection then drops their flash pages.
 use super::flash_blocks::{BlockGeometry, Collector, Fate, FlashBlocks, FlashPage, NO_FLASH_PAGE};
 use super::{Found, MiddleTier, TierCounts};
 use crate::frame_lists::FrameLists;
@@ -10,13 +10,12 @@ use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
 
-/// A cache over a page-mapped translation layer, in LRU order. Every page that is read or written and missed
-/// comes in.
+/// A cache on a page-mapped translation layer, in LRU order. Every missed page is admitted, read or written.
 #[derive(Debug)]
 pub struct Indirect<T> {
-    /// Frames are the slots.
+    /// A frame is a slot.
     slots: FrameLists<T, ()>,
-    /// Pages that are deleted when a slot is needed, beside the one that leaves: `d`.
+    /// Number of pages that are deleted in addition to the victim when a slot is needed: `d`.
     deletes: u32,
     layer: Layer,
     blocks: FlashBlocks,
@@ -29,7 +28,7 @@ struct Layer(Vec<FlashPage>);
 
 impl Collector for Layer {
     fn choose(&mut self, blocks: &FlashBlocks, garbage: u32) -> Option<u32> {
-        // Where all pages of it are valid, nothing is gained by moving them.
+        // If all its pages are valid, moving them gains nothing.
         (blocks.kept_pages(garbage) < blocks.geometry().block_pages).then_some(garbage)
     }
 
@@ -55,7 +54,7 @@ impl<T: PageTable> Indirect<T> {
         }
     }
 
-    /// Writes the content of `slot` to flash, in place of what was there.
+    /// Writes the content of `slot` to flash; its old flash page becomes invalid.
     fn program(&mut self, slot: u32) {
         let old = std::mem::replace(&mut self.layer.0[slot as usize], NO_FLASH_PAGE);
         if old != NO_FLASH_PAGE {
@@ -65,7 +64,7 @@ impl<T: PageTable> Indirect<T> {
         self.layer.0[slot as usize] = page;
     }
 
-    /// The page leaves, home where it is dirty.
+    /// A page is evicted: counts its write home if it is dirty.
     fn evicted(&mut self, key: Key) {
         self.counts.write_home(key.is_dirty().into());
     }

@@ -1,13 +1,13 @@
-//! Native flash as NFA uses it, but with pages that are given up one by one, and let go late.
+//! Native use of flash as in NFA, but pages are given up one by one and dropped late.
 //!
-//! NFA learns which pages are cold from blocks: a threshold, set by the last use of whole blocks. Here pages are
-//! in LRU order, and only a share of the flash is kept: what lies behind in the order is given up. A page that
-//! was given up stays readable until its block is collected, and one that is used meanwhile is kept
-//! again, at no cost. The block to collect is the one with the fewest pages to keep, so that a
-//! collection moves little whatever is valid.
+//! NFA judges by blocks which pages are cold: its threshold is the last use of a whole block. Here pages are in
+//! LRU order, and only a share of the flash is kept: pages further back in the order are given up. A page that
+//! was given up stays readable until its block is collected. If it is used in the meantime, it is kept again, at
+//! no cost. The block to collect is the one with the fewest pages to keep, so that a collection moves few pages,
+//! however many are valid.
 //!
-//! The share is the one parameter. A small one makes collections cheap; a large one loses fewer pages that will
-//! be asked for.
+//! The share is the only parameter. A small share makes collections cheap; a large one loses fewer pages that
+//! will be requested.
 use super::flash_blocks::{BlockGeometry, Collector, Fate, FlashBlocks, FlashPage};
 use super::{Found, MiddleTier, TierCounts};
 use crate::frame_lists::FrameLists;
@@ -15,23 +15,23 @@ use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::Request;
 use tantalum_base::PageNo;
 
-/// The lists: pages that a collection moves, and pages that it lets go.
+/// The lists: pages that a collection moves, and pages that it drops.
 const KEPT: u32 = 0;
 const GIVEN_UP: u32 = 1;
 
-/// A cache that uses flash natively and lets pages go late. Every page that is read or written and missed comes in.
+/// A cache that uses flash natively and drops pages late. Every missed page is admitted, read or written.
 #[derive(Debug)]
 pub struct Lazy<T> {
     blocks: FlashBlocks,
     pages: Pages<T>,
-    /// Pages that are kept at the most.
+    /// Maximum number of kept pages.
     kept_max: u32,
     counts: TierCounts,
 }
 
 #[derive(Debug)]
 struct Pages<T> {
-    /// Both in LRU order.
+    /// Both lists are in LRU order.
     lists: FrameLists<T, u8>,
     /// The flash page of each frame.
     places: Vec<FlashPage>,
@@ -58,15 +58,15 @@ impl<T: PageTable> Collector for Pages<T> {
 }
 
 impl<T: PageTable> Lazy<T> {
-    /// An empty cache of pages numbered below `pages_end`, which keeps a `share` of what the blocks hold beside
-    /// those that are free.
+    /// An empty cache of pages numbered below `pages_end`. It keeps the share `share` of the pages in all
+    /// blocks except the reserved free ones.
     ///
     /// # Panics
-    /// Where `share` is not above 0 and at most 1.
+    /// If `share` is not above 0 and at most 1.
     pub fn new(geometry: BlockGeometry, share: f64, pages_end: u64) -> Self {
         assert!(share > 0.0 && share <= 1.0, "a share of the flash");
         let lists = FrameLists::new(2, geometry.pages(), pages_end);
-        // Some block must have a page that is not kept, or nothing could be collected.
+        // One block must have a page that is not kept, otherwise nothing could be collected.
         let kept_max = (f64::from(geometry.cache_pages()) * share) as u32;
         Lazy {
             blocks: FlashBlocks::new(geometry),
@@ -76,7 +76,7 @@ impl<T: PageTable> Lazy<T> {
         }
     }
 
-    /// Makes room among the kept pages for one more.
+    /// If the kept pages have no room for another, gives up the coldest of them.
     fn give_one_up(&mut self) {
         if self.pages.lists.len(KEPT) >= self.kept_max {
             let coldest = self.pages.lists.tail(KEPT);

@@ -1,22 +1,22 @@
-//! What the middle tier of three decides: which pages a flash cache between a buffer pool and a slow home
-//! keeps, where it writes them, and when they go home.
+//! Policies of the middle tier of three: which pages a flash cache between a buffer pool and a slow home
+//! keeps, where it writes them, and when it destages them to the home.
 //!
-//! The top tier is a buffer pool. It reads a page here when it misses it, writes a page here when it
-//! evicts it dirty, and where the tier is exclusive it tells of pages that it evicts clean. Like a
-//! [`Policy`](crate::Policy), a tier does no I/O and knows no time: it counts what it would do to its two
-//! media, and a [`CostModel`] says how long that takes.
+//! The top tier is a buffer pool. It reads a missed page from this tier and writes each dirty page that
+//! it evicts to it. If the tier is exclusive, the pool also reports the clean pages that it evicts. Like
+//! a [`Policy`](crate::Policy), a tier does no I/O and has no clock: it counts the operations on its two
+//! media, and a [`CostModel`] computes their time.
 //!
 //! ```text
-//! random_write      slots that are overwritten where they are: LRU or densest track first;
+//! random_write      slots that are overwritten in place: LRU or densest track first;
 //!                   with the admission strategies, LOC and GLB
 //! sequential_write  slots that are written in a ring
 //! flash_blocks      blocks of flash pages, written out of place and collected
-//! indirect          slots over such blocks: BL, and LPD, which deletes the coldest
-//! native            no slots, blocks alone: NFA
-//! lazy              the same, with pages that are given up one by one and let go late
+//! indirect          slots on such blocks: BL, and LPD, which deletes the coldest
+//! native            no slots, blocks only: NFA
+//! lazy              the same, but pages are given up one by one and dropped late
 //! none              every request goes home
-//! offline           what no tier can do without
-//! operations        what is done to the media, told to those who carry it out
+//! offline           lower bounds for any tier
+//! operations        the operations on the media, for those who carry them out
 //! spec              "write_cache:place=sequential" -> Box<dyn MiddleTier>
 //! ```
 //!
@@ -49,119 +49,119 @@ pub use spec::TierSpec;
 
 use tantalum_base::PageNo;
 
-/// When a page comes into the tier (write cache, section 3.1).
+/// When a page is admitted to the tier (write cache, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// AOR: when it is read and missed. A page that is written and not here goes home.
+    /// AOR: when a read misses it. A write of a page that is not cached goes home.
     Read,
     /// AOW: when it is written.
     Write,
-    /// AOE: when the top tier evicts it, clean or dirty; it leaves when it is read. The two tiers hold no
-    /// page twice.
+    /// AOE: when the top tier evicts it, clean or dirty; a read removes it. So no page is in both tiers.
     Eviction,
 }
 
-/// What is known of the disk below, and what is done with it (write cache, section 3.3).
+/// The tracks of the disk below, and their use (write cache, section 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracks {
     /// Pages in a track, 1 to 64.
     pub pages: u32,
-    /// CF: pages of one track go home together.
+    /// CF (coalesced flushing): pages of one track go home together.
     pub coalesce: bool,
-    /// PB: a read of a track that misses also writes home what is dirty of that track. What was written
-    /// stays, clean.
+    /// PB (piggybacking): a read of a track that misses also writes the dirty pages of that track home.
+    /// They stay, clean.
     pub piggyback: bool,
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing: the page was read from home.
+    /// A miss: the page was read from home.
     Missed,
-    /// The page, which stays.
+    /// A hit: the page stays.
     Hit,
-    /// The page, which left with the read. Where `dirty`, home has an older one, and the top tier has to
-    /// write it back.
+    /// A hit that removed the page. If `dirty`, home has an older version, and the top tier has to write
+    /// the page back.
     Taken {
-        /// Whether it is newer than at home.
+        /// Whether it is newer than the version at home.
         dirty: bool,
     },
 }
 
 /// A middle tier: a flash cache of a number of pages over a slow home.
 pub trait MiddleTier: Send {
-    /// The top tier reads `page`, which it misses.
+    /// The top tier reads `page`, which it has missed.
     fn read(&mut self, page: PageNo) -> Found;
 
-    /// The top tier writes `page`, which it evicts dirty.
+    /// The top tier writes `page`, because it evicts it dirty.
     fn write(&mut self, page: PageNo);
 
-    /// The top tier evicts `page` clean. Exclusive tiers take it.
+    /// The top tier evicts `page` clean. Exclusive tiers admit it.
     fn evict(&mut self, _page: PageNo) {}
 
-    /// Writes everything home that is newer here.
+    /// Writes every page home whose version here is newer.
     fn flush(&mut self);
 
     /// Whether `page` is cached.
     fn contains(&self, page: PageNo) -> bool;
 
-    /// Pages that are newer here than at home.
+    /// Number of pages whose version here is newer than the one at home.
     fn dirty_pages(&self) -> u64;
 
-    /// What was done so far.
+    /// The counters of all operations so far.
     fn counts(&self) -> &TierCounts;
 
-    /// From now on keeps a list of what it does to its media. False where there is no such list: where pages of a
-    /// track leave together, and below a translation layer, no page has a slot of its own.
+    /// Starts to record the operations on the media. Returns false if the tier has no such list, because no page
+    /// has a slot of its own: if pages of a track leave together, and if the cache lies on `flash_blocks`.
     fn tell_operations(&mut self) -> bool {
         false
     }
 
-    /// Moves the list to `operations`, in the order in which they are to be done.
+    /// Moves the recorded operations to `operations`, in the order in which they must be carried
+    /// out.
     fn take_operations(&mut self, _operations: &mut Vec<Operation>) {}
 
-    /// The blocks of flash, where the tier sees any.
+    /// The blocks of flash, if the tier uses blocks.
     fn blocks(&self) -> Option<&FlashBlocks> {
         None
     }
 
-    /// Panics where the tier contradicts itself.
+    /// Panics if the tier is inconsistent.
     #[cfg(test)]
     fn validate(&self);
 }
 
-/// What a tier did, in pages unless said otherwise.
+/// The counters of a tier, in pages unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierCounts {
-    /// Read by the top tier.
+    /// Pages read by the top tier.
     pub reads: u64,
-    /// Of these, found here.
+    /// Of these, hits.
     pub read_hits: u64,
-    /// Written by the top tier.
+    /// Pages written by the top tier.
     pub writes: u64,
-    /// Of these, found here.
+    /// Of these, hits.
     pub write_hits: u64,
-    /// Read from flash: for hits, and to be written home.
+    /// Pages read from flash, for hits and to be written home.
     pub flash_reads: u64,
-    /// Written to flash behind the write before.
+    /// Pages written to flash right after the previous write.
     pub flash_sequential_writes: u64,
-    /// Written to flash anywhere else.
+    /// Pages written to flash anywhere else.
     pub flash_random_writes: u64,
-    /// Read and written again by garbage collection; not among the above.
+    /// Pages read and written again by garbage collection; not included above.
     pub collected_pages: u64,
     /// Blocks that garbage collection erased.
     pub erases: u64,
-    /// Read from home.
+    /// Pages read from home.
     pub disk_reads: u64,
-    /// Written home.
+    /// Pages written home.
     pub disk_writes: u64,
-    /// Times that the disk had to go to another place. Pages of one track that are written together, or
-    /// behind a read there, share one.
+    /// Seeks of the disk. Pages of one track that are written together, or after a read of that track,
+    /// share one seek.
     pub seeks: u64,
 }
 
 impl TierCounts {
-    /// Hits of all requests, 0 to 1; 0 where there was none.
+    /// Share of the requests that hit, 0 to 1; 0 if there were none.
     pub fn hit_ratio(&self) -> f64 {
         let requests = self.reads + self.writes;
         if requests == 0 {
@@ -191,14 +191,14 @@ impl TierCounts {
     }
 }
 
-/// What operations cost, in nanoseconds.
+/// Times of the operations, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostModel {
     /// Reading a page of flash.
     pub flash_read_ns: u64,
-    /// Writing one behind the write before.
+    /// Writing a page of flash right after the previous write.
     pub flash_sequential_write_ns: u64,
-    /// Writing one anywhere.
+    /// Writing a page of flash anywhere.
     pub flash_random_write_ns: u64,
     /// Erasing a block.
     pub erase_ns: u64,
@@ -206,27 +206,27 @@ pub struct CostModel {
     pub disk_ns: u64,
 }
 
-/// How long something took, in nanoseconds, by what took it.
+/// Total times in nanoseconds, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierTime {
     /// Garbage collection: reads, writes and erases of its own.
     pub collection_ns: u64,
-    /// All else on flash.
+    /// All other operations on flash.
     pub flash_ns: u64,
     /// The home.
     pub disk_ns: u64,
 }
 
 impl TierTime {
-    /// All of it: the virtual execution time.
+    /// The sum: the virtual execution time.
     pub fn total_ns(&self) -> u64 {
         self.collection_ns + self.flash_ns + self.disk_ns
     }
 }
 
 impl CostModel {
-    /// How long `counts` take, one after the other (write cache, equation 3; dissertation, equations 6.5
-    /// to 6.7 and 7.1).
+    /// The time of `counts` if the operations run one after the other (write cache, equation 3;
+    /// dissertation, equations 6.5 to 6.7 and 7.1).
     pub fn time(&self, counts: &TierCounts) -> TierTime {
         let moved_ns = self.flash_read_ns + self.flash_sequential_write_ns;
         TierTime {

@@ -1,11 +1,11 @@
-//! NFA, native flash access: the cache collects the blocks itself, without a translation layer, and lets
-//! cold pages go in place of moving them.
+//! NFA, native flash access: the cache itself collects the blocks, without a translation layer, and
+//! drops cold pages instead of moving them.
 //!
 //! Source: dissertation, section 7.3.2, algorithms 8 and 9. The block to collect is the one with the fewest
-//! valid pages. Where even that one is all valid, the block that was not used for the longest time goes
-//! in its place, and the time at which it was last used becomes the threshold: from then on a collection lets
-//! every page go that was last used no later, until another such block sets it anew. So no page is
-//! evicted by itself, and there is no limit to the pages but the blocks.
+//! valid pages. If all pages of that one are valid, the least recently used block is collected instead, and
+//! the time of its last use becomes the threshold: from then on a collection drops every page whose last use
+//! is not later, until another such block sets the threshold anew. So no page is evicted individually, and
+//! only the blocks limit the number of pages.
 use super::flash_blocks::{BlockGeometry, Collector, Fate, FlashBlocks, FlashPage};
 use super::{Found, MiddleTier, TierCounts};
 use crate::frame_lists::FrameLists;
@@ -13,7 +13,7 @@ use crate::page_table::{NO_FRAME, PageTable, SparseTable};
 use crate::policy::Request;
 use tantalum_base::PageNo;
 
-/// A cache that uses flash natively. Every page that is read or written and missed comes in.
+/// A cache that uses flash natively. Every missed page is admitted, read or written.
 #[derive(Debug)]
 pub struct Native<T> {
     blocks: FlashBlocks,
@@ -21,21 +21,21 @@ pub struct Native<T> {
     counts: TierCounts,
 }
 
-/// The pages in the blocks: the block management structure.
+/// The pages in the blocks: the paper's block management structure.
 #[derive(Debug)]
 struct Pages<T> {
-    /// The flash page of each cached page, plus one.
+    /// Maps each cached page to its flash page plus one.
     table: T,
-    /// What each flash page holds, while it is valid.
+    /// The content of each flash page, while it is valid.
     cached: Vec<Cached>,
-    /// All blocks in the order in which a page of each was last used; block 0 is in frame 1.
+    /// All blocks in the order of the last use of one of their pages; block b is in frame b + 1.
     recency: FrameLists<SparseTable, ()>,
-    /// When a page of each block was last used.
+    /// The time of the last use of a page of each block.
     block_used: Vec<u64>,
     block_pages: u32,
-    /// Requests so far: the time.
+    /// Number of requests so far, which serves as the time.
     now: u64,
-    /// A page that was last used then or before is let go when it is met.
+    /// A collection drops pages whose last use was at this time or before.
     threshold: u64,
 }
 
@@ -53,14 +53,14 @@ impl<T: PageTable> Pages<T> {
         (frame != NO_FRAME).then(|| frame - 1)
     }
 
-    /// The flash page does not hold its page any more.
+    /// Removes the page of this flash page from the table.
     fn forget(&mut self, flash: FlashPage) {
         let cached = &self.cached;
         let page = cached[flash as usize].page;
         self.table.remove(page, flash + 1, |frame| cached[frame as usize - 1].page);
     }
 
-    /// The page in `flash` is used now.
+    /// Records a use of the page in `flash` now.
     #[inline]
     fn touch(&mut self, flash: FlashPage) {
         self.cached[flash as usize].used = self.now;
@@ -98,7 +98,7 @@ impl<T: PageTable> Collector for Pages<T> {
         let block = to / self.block_pages;
         let used = self.cached[to as usize].used;
         self.block_used[block as usize] = self.block_used[block as usize].max(used);
-        // It is being written: the last that should go.
+        // It is being written, so it should be the last to be collected.
         self.recency.move_to_head(block + 1, 0);
     }
 
@@ -129,7 +129,7 @@ impl<T: PageTable> Native<T> {
         }
     }
 
-    /// Writes `page` to a free flash page. The one that held it, if one did, is void.
+    /// Writes `page` to a free flash page. Its old flash page, if there is one, becomes invalid.
     fn program(&mut self, page: PageNo, old: Option<FlashPage>, dirty: bool) {
         if let Some(old) = old {
             self.pages.forget(old);

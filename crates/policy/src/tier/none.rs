@@ -1,9 +1,9 @@
-//! No cache at all: what the others are measured against.
+//! No cache at all: the baseline for the others.
 use super::operations::{Operation, Told};
 use super::{Found, MiddleTier, TierCounts};
 use tantalum_base::PageNo;
 
-/// A middle tier that is not there. Each request goes home, with a seek of its own.
+/// No middle tier. Each request goes home, with a seek of its own.
 #[derive(Debug, Default)]
 pub struct NoTier {
     counts: TierCounts,

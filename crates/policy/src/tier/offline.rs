@@ -1,16 +1,16 @@
-//! What no middle tier can do without, whatever it knows of the requests to come.
+//! Lower bounds for any middle tier, even one that knows the future requests.
 use super::{CostModel, TierCounts};
 use crate::cost_bound::{CostBoundOptions, cost_bound};
 use crate::policy::Request;
 use std::collections::BTreeMap;
 use tantalum_base::{FastMap, PageNo, Result};
 
-/// Of any tier that holds at most `pages` pages and is given `requests`: the fewest reads from home and the fewest
-/// writes home before the end, each by a tier that cares for nothing else; hits as many as that leaves. Pages
-/// may be bypassed, and one that is written need not be read.
+/// Lower bounds for any tier that holds at most `pages` pages and serves `requests`: the fewest reads from home
+/// and the fewest writes home before the end, each by a tier that minimises nothing else; all other reads are
+/// hits. Pages may be bypassed, and a page that is written need not be read.
 ///
 /// # Errors
-/// `TooLarge`, where there are more requests than [`Opt`](crate::opt::Opt) takes.
+/// `TooLarge` if there are more requests than [`Opt`](crate::opt::Opt) accepts.
 pub fn least_counts(requests: &[Request], pages: u32) -> Result<TierCounts> {
     let reads = requests.iter().filter(|request| !request.is_write()).count() as u64;
     let writes = requests.len() as u64 - reads;
@@ -22,7 +22,7 @@ pub fn least_counts(requests: &[Request], pages: u32) -> Result<TierCounts> {
         read_hits: reads - disk_reads,
         writes,
         flash_reads: reads - disk_reads,
-        // The others were never on flash.
+        // Writes that go straight home were never on flash.
         flash_sequential_writes: writes - disk_writes.min(writes),
         disk_reads,
         disk_writes,
@@ -30,7 +30,8 @@ pub fn least_counts(requests: &[Request], pages: u32) -> Result<TierCounts> {
     })
 }
 
-/// No tier takes less time, in nanoseconds, where a page of the home costs more than one of flash.
+/// A lower bound on the time of any tier, in nanoseconds, if a page of the home costs more than one
+/// of flash.
 ///
 /// # Errors
 /// As [`least_counts`].
@@ -38,9 +39,9 @@ pub fn least_time_ns(requests: &[Request], pages: u32, costs: &CostModel) -> Res
     Ok(costs.time(&least_counts(requests, pages)?).total_ns())
 }
 
-/// A page that is kept from one request to the next, which reads it, saves one read. So what is sought is the
-/// largest set of such intervals of which no moment has more than `pages`: it is found by giving up, whenever
-/// there are too many, the one that ends last.
+/// A page that is kept from one request until the next, which is a read, saves one read. So the answer is the
+/// largest set of such intervals of which at most `pages` overlap at any time. Whenever there are too many,
+/// the interval that ends last is given up.
 fn fewest_reads(requests: &[Request], pages: usize) -> u64 {
     let mut next_read: Vec<Option<usize>> = vec![None; requests.len()];
     let mut next: FastMap<PageNo, usize> = FastMap::default();
@@ -48,7 +49,7 @@ fn fewest_reads(requests: &[Request], pages: usize) -> u64 {
         let following = next.insert(request.page(), at);
         next_read[at] = following.filter(|following| !requests[*following].is_write());
     }
-    // Kept pages by the time at which they are read.
+    // Kept pages, by the time of their next read.
     let mut kept: BTreeMap<usize, ()> = BTreeMap::new();
     let mut misses = 0;
     for (at, request) in requests.iter().enumerate() {
@@ -70,7 +71,7 @@ mod tests {
     use crate::tier::TierSpec;
     use proptest::prelude::*;
 
-    /// The fewest reads by trying every set of pages to keep after each request.
+    /// The fewest reads, found by trying every set of pages to keep after each request.
     fn tried(requests: &[Request], pages: usize, at: usize, kept: u32) -> u64 {
         let Some(request) = requests.get(at) else { return 0 };
         let bit = 1 << request.page().0;

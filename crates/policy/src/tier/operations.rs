@@ -1,19 +1,20 @@
-//! What a tier does to its media, one operation after the other, for those who carry it out.
+//! The operations of a tier on its media, in order, for those who carry them out.
 use tantalum_base::PageNo;
 
-/// What is done to one page, and in which slot of the flash. A slot keeps what was written to it last.
+/// An operation on one page and its slot in the flash. A slot keeps the content that was written last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The top tier gets `page` from flash.
     ReadFlash {
-        /// Where it is.
+        /// The slot that holds it.
         slot: u32,
         /// The page.
         page: PageNo,
     },
-    /// What memory has of `page` is written to flash: what the top tier gives, or what was just read from home.
+    /// `page` is written from memory to flash: the version that the top tier wrote, or the one just read from
+    /// home.
     WriteFlash {
-        /// Where to; what was there is void.
+        /// The target slot; its old content becomes invalid.
         slot: u32,
         /// The page.
         page: PageNo,
@@ -23,21 +24,21 @@ pub enum Operation {
         /// The page.
         page: PageNo,
     },
-    /// What the top tier gives of `page` is written home.
+    /// The version of `page` that the top tier wrote is written home.
     WriteHome {
         /// The page.
         page: PageNo,
     },
-    /// `page` is read from flash and written home. The top tier may have a newer one meanwhile, which stays there.
+    /// `page` is read from flash and written home. The top tier may have a newer version by then, which it keeps.
     Destage {
-        /// Where it is.
+        /// The slot that holds it.
         slot: u32,
         /// The page.
         page: PageNo,
     },
 }
 
-/// A list of operations, kept where somebody wants it.
+/// The recorded operations; `None` unless recording was requested.
 #[derive(Debug, Default)]
 pub(super) struct Told(Option<Vec<Operation>>);
 
@@ -53,7 +54,7 @@ impl Told {
         }
     }
 
-    /// Moves what was told to `out`.
+    /// Moves the recorded operations to `out`.
     pub(super) fn take(&mut self, out: &mut Vec<Operation>) {
         if let Some(list) = &mut self.0 {
             out.append(list);

@@ -1,11 +1,11 @@
-//! Random cache write (RCW): a page is overwritten in the slot that it is in, and a new one takes any slot
-//! that is free. So the order in which pages leave is the cache's own choice.
+//! Random cache write (RCW): a page is overwritten in its slot, and a new page takes any free slot. So the
+//! cache chooses the eviction order.
 //!
-//! Source: write cache, sections 3.1 to 3.3. With admission on reads and LRU this is LOC, with admission on
-//! eviction GLB (dissertation, algorithms 5 and 6).
+//! Source: write cache, sections 3.1 to 3.3. With admission on reads and LRU this is LOC; with admission on
+//! eviction it is GLB (dissertation, algorithms 5 and 6).
 //!
-//! Where flushing is coalesced, the unit that leaves is a virtual track: all cached pages of one track of
-//! the disk go at once, for the price of one seek. Without, tracks of one page do the same page by page.
+//! With coalesced flushing, the unit of eviction is a virtual track: all cached pages of one disk track
+//! leave together, for one seek. Without it, a unit is a track of one page.
 use super::operations::{Operation, Told};
 use super::{Admission, Found, MiddleTier, TierCounts, Tracks};
 use crate::frame_lists::FrameLists;
@@ -13,38 +13,39 @@ use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::Request;
 use tantalum_base::PageNo;
 
-/// Which unit leaves.
+/// The order in which units leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The one not used for the longest time.
+    /// The least recently used unit first.
     Lru,
-    /// DTF: the one with the most pages; of several, the one that was the longest without a change.
+    /// DTF: the unit with the most pages first; of several, the one that has been unchanged for the
+    /// longest time.
     DensestTrackFirst,
 }
 
-/// How such a cache is made.
+/// Options of such a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomWriteOptions {
-    /// Pages that it holds.
+    /// Number of pages in the cache.
     pub slots: u32,
-    /// When pages come in.
+    /// When pages are admitted.
     pub admission: Admission,
-    /// Which leave.
+    /// The order in which units leave.
     pub order: Order,
     /// The disk's tracks.
     pub tracks: Tracks,
 }
 
-/// A cache that is written at random.
+/// A cache with random writes.
 #[derive(Debug)]
 pub struct RandomWrite<T> {
     options: RandomWriteOptions,
     pages_end: u64,
-    /// Pages in a unit: a track's, or one.
+    /// Pages per unit: those of a track, or one.
     unit_pages: u32,
-    /// Units with a cached page, under their number; in one list, or in one list for each number of pages.
+    /// Units with a cached page, by their number; in one list, or in one list for each number of pages.
     units: FrameLists<T, u8>,
-    /// Which pages of the unit in a frame are cached, and which of these are dirty: one bit a page.
+    /// The cached pages of the unit in each frame, and the dirty ones: one bit per page.
     cached: Vec<u64>,
     dirty: Vec<u64>,
     used_slots: u32,
@@ -52,7 +53,7 @@ pub struct RandomWrite<T> {
     told: Told,
 }
 
-/// The slot of a unit of one page. Frames are numbered from 1.
+/// The slot of a one-page unit. Frames are numbered from 1.
 #[inline]
 fn slot(frame: u32) -> u32 {
     frame - 1
@@ -69,7 +70,7 @@ impl<T: PageTable> RandomWrite<T> {
     /// An empty cache of pages numbered below `pages_end`.
     ///
     /// # Panics
-    /// Where `options` are out of range.
+    /// If `options` are out of range.
     pub fn new(options: RandomWriteOptions, pages_end: u64) -> Self {
         assert!((1..=64).contains(&options.tracks.pages), "a track has 1 to 64 pages");
         let unit_pages = if options.tracks.coalesce { options.tracks.pages } else { 1 };
@@ -90,7 +91,7 @@ impl<T: PageTable> RandomWrite<T> {
         }
     }
 
-    /// The unit of `page`, and its bit there.
+    /// The unit of `page`, and the page's bit in it.
     #[inline]
     fn place(&self, page: PageNo) -> (PageNo, u64) {
         match self.unit_pages {
@@ -99,7 +100,7 @@ impl<T: PageTable> RandomWrite<T> {
         }
     }
 
-    /// The frame of the unit in which `page` is cached and its bit there, where it is.
+    /// The frame of the unit of `page` and the page's bit in it, if the page is cached.
     #[inline]
     fn find(&self, page: PageNo) -> Option<(u32, u64)> {
         let (unit, bit) = self.place(page);
@@ -107,12 +108,12 @@ impl<T: PageTable> RandomWrite<T> {
         (frame != NO_FRAME && self.cached[frame as usize] & bit != 0).then_some((frame, bit))
     }
 
-    /// How many lists of units there are.
+    /// Number of lists of units.
     fn lists(&self) -> u32 {
         lists(self.options.order, self.unit_pages)
     }
 
-    /// The list of a unit with the pages of `frame`.
+    /// The list for the unit in `frame`, given its cached pages.
     fn list(&self, frame: u32) -> u32 {
         match self.options.order {
             Order::Lru => 0,
@@ -120,7 +121,7 @@ impl<T: PageTable> RandomWrite<T> {
         }
     }
 
-    /// The unit was used.
+    /// Records a use of the unit.
     #[inline]
     fn touch(&mut self, frame: u32) {
         if self.options.order == Order::Lru {
@@ -128,7 +129,7 @@ impl<T: PageTable> RandomWrite<T> {
         }
     }
 
-    /// Puts `page`, which is not cached, into a slot.
+    /// Puts `page`, which must not be cached, into a slot.
     fn admit(&mut self, page: PageNo, dirty: bool) {
         if self.used_slots == self.options.slots {
             self.evict_unit();
@@ -149,7 +150,7 @@ impl<T: PageTable> RandomWrite<T> {
         self.told.tell(Operation::WriteFlash { slot: slot(frame), page });
     }
 
-    /// Frees the slots of the unit whose turn it is.
+    /// Evicts the next unit and frees its slots.
     fn evict_unit(&mut self) {
         let victim = match self.options.order {
             Order::Lru => self.units.tail(0),
@@ -164,14 +165,15 @@ impl<T: PageTable> RandomWrite<T> {
         self.units.remove(victim);
     }
 
-    /// Writes home what is dirty of the unit in `frame`, which is none of a track that the disk has gone to.
+    /// Writes the dirty pages of the unit in `frame` home, with a seek of its own.
     fn destage(&mut self, frame: u32) {
         let dirty = std::mem::take(&mut self.dirty[frame as usize]);
         self.counts.write_home(dirty.count_ones().into());
         self.tell_destage(frame, dirty);
     }
 
-    /// Tells that `dirty` of the unit in `frame` goes home, where units have one page.
+    /// Records that the dirty pages of the unit in `frame` go home. Recording requires units of one
+    /// page.
     fn tell_destage(&mut self, frame: u32, dirty: u64) {
         if dirty != 0 {
             let page = self.units.key(frame).page();
@@ -179,7 +181,8 @@ impl<T: PageTable> RandomWrite<T> {
         }
     }
 
-    /// Writes home what is dirty of the track of `page`, to which the disk has gone anyway.
+    /// Writes the dirty pages of the track of `page` home, without a seek, as the disk is at that
+    /// track already.
     fn write_track_home(&mut self, page: PageNo) {
         let track_pages = u64::from(self.options.tracks.pages);
         let first = page.0 / track_pages * track_pages;
@@ -197,7 +200,7 @@ impl<T: PageTable> RandomWrite<T> {
         }
     }
 
-    /// Takes a cached page out.
+    /// Removes a cached page.
     fn take(&mut self, frame: u32, bit: u64) -> Found {
         let dirty = self.dirty[frame as usize] & bit != 0;
         self.cached[frame as usize] &= !bit;

@@ -1,37 +1,38 @@
-//! Sequential cache write (SCW): slots are written in a ring. Each write goes to the slot behind the last,
-//! which suits flash that is slow at random writes and wears all of it alike. Which page leaves is
-//! not the cache's choice: the one in the slot that is next.
+//! Sequential cache write (SCW): slots are written in a ring. Each write goes to the slot after the last
+//! one, which suits flash with slow random writes and wears it evenly. The cache does not choose its
+//! victim: it is the page in the next slot.
 //!
-//! Source: write cache, section 3.2. A newer version of a page makes the older one in another slot void. The
-//! next slot's page, where it is dirty, goes home first; where flushing is coalesced, with all that is
-//! dirty of its track. Those others stay, clean, until it is their turn.
+//! Source: write cache, section 3.2. A newer version of a page invalidates the older one in another slot. If
+//! the page in the next slot is dirty, it goes home first; with coalesced flushing, all dirty pages of its
+//! track go home with it. These others stay, clean, until it is their turn.
 use super::operations::{Operation, Told};
 use super::{Admission, Found, MiddleTier, TierCounts, Tracks};
 use crate::page_table::{NO_FRAME, PageTable};
 use crate::policy::{Key, Request};
 use tantalum_base::PageNo;
 
-/// How such a cache is made.
+/// Options of such a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequentialWriteOptions {
-    /// Pages that it holds.
+    /// Number of pages in the cache.
     pub slots: u32,
-    /// When pages come in.
+    /// When pages are admitted.
     pub admission: Admission,
     /// The disk's tracks.
     pub tracks: Tracks,
 }
 
-/// A cache that is written in a ring.
+/// A cache whose slots are written in a ring.
 #[derive(Debug)]
 pub struct SequentialWrite<T> {
     options: SequentialWriteOptions,
     pages_end: u64,
     /// The slot of each page.
     table: T,
-    /// What the slots hold, from 1 on; void where the page is elsewhere or nowhere.
+    /// The content of the slots, from 1 on; `None` if the page was rewritten to another slot or has
+    /// left.
     slots: Vec<Option<Key>>,
-    /// The slot that is written next.
+    /// The next slot to write.
     next: u32,
     counts: TierCounts,
     told: Told,
@@ -41,7 +42,7 @@ impl<T: PageTable> SequentialWrite<T> {
     /// An empty cache of pages numbered below `pages_end`.
     ///
     /// # Panics
-    /// Where `options` are out of range.
+    /// If `options` are out of range.
     pub fn new(options: SequentialWriteOptions, pages_end: u64) -> Self {
         assert!(options.slots > 0 && options.tracks.pages > 0, "a slot and a page in a track");
         SequentialWrite {
@@ -61,7 +62,7 @@ impl<T: PageTable> SequentialWrite<T> {
         self.table.find(page, page_of)
     }
 
-    /// Makes the slot of `page` void. What it held.
+    /// Makes the slot of `page` invalid. Returns its content.
     fn take(&mut self, page: PageNo) -> Option<Key> {
         let slot = self.find(page);
         if slot == NO_FRAME {
@@ -73,7 +74,7 @@ impl<T: PageTable> SequentialWrite<T> {
         self.slots[slot as usize].take()
     }
 
-    /// Writes `page` to the next slot. Whether it was cached before.
+    /// Writes `page` to the next slot. Returns whether it was cached before.
     fn put(&mut self, page: PageNo, dirty: bool) -> bool {
         let before = self.take(page);
         if let Some(leaving) = self.slots[self.next as usize] {
@@ -93,14 +94,14 @@ impl<T: PageTable> SequentialWrite<T> {
         before.is_some()
     }
 
-    /// Makes the dirty pages of the track of `page` clean, and counts them.
+    /// Makes the dirty pages of the track of `page` clean. Returns their number.
     fn clean_track(&mut self, page: PageNo, track_pages: u32) -> u64 {
         let first = page.0 / u64::from(track_pages) * u64::from(track_pages);
         let end = self.pages_end.min(first + u64::from(track_pages));
         let mut cleaned = 0;
         for number in first..end {
             let slot = self.find(PageNo(number));
-            // No slot is number 0, where nothing is.
+            // Slot 0 does not exist; its entry is always empty.
             if let Some(key) = &mut self.slots[slot as usize]
                 && key.is_dirty()
             {

@@ -1,4 +1,4 @@
-//! Middle tiers by name: the one list to add a new one to.
+//! Middle tiers by name. To add a tier, add it to this list.
 use super::flash_blocks::BlockGeometry;
 use super::indirect::Indirect;
 use super::lazy::Lazy;
@@ -28,10 +28,10 @@ enum Kind {
     None,
 }
 
-/// A page is a track: nothing is known of the disk.
+/// One page per track: the tracks of the disk are unknown.
 const UNKNOWN: Tracks = Tracks { pages: 1, coalesce: false, piggyback: false };
 
-/// The flash below, but for its size.
+/// The parameters of the flash, except its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Flash {
     block_pages: u32,
@@ -52,7 +52,7 @@ impl Flash {
         Ok(flash)
     }
 
-    /// The smallest flash on which a cache of `pages` pages fits beside the blocks that are kept free.
+    /// The smallest flash that holds a cache of `pages` pages in addition to the reserved free blocks.
     fn geometry(self, pages: u32) -> BlockGeometry {
         let mut blocks = pages.div_ceil(self.block_pages).max(3);
         loop {
@@ -73,14 +73,15 @@ impl TierSpec {
     pub const NAMES: &'static [&'static str] =
         &["write_cache", "loc", "glb", "bl", "lpd", "nfa", "lazy", "none"];
 
-    /// Parses `name` or `name:key=value,...`; a refusal lists what is accepted.
+    /// Parses `name` or `name:key=value,...`. The error lists the accepted values.
     ///
     /// - `write_cache:admit=write,place=random,order=lru,coalesce=off,piggyback=off,track=32`: admission on
-    ///   `write`, `read` or `eviction`; placed at `random` or `sequential`ly; in `order=lru` or
-    ///   `densest` track first, at random alone (write cache, table 1);
-    /// - `loc` and `glb`: the same with admission on reads, and on evictions, at random, LRU;
-    /// - `bl`, `lpd:d=1024`, `nfa` and `lazy:keep=0.7` (share of the flash that collections move), each also `block=128,low=0.05,high=0.10`: pages in a block, and the shares
-    ///   of the blocks that are free when collection starts and stops;
+    ///   `write`, `read` or `eviction`; placement at `random` or `sequential`; eviction in `order=lru` or
+    ///   `densest` track first, only with random placement (write cache, table 1);
+    /// - `loc` and `glb`: the same with admission on reads and on evictions respectively, random
+    ///   placement, LRU;
+    /// - `bl`, `lpd:d=1024`, `nfa` and `lazy:keep=0.7` (share of the flash that collections move), each also with
+    ///   `block=128,low=0.05,high=0.10`: pages in a block, and the shares of free blocks at which collection starts and stops;
     /// - `none`: every request goes home.
     pub fn parse(text: &str) -> Result<TierSpec> {
         let text = &*Spec::spelled(text, TierSpec::NAMES);
@@ -110,10 +111,10 @@ impl TierSpec {
         Ok(TierSpec { text: text.to_owned(), kind })
     }
 
-    /// Parses a list; what follows a tier with parameters and is `key=value` belongs to it.
+    /// Parses a list. An item `key=value` belongs to the tier with parameters before it.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), and where the list is empty.
+    /// As [`parse`](Self::parse), and if the list is empty.
     pub fn parse_list(text: &str) -> Result<Vec<TierSpec>> {
         let specs = Spec::list(text);
         if specs.is_empty() {
@@ -154,8 +155,8 @@ impl TierSpec {
         })
     }
 
-    /// An empty cache of `pages` pages, which are numbered below `pages_end` (`u64::MAX` where unknown). With
-    /// flash in blocks, as many as it takes.
+    /// An empty cache of `pages` pages, which are numbered below `pages_end` (`u64::MAX` if unknown). With
+    /// flash in blocks, it has as many blocks as that requires.
     pub fn build(&self, pages: u32, pages_end: u64) -> Box<dyn MiddleTier> {
         if DirectTable::is_worth_it(pages, pages_end) {
             self.build_over::<DirectTable>(pages, pages_end)
@@ -189,7 +190,7 @@ impl TierSpec {
         }
     }
 
-    /// Whether it wants to know of pages that the top tier evicts clean.
+    /// Whether the top tier must report the pages that it evicts clean.
     pub fn is_exclusive(&self) -> bool {
         matches!(
             self.kind,
