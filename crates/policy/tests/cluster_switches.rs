@@ -1,13 +1,14 @@
-//! How close together successive write-backs are: on page traces of PostgreSQL the policies that write
-//! by clusters switch between these far less than the others, as the dissertation finds in sections
-//! 3.3 and 5.3.4 (`cargo test -p tantalum-policy --test cluster_switches -- --nocapture`).
+//! Measures the locality of successive write-backs: on page traces of PostgreSQL the policies that
+//! write by clusters switch between clusters far less than the others, as the dissertation finds in
+//! sections 3.3 and 5.3.4 (`cargo test -p tantalum-policy --test cluster_switches -- --nocapture`).
 mod support;
 
 use tantalum_policy::{PolicySpec, Request, Workload};
 use tantalum_testing::found;
 use tantalum_trace::shared;
 
-/// Write-backs, and how many of them are in another cluster of 16 pages than the one before.
+/// The number of write-backs, and the number of those in another cluster of 16 pages than the one
+/// before.
 fn writes(requests: &[Request], text: &str, frames: u32) -> (u64, u64) {
     let workload = Workload { pages_end: support::pages_end(requests), future: &[] };
     let mut policy = PolicySpec::parse(text).unwrap().build(frames, workload).unwrap();

@@ -1,5 +1,5 @@
-//! The cost bound on page traces of PostgreSQL: no policy pays less, and how much more each pays
-//! (`cargo test --release -p tantalum-policy --test cost_bound -- --nocapture`).
+//! The cost bound on page traces of PostgreSQL: no policy costs less. Prints the cost of each over
+//! the bound (`cargo test --release -p tantalum-policy --test cost_bound -- --nocapture`).
 mod support;
 
 use std::path::Path;
@@ -9,8 +9,8 @@ use tantalum_policy::{PolicySpec, Request, Tally, Workload};
 use tantalum_testing::found;
 use tantalum_trace::shared;
 
-/// Runs every policy of the registry, with costs given where it takes them, and prints the cost
-/// of each over the bound.
+/// Runs every policy of the registry, with given costs if it accepts them, and prints its cost over
+/// the bound.
 fn nobody_pays_less(requests: &[Request], frames: u32, write_cost: u32, rounds: u32) {
     let options = CostBoundOptions { frames, read_cost: 1, write_cost, rounds };
     let bound = cost_bound(requests, options).unwrap();
@@ -50,7 +50,7 @@ fn the_bound_holds_on_the_whole_trace() {
         return;
     };
     let requests = load(&path);
-    // Tests without optimisation have time for one case and a few rounds.
+    // Tests without optimisation have time for only one case and a few rounds.
     let (costs, rounds) =
         if cfg!(debug_assertions) { (&[4][..], 5) } else { (&[1, 4, 16, 64][..], 60) };
     for &write_cost in costs {

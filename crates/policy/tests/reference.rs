@@ -1,5 +1,5 @@
-//! Exactness: misses and write-backs on real traces equal, to the unit, what other programs count;
-//! of W-TinyLFU, SLRU, LeCaR and CACHEUS, in which programs differ, they are near.
+//! Exactness: on real traces, misses and write-backs equal the counts of other programs, to the
+//! unit. For W-TinyLFU, SLRU, LeCaR and CACHEUS, which differ between programs, they are close.
 use std::path::Path;
 use tantalum_base::Result;
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
@@ -25,21 +25,21 @@ fn load(path: &Path, name: &str) -> Result<Trace> {
     Ok(Trace { name: name.to_owned(), requests, pages_end: max_page.unwrap_or(0) + 1 })
 }
 
-/// How near the reference's count ours must be.
+/// The required closeness to the reference's count.
 #[derive(Clone, Copy)]
 enum Nearness {
-    /// To the unit.
+    /// Equal to the unit.
     Exact,
-    /// Between these multiples of it: programs that share a name and not their details.
+    /// Between these multiples of it: for programs that share a name but not their details.
     Band(f64, f64),
 }
 
-/// What a reference calls a policy, in our words; `None` for those not built.
+/// Our name for a policy of the reference; `None` for those that are not implemented.
 ///
-/// W-TinyLFU is as its paper has it; libCacheSim's counts hits in the window not at all and pages
-/// that leave the window once more, and ages after 32 requests a page rather than 10. Its SLRU has
-/// four segments; its LeCaR forgets how often an evicted page was used; its CACHEUS draws other
-/// numbers and differs in what the paper leaves open.
+/// W-TinyLFU is as in its paper; libCacheSim's does not count hits in the window at all, counts
+/// pages that leave the window once more, and ages after 32 requests a page instead of 10. Its SLRU
+/// has four segments; its LeCaR forgets the use count of an evicted page; its CACHEUS draws other
+/// numbers and differs on points that the paper leaves open.
 fn policy_text(reference: &str) -> Option<(&'static str, Nearness)> {
     let exact = |text| Some((text, Nearness::Exact));
     match reference {
@@ -78,7 +78,7 @@ fn run(trace: &Trace, policy: &str, frames: u32) -> (Tally, u32) {
     (tally, policy.dirty_pages())
 }
 
-/// Checks every row of the reference file in `folder` about a policy we have.
+/// Checks every row of the reference file in `folder` whose policy is implemented.
 fn agrees_with_reference(folder: &str) {
     let Some(path) =
         found(shared::find(&format!("traces/{folder}/reference.json")), "shared traces")
@@ -105,7 +105,7 @@ fn agrees_with_reference(folder: &str) {
     assert!(checked > 80, "only {checked} rows were checked");
 }
 
-/// Whether there is a policy for the row; panics where it disagrees.
+/// Returns whether there is a policy for the row; panics if the counts disagree.
 fn agrees_with_row(trace: &Trace, row: &serde_json::Value) -> bool {
     let Some((policy, nearness)) = policy_text(row["policy"].as_str().unwrap()) else {
         return false;
@@ -153,8 +153,8 @@ const SAMPLES: [(&str, Counts); 3] = [
     ("lfu", [(32, 3922, 1514, 24), (200, 2570, 1085, 164), (1000, 1486, 287, 625)]),
 ];
 
-/// The sample cut from tpcc-pg-logical, counted by a separate few lines of Python (ordered
-/// dictionaries): here so that a checkout without the large traces checks something, too.
+/// The sample cut from tpcc-pg-logical, counted by a separate short Python program (ordered
+/// dictionaries). It gives a check to a checkout without the large traces, too.
 #[test]
 fn the_sample_agrees() {
     let path =
@@ -169,7 +169,7 @@ fn the_sample_agrees() {
     }
 }
 
-/// Over the sample, the walk of CFLRU's paper and its two queues count the same.
+/// On the sample, the walk of CFLRU's paper and its two queues give the same counts.
 #[test]
 fn both_forms_of_cflru_count_alike() {
     let path =

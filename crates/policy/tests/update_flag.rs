@@ -1,15 +1,16 @@
-//! What a request evicts does not depend on whether it updates. So a buffer that learns it only at the unfix, as the dissertation's does
-//! (Ou 2012, 5.2.5), evicts and writes what one does that knows it at the fix, as long as no other request comes between the two.
+//! The pages that a request evicts do not depend on its update flag. So a buffer that learns of updates only at the unfix, as the
+//! dissertation's does (Ou 2012, 5.2.5), evicts and writes the same pages as one that knows them at the fix, provided that no other
+//! request comes between the two.
 use tantalum_base::PageNo;
 use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 use tantalum_trace::{Generator, PageEvent};
 
 const PAGES: u64 = 160;
 const FRAMES: u32 = 48;
-/// From one request that is tried both ways to the next.
+/// The distance between requests that are tried both ways.
 const EVERY: usize = 7;
 
-/// With parameters that the dissertation's experiments give them, beside the defaults of all.
+/// With the parameters of the dissertation's experiments, in addition to the defaults of all.
 const MORE: [&str; 8] = [
     "cflru:window=0.25",
     "cflru:window=0.75",
@@ -31,7 +32,7 @@ fn requests() -> Vec<Request> {
     Generator::parse(&text).unwrap().filter_map(request).collect()
 }
 
-/// What `last` does behind `requests`: whether it hits, and its effects.
+/// The result of `last` after `requests`: whether it hits, and its effects.
 fn done_behind(
     policy: &mut dyn Policy,
     requests: &[Request],

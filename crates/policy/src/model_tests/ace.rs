@@ -1,4 +1,4 @@
-//! ACE beside a batch taken by hand from a naive policy.
+//! Compares ACE with batches built by hand from a naive policy.
 use super::basic::Naive as NaiveBase;
 use super::{Model, agree, steps};
 use crate::{Effect, Request};

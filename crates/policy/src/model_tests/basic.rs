@@ -11,7 +11,7 @@ struct Entry {
     count: u8,
 }
 
-/// Oldest first. What differs between policies is what a hit does and who goes.
+/// Oldest first. Policies differ in the effect of a hit and in the choice of the victim.
 pub(super) struct Naive<'a> {
     policy: &'a str,
     frames: usize,
@@ -48,7 +48,7 @@ impl Naive<'_> {
     fn victim(&mut self) -> usize {
         match self.policy {
             "lru" | "fifo" => 0,
-            // The oldest goes to the end of the queue for each use it had.
+            // The oldest goes to the end of the queue once for each use that it had.
             "clock" | "clock:bits=2" => {
                 while self.entries[0].count > 0 {
                     let mut entry = self.entries.remove(0);
@@ -104,7 +104,7 @@ impl Model for Naive<'_> {
         true
     }
 
-    /// In the order in which they would go, but for SIEVE: CLOCK passes a page once for each use.
+    /// In eviction order, except for SIEVE: CLOCK passes a page once for each use.
     fn pages(&self) -> Vec<(PageNo, bool)> {
         let mut entries = self.entries.clone();
         if self.policy.starts_with("clock") {

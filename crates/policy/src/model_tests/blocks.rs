@@ -1,21 +1,22 @@
-//! FAB and REF, over blocks of a few pages.
+//! FAB and REF, with blocks of a few pages.
 use super::{Model, Step, agree, steps};
 use crate::{Effect, Request};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use tantalum_base::PageNo;
 
-/// Pages with whether they are dirty, the least recently used first.
+/// Pages with their dirty flags, the least recently used first.
 struct Naive {
     frames: usize,
     pages_per_block: u64,
     entries: Vec<(PageNo, bool)>,
-    /// The block of each request so far. A block keeps its last use when that page is forgotten.
+    /// The block of each request so far. A block keeps its time of last use even if that page is
+    /// forgotten.
     used: Vec<u64>,
     /// REF's window in pages and number of victim blocks; `None` for FAB.
     victim_window: Option<(usize, usize)>,
     victims: Vec<u64>,
-    /// Entries of the window that were looked at to choose victim blocks.
+    /// Number of window entries examined to choose victim blocks.
     looked_at: u64,
 }
 
@@ -37,8 +38,9 @@ impl Naive {
         page.0 / self.pages_per_block
     }
 
-    /// The blocks of the first `window` entries with their pages there: most pages first, and among
-    /// equals the one whose oldest page is older. No stable sort changes the order of equals.
+    /// The blocks of the first `window` entries with their numbers of pages there: most pages
+    /// first, and among equals the block whose oldest page is older. The sort is stable, so it
+    /// keeps the order of equals.
     fn blocks_by_pages(&self, window: usize) -> Vec<(u64, usize)> {
         let mut blocks: Vec<(u64, usize)> = Vec::new();
         for &(page, _) in &self.entries[..window] {
@@ -52,8 +54,7 @@ impl Naive {
         blocks
     }
 
-    /// FAB's blocks in the order in which they go: most pages first, then the one whose last use is
-    /// longer ago.
+    /// FAB's blocks in eviction order: most pages first, then the one whose last use is longer ago.
     fn fab_order(&self) -> Vec<u64> {
         let mut blocks = self.blocks_by_pages(self.entries.len());
         let last_use = |block: u64| self.used.iter().rposition(|used| *used == block);
@@ -129,7 +130,7 @@ impl Model for Naive {
     }
 
     fn write_candidates(&self) -> Option<Vec<PageNo>> {
-        // REF's order is only checked where it is a plain one, in `write_order`.
+        // REF's order is checked in `write_order` only, for the case in which it is simple.
         self.victim_window.is_none().then(|| {
             let mut dirty: Vec<PageNo> = Vec::new();
             for block in self.fab_order() {
@@ -158,7 +159,7 @@ proptest! {
         fab_agrees(frames, block, 24, &steps);
     }
 
-    /// Blocks of more than one word of bits.
+    /// Blocks with more than one word of bits.
     #[test]
     fn fab_decides_as_its_naive_form_over_wide_blocks(
         block in prop::sample::select(vec![65u64, 100, 128, 300]),

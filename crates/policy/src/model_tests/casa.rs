@@ -1,4 +1,4 @@
-//! CASA and SAWC beside Algorithms 3 and 4 of the dissertation, line by line.
+//! Compares CASA and SAWC with Algorithms 3 and 4 of the dissertation, line by line.
 use super::{Model, agree, requests, steps};
 use crate::{Effect, Gauge, Physical, PolicySpec, Request, Workload};
 use proptest::prelude::*;
@@ -60,7 +60,8 @@ impl Naive {
         true
     }
 
-    /// Of the cluster of `page`, what `updates` lets be written, by page number.
+    /// The pages in the cluster of `page` that may be written for a victim with `updates` updates,
+    /// by page number.
     fn along(&self, page: PageNo, updates: u32) -> Vec<PageNo> {
         let Some(cluster_pages) = self.cluster_pages else { return Vec::new() };
         let cluster = |page: PageNo| page.0 / cluster_pages;
@@ -171,7 +172,8 @@ proptest! {
 }
 
 proptest! {
-    /// Once measured, detected costs count as given ones do; what was measured before is forgotten.
+    /// Once both are measured, detected costs act as given ones do; earlier measurements are
+    /// forgotten.
     #[test]
     fn detected_costs_steer_casa_as_given_ones_do(
         frames in 1u32..12,

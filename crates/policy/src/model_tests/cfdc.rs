@@ -1,5 +1,5 @@
-//! CFDC beside Algorithms 1 and 2 and formulas 3.1 and 3.2 of the dissertation, with every priority
-//! computed anew.
+//! Compares CFDC with Algorithms 1 and 2 and formulas 3.1 and 3.2 of the dissertation; every
+//! priority is computed anew.
 use super::basic::Naive as NaiveBase;
 use super::{Model, Step, agree, requests, steps};
 use crate::{Effect, Gauge, Request};
@@ -12,7 +12,7 @@ struct Cluster {
     /// In the order of arrival.
     pages: Vec<PageNo>,
     timestamp: u64,
-    /// Its IPD is 0 until it is consumed.
+    /// A victim's IPD is 0 until it is consumed.
     is_victim: bool,
 }
 
@@ -76,7 +76,8 @@ impl Naive<'_> {
         self.clusters.iter().map(|cluster| cluster.pages.len()).sum()
     }
 
-    /// Takes `page` out of the priority region: whether it was dirty; `None` where it is not in it.
+    /// Removes `page` from the priority region. Returns whether it was dirty; `None` if it is not
+    /// in the region.
     fn take(&mut self, page: PageNo, hit: bool) -> Option<bool> {
         if let Some(at) = self.clean.iter().position(|held| *held == page) {
             self.clean.remove(at);
@@ -144,7 +145,8 @@ impl Model for Naive<'_> {
         if there.is_none() && !free {
             match self.victim() {
                 Some(victim) => effects.push(victim),
-                // Nothing in the priority region: what the working region let go is the victim.
+                // The priority region is empty: the page that the working region evicted is the
+                // victim.
                 None => return (false, demoted),
             }
         }
@@ -176,7 +178,7 @@ impl Model for Naive<'_> {
         pages
     }
 
-    /// Modelled where the working region's is the order of its entries.
+    /// Modelled if the working region's order is that of its entries.
     fn write_candidates(&self) -> Option<Vec<PageNo>> {
         let mut clusters: Vec<&Cluster> = self.clusters.iter().collect();
         clusters.sort_by(|left, right| left.order(right, self.global_time));
@@ -195,10 +197,10 @@ impl Model for Naive<'_> {
     }
 }
 
-/// The original CFLRU (Park et al., CASES 2006): one LRU list; the oldest clean page of the last
-/// `window_pages` goes, or the oldest of all where there is none.
+/// The original CFLRU (Park et al., CASES 2006): one LRU list. The victim is the oldest clean page
+/// of the last `window_pages`, or the oldest of all pages if there is none.
 struct CfLru {
-    /// Least recently used first, with dirtiness.
+    /// Least recently used first, with dirty flags.
     pages: Vec<(PageNo, bool)>,
     frames: usize,
     window_pages: usize,
@@ -232,7 +234,8 @@ impl Model for CfLru {
 }
 
 proptest! {
-    /// With clusters of one page the oldest dirty page has the lowest priority, and CFDC is CFLRU.
+    /// With clusters of one page the oldest dirty page has the lowest priority, so CFDC equals
+    /// CFLRU.
     #[test]
     fn cfdc_of_single_pages_is_cflru(
         frames in 1u32..24,
@@ -259,7 +262,7 @@ proptest! {
     }
 }
 
-/// Many clusters and a long time, in which their priorities cross again and again.
+/// Many clusters over a long time, so that their priorities cross again and again.
 #[test]
 fn cfdc_finds_the_lowest_priority_of_many_as_time_goes_on() {
     for (seed, window, cluster) in [(1, 0.95, 4), (2, 0.9, 16), (3, 0.6, 8), (4, 0.9, 2)] {

@@ -18,7 +18,7 @@ struct Entry {
 struct Naive {
     policy: &'static str,
     frames: usize,
-    /// CFLRU's window, or what AD-LRU's cold queue keeps.
+    /// CFLRU's window, or the minimum of AD-LRU's cold queue.
     share: usize,
     /// The one list; or CCF-LRU's cold clean and mixed lists; or AD-LRU's cold and hot queues.
     queues: [Vec<Entry>; 2],
@@ -43,7 +43,7 @@ impl Naive {
         })
     }
 
-    /// Takes the victim out.
+    /// Removes and returns the victim.
     fn evict(&mut self) -> Entry {
         match self.policy {
             "cflru" => {
@@ -129,7 +129,7 @@ impl Model for Naive {
         self.queues.iter().flatten().map(|entry| (entry.page, entry.dirty)).collect()
     }
 
-    /// What a second chance was given already comes before what has it still to come.
+    /// Pages that already had their second chance come before those that have not.
     fn write_candidates(&self) -> Option<Vec<PageNo>> {
         let of = |queue: usize, cold: bool| {
             let entries = self.queues[queue].iter();
@@ -138,7 +138,8 @@ impl Model for Naive {
         let all = |queue| of(queue, true).chain(of(queue, false)).collect::<Vec<PageNo>>();
         let [mut pages, second] = [all(0), all(1)];
         if self.policy == "ad_lru" {
-            // So many leave the hot queue, clean ones first, until the cold one may give up any.
+            // This many leave the hot queue, clean ones first, until the cold queue is above its
+            // minimum.
             let free = self.frames - self.queues[0].len() - self.queues[1].len();
             let from_hot = (self.share + 1).saturating_sub(self.queues[0].len() + free);
             let clean = self.queues[1].iter().filter(|entry| !entry.dirty).count();
@@ -160,7 +161,7 @@ fn build(text: &str, frames: u32, direct: bool) -> Box<dyn Policy> {
     policy.unwrap()
 }
 
-/// The form with queues and the walk do the same at every step.
+/// The form with queues and the walk behave alike at every step.
 fn both_forms_agree(window: f64, frames: u32, steps: &[Step]) {
     let mut walk = build(&format!("cflru:window={window},form=walk"), frames, true);
     let mut queues = build(&format!("cflru:window={window},form=queues"), frames, false);

@@ -1,4 +1,4 @@
-//! Cost bounds beside the least cost, found by trying everything, and beside all policies.
+//! Compares cost bounds with the least cost, found by trying everything, and with all policies.
 use super::requests;
 use crate::cost_bound::{CostBoundOptions, cost_bound};
 use crate::{PolicySpec, Request, Tally, Workload};
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tantalum_base::{PageNo, Rng};
 
-/// The least cost of `requests`: every choice of a victim at every miss. To let a page go, or to write
-/// it, earlier than that never helps.
+/// The least cost of `requests`, over every choice of a victim at every miss. Evicting or writing a
+/// page earlier than that never helps.
 pub(crate) fn least_cost(requests: &[Request], frames: u32, read: u64, write: u64) -> u64 {
     let mut costs: BTreeMap<Vec<(PageNo, bool)>, u64> = BTreeMap::from([(Vec::new(), 0)]);
     for &request in requests {
@@ -77,8 +77,8 @@ proptest! {
     }
 }
 
-/// A bound that is always 0 would pass the others: on small instances the bound comes near to the
-/// least cost, and the relaxed one is above the other where reads and writes pull apart.
+/// A bound that is always 0 would pass the other tests. On small instances the bound is close to
+/// the least cost, and the relaxed bound is above the other one if reads and writes conflict.
 #[test]
 fn the_bound_is_near_the_least_cost() {
     let mut rng = Rng::new(11);
@@ -95,8 +95,8 @@ fn the_bound_is_near_the_least_cost() {
     assert!(bound * 100 > least * 95 && bound > apart, "least {least}, {bound}, {apart}");
 }
 
-/// Where writing is free the linear program is exact, and OPT's misses tell how near the rents come
-/// to the best ones.
+/// If writes cost nothing the linear program is exact, and OPT's misses show how close the rents
+/// come to the best ones.
 #[test]
 fn rents_come_near_the_best_ones() {
     let mut rng = Rng::new(12);

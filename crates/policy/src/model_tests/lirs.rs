@@ -1,10 +1,10 @@
-//! LIRS and LIRS-WSR beside the paper's rules over plain vectors.
+//! Compares LIRS and LIRS-WSR with the paper's rules over plain vectors.
 use super::{Model, agree, steps};
 use crate::{Effect, Request};
 use proptest::prelude::*;
 use tantalum_base::PageNo;
 
-/// What is known of a page.
+/// The state of a page.
 #[derive(Clone, Copy)]
 struct Entry {
     page: PageNo,
@@ -13,8 +13,8 @@ struct Entry {
     lir: bool,
 }
 
-/// Stack and queue, oldest first; a page in both has an entry in each, of which the queue's says
-/// whether it is dirty.
+/// Stack and queue, oldest first. A page in both has an entry in each; the queue's entry holds its
+/// dirty flag.
 struct Naive {
     frames: usize,
     lir_max: usize,
@@ -46,7 +46,7 @@ impl Naive {
         self.stack.iter().filter(|entry| entry.lir).count()
     }
 
-    /// The entry that speaks for a cached page.
+    /// The entry that holds the dirty flag of a cached page.
     fn cached(&mut self, page: PageNo) -> Option<&mut Entry> {
         let lirs = self.stack.iter_mut().filter(|entry| entry.lir);
         lirs.chain(&mut self.queue).find(|entry| entry.page == page)
@@ -182,7 +182,8 @@ proptest! {
     }
 }
 
-/// More pages than the nodes it begins with, over and over: the table grows, and stays right.
+/// Uses more pages than the initial number of nodes, over and over: the table grows and stays
+/// correct.
 #[test]
 fn lirs_grows_with_the_pages_it_remembers() {
     let mut rng = tantalum_base::Rng::new(11);

@@ -1,4 +1,4 @@
-//! LRU-K beside figure 2.1 of its paper.
+//! Compares LRU-K with figure 2.1 of its paper.
 use super::{Model, agree, steps};
 use crate::{Effect, Request};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Every policy beside a naive one that follows its source line by line over a plain `Vec`: same
-//! hits, same effects, step by step, over both page tables.
+//! Compares every policy with a naive one that follows its source line by line over a plain `Vec`:
+//! same hits, same effects, step by step, with both page tables.
 mod ace;
 mod basic;
 mod blocks;
@@ -23,7 +23,7 @@ use crate::{Effect, Gauge, PolicySpec, Request, Workload};
 use proptest::prelude::*;
 use tantalum_base::PageNo;
 
-/// What is done to a policy.
+/// An operation on a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Access(Request),
@@ -33,23 +33,24 @@ pub(crate) enum Step {
 
 /// A naive policy.
 pub(crate) trait Model {
-    /// Serves a request: whether it hit, and what it did to other pages, in order.
+    /// Serves a request. Returns whether it hit, and its effects on other pages, in order.
     fn access(&mut self, request: Request) -> (bool, Vec<Effect>);
     /// As [`crate::Policy::cleaned`].
     fn cleaned(&mut self, page: PageNo);
     /// As [`crate::Policy::forget`].
     fn forget(&mut self, page: PageNo) -> bool;
-    /// The cached pages, each with whether it is dirty, in any order.
+    /// The cached pages with their dirty flags, in any order.
     fn pages(&self) -> Vec<(PageNo, bool)>;
-    /// As [`crate::Policy::write_candidates`], all of them; `None` where the order is not modelled.
+    /// As [`crate::Policy::write_candidates`], without a limit; `None` if the order is not
+    /// modelled.
     fn write_candidates(&self) -> Option<Vec<PageNo>> {
         None
     }
-    /// As [`crate::Policy::gauges`]; `None` where they are not modelled.
+    /// As [`crate::Policy::gauges`]; `None` if they are not modelled.
     fn gauges(&self) -> Option<Vec<Gauge>> {
         None
     }
-    /// As [`crate::Policy::search_steps`]; `None` where they are not modelled.
+    /// As [`crate::Policy::search_steps`]; `None` if they are not modelled.
     fn search_steps(&self) -> Option<u64> {
         None
     }
@@ -61,7 +62,7 @@ pub(crate) fn requests(pages: u64) -> impl Strategy<Value = Vec<Request>> {
     prop::collection::vec(request(pages), 1..300)
 }
 
-/// The same with a page forgotten or written back now and then.
+/// Requests as above, with a page forgotten or written back now and then.
 pub(crate) fn steps(pages: u64) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         18 => request(pages).prop_map(Step::Access),
@@ -76,8 +77,8 @@ fn request(pages: u64) -> impl Strategy<Value = Request> {
     (page, any::<bool>()).prop_map(|(page, write)| Request::new(PageNo(page), write))
 }
 
-/// Asserts that the policy made from `text` does all of `steps`, for pages below `pages`, as
-/// `model` does, and that its other answers fit.
+/// Asserts that the policy made from `text` behaves like `model` in all `steps`, for pages below
+/// `pages`, and that its other results are consistent.
 pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model, steps: &[Step]) {
     let workload = Workload { pages_end: pages, future: &[] };
     let spec = PolicySpec::parse(text).unwrap();
@@ -138,7 +139,7 @@ pub(crate) fn agree(text: &str, frames: u32, pages: u64, model: &mut impl Model,
     }
 }
 
-/// Asserts that, after `steps`, unknown pages, all updated where `write`, push dirty ones out in the
+/// Asserts that, after `steps`, unknown pages (all updated if `write`) push dirty pages out in the
 /// order of the write candidates of the policy made from `text`. Returns the candidates that stayed.
 pub(crate) fn evicts_its_candidates(
     text: &str,
@@ -159,7 +160,7 @@ pub(crate) fn evicts_its_candidates(
     let mut candidates = Vec::new();
     policy.write_candidates(usize::MAX, &mut candidates);
     effects.clear();
-    // So far from each other that each is in a block of its own.
+    // So far apart that each is in a block of its own.
     let unknown = (0..3 * u64::from(frames)).map(|at| PageNo(Request::PAGE_MAX - (at << 20)));
     for page in unknown {
         policy.access(Request::new(page, write), &mut effects);
@@ -172,7 +173,7 @@ pub(crate) fn evicts_its_candidates(
     stayed
 }
 
-/// The smallest caches, page numbers from both ends of what there is, and no limit known.
+/// The smallest caches, page numbers from both ends of the range, and no known limit.
 #[test]
 fn every_policy_works_in_a_tiny_cache_with_any_page_number() {
     let workload = Workload { pages_end: u64::MAX, future: &[] };

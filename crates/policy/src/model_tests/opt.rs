@@ -1,4 +1,4 @@
-//! OPT beside the definition: every victim is a page that no other cached one outlasts.
+//! Checks OPT against its definition: no other cached page is used later than the victim.
 use super::requests;
 use crate::page_table::SparseTable;
 use crate::{Effect, PolicySpec, Request, Workload};
@@ -32,7 +32,7 @@ fn opt_picks_the_furthest(frames: u32, pages: u64, requests: &[Request]) {
         }
         assert!(cached.len() <= frames as usize);
         opt.validate();
-        // What is forgotten leaves a free frame and nothing else behind.
+        // A forgotten page leaves a free frame and nothing else.
         if now % 37 == 36 {
             let (page, _) = cached.remove(now % cached.len());
             assert!(opt.forget(page) && !opt.contains(page) && !opt.forget(page));
@@ -48,7 +48,7 @@ proptest! {
     }
 }
 
-/// Long enough that the heap sheds its past many times over.
+/// Long enough that the heap drops past entries many times.
 #[test]
 fn opt_sheds_its_past_and_nothing_else() {
     let mut rng = tantalum_base::Rng::new(5);

@@ -1,4 +1,4 @@
-//! Second Chance, SLRU, 2Q, ARC, S3-FIFO and W-TinyLFU: policies that are a few lists.
+//! Second Chance, SLRU, 2Q, ARC, S3-FIFO and W-TinyLFU: policies that consist of a few lists.
 use super::{Model, agree, evicts_its_candidates, steps};
 use crate::frequency_sketch::FrequencySketch;
 use crate::{Effect, Request};
@@ -12,7 +12,7 @@ struct Entry {
     count: u8,
 }
 
-/// Lists, each oldest first, of which the first `cached_lists` hold cached pages.
+/// Lists, each oldest first; the first `cached_lists` of them hold cached pages.
 struct Lists {
     lists: Vec<Vec<Entry>>,
     cached_lists: usize,
@@ -48,7 +48,7 @@ impl Lists {
         self.lists[to].push(entry);
     }
 
-    /// Evicts the oldest page of `list`, to be remembered in list `to`.
+    /// Evicts the oldest page of `list`; list `to` remembers it.
     fn evict(&mut self, list: usize, to: Option<usize>) -> Effect {
         let mut entry = self.lists[list].remove(0);
         let effect = Effect::Evicted { page: entry.page, dirty: entry.dirty };
@@ -60,10 +60,10 @@ impl Lists {
     }
 }
 
-/// Lists and what serves a request: what is done on a miss is the effects it returns.
+/// Lists, and the function that serves a request and returns the effects of a miss.
 struct Naive<F> {
     lists: Lists,
-    /// Given the page's place, if it is in a list.
+    /// Receives the page's place, if it is in a list.
     serve: F,
 }
 
@@ -178,7 +178,7 @@ fn two_q(frames: usize, in_max: usize, out_max: usize) -> Naive<Serve> {
     Naive { lists: Lists::new(3, 2, frames), serve: Box::new(serve) }
 }
 
-/// Figure 4 of the paper; nothing is replaced where there is room.
+/// Figure 4 of the paper; if there is room, nothing is replaced.
 fn arc(frames: usize) -> Naive<Serve> {
     const T1: usize = 0;
     const T2: usize = 1;

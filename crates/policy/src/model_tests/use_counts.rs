@@ -1,5 +1,5 @@
-//! LFU, LeCaR and CACHEUS beside tables of pages that know their uses and the time of the last, in
-//! which everything is counted anew; powers are the standard library's.
+//! Compares LFU, LeCaR and CACHEUS with tables of pages with their use counts and times of last
+//! use, in which everything is counted anew. Powers are the standard library's.
 use super::{Model, Step, agree, evicts_its_candidates, steps};
 use crate::{Effect, PolicySpec, Request, Workload};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ struct Entry {
     dirty: bool,
     uses: u64,
     last: usize,
-    /// Used again since it came in, or back.
+    /// Whether it was used again since it came in, or returned.
     again: bool,
     evicted_at: usize,
 }
@@ -34,7 +34,8 @@ fn take(entries: &mut Vec<Entry>, page: PageNo) -> Option<Entry> {
     Some(entries.remove(at))
 }
 
-/// Lists of cached pages and of ghosts, oldest first; the first `cached` are those of the cache.
+/// Lists of cached pages and of ghosts, oldest first; the first `cached` lists are those of the
+/// cache.
 struct Table {
     frames: usize,
     lists: Vec<Vec<Entry>>,
@@ -63,7 +64,7 @@ impl Table {
         *self.pages().iter().min_by_key(|entry| (entry.uses, Reverse(entry.last))).unwrap()
     }
 
-    /// Takes `victim` out of the cache; as a ghost in list `to`, which keeps `ghosts_max`.
+    /// Evicts `victim`. It becomes a ghost in list `to`, which keeps `ghosts_max`.
     fn evict(&mut self, victim: Entry, to: Option<usize>, ghosts_max: usize) -> Effect {
         for list in &mut self.lists[..self.cached] {
             take(list, victim.page);
@@ -79,7 +80,7 @@ impl Table {
     }
 }
 
-/// What of a model is only about its table.
+/// The methods of a model that concern only its table.
 macro_rules! of_table {
     () => {
         fn cleaned(&mut self, page: PageNo) {
@@ -134,10 +135,10 @@ impl Model for NaiveLfu {
     of_table!();
 }
 
-/// The weight of the LRU expert after one of both regretted.
+/// The weight of the LRU expert after one of the two experts was blamed.
 fn blamed(lru: f64, is_lru: bool, regret: f64) -> f64 {
     let (mut lru, mut lfu) = (lru, 1.0 - lru);
-    // As the paper of LeCaR has it: the other's weight grows.
+    // As in the paper of LeCaR: the weight of the other expert grows.
     if is_lru {
         lfu *= regret.exp();
     } else {
@@ -213,7 +214,7 @@ const H_CR_LFU: usize = 3;
 
 struct NaiveCacheus {
     table: Table,
-    /// The paper's size of SR; that of R is the rest.
+    /// The paper's size of SR; R has the rest.
     sr_size: i64,
     lru_weight: f64,
     /// The learning rate now and a window ago.
@@ -248,7 +249,7 @@ impl NaiveCacheus {
         self.table.lists[H_SR_LRU].iter().filter(|entry| !entry.again).count() as f64
     }
 
-    /// The new size of SR, one page at least; R has one, too, where there are two.
+    /// The new size of SR, at least one page; R has at least one, too, if there are two.
     fn resize(&mut self, by: f64) {
         let frames = self.table.frames as i64;
         self.sr_size = (self.sr_size + by as i64).min(frames - 1).max(1);
@@ -355,7 +356,7 @@ impl Model for NaiveCacheus {
         Some(if self.lru_weight < 0.49 {
             dirty_in_order(pages, |entry| (entry.uses, Reverse(entry.last)))
         } else {
-            // Both lists as they are, SR first.
+            // Both lists in their order, SR first.
             dirty_in_order(pages, |_| 0)
         })
     }
@@ -363,7 +364,7 @@ impl Model for NaiveCacheus {
     of_table!();
 }
 
-/// What the gauges of the policy made from `text` say after `steps`.
+/// The gauges of the policy made from `text` after `steps`.
 fn gauges(text: &str, frames: u32, steps: &[Step]) -> Vec<f64> {
     let workload = Workload { pages_end: u64::MAX, future: &[] };
     let mut policy = PolicySpec::parse(text).unwrap().build(frames, workload).unwrap();
@@ -377,7 +378,7 @@ fn gauges(text: &str, frames: u32, steps: &[Step]) -> Vec<f64> {
     policy.gauges().iter().map(|gauge| gauge.value).collect()
 }
 
-/// Does `steps` to `model`.
+/// Applies `steps` to `model`.
 fn follow(model: &mut impl Model, steps: &[Step]) {
     for &step in steps {
         match step {
@@ -422,7 +423,7 @@ proptest! {
     }
 }
 
-/// Hits on `pages` round and round in a cache of 50 pages.
+/// Hits in a loop over `pages` in a cache of 50 pages.
 fn hits_of_loop(text: &str, pages: u64) -> usize {
     let workload = Workload { pages_end: pages, future: &[] };
     let mut policy = PolicySpec::parse(text).unwrap().build(50, workload).unwrap();
@@ -430,8 +431,9 @@ fn hits_of_loop(text: &str, pages: u64) -> usize {
     requests.filter(|&request| policy.access(request, &mut Vec::new())).count()
 }
 
-/// What CR-LFU is made for: LRU has no hit on a loop longer than the cache, nor has LFU, whose pages
-/// all have one use; of these the one used last is the better choice, and the weights find out.
+/// The purpose of CR-LFU: on a loop longer than the cache LRU has no hit, and neither has LFU, as
+/// all pages have one use. Evicting the most recently used of these is better, and the weights learn
+/// that.
 #[test]
 fn a_loop_longer_than_the_cache_is_learned() {
     assert_eq!(hits_of_loop("lru", 60), 0);

@@ -1,4 +1,4 @@
-//! WATT beside a table of all times, with the same drawing of frames.
+//! Compares WATT with a table of all times, with the same draws of frames.
 use super::{Model, agree, steps};
 use crate::{Effect, Request};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ struct Naive {
     sample: u32,
     write_cost: f32,
     evicted_max: u32,
-    /// By frame number, from 1; the last one freed is the first one filled again.
+    /// By frame number, from 1; the last one freed is the first to be filled again.
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     epoch: u32,

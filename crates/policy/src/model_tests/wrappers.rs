@@ -1,5 +1,5 @@
-//! CFDC and ACE over every policy of the registry: whatever the base does, what they say of each page
-//! hangs together.
+//! CFDC and ACE over every policy of the registry: for any base, their results for each page are
+//! consistent.
 use super::{Step, steps};
 use crate::page_table::SparseTable;
 use crate::{Effect, PolicySpec, Request, Workload};
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tantalum_base::PageNo;
 
-/// Checks that hits and effects fit what was said before, and returns what is cached: page to
-/// dirtiness.
+/// Checks that hits and effects are consistent with earlier ones. Returns the cached pages: page to
+/// dirty flag.
 fn follow(text: &str, frames: u32, steps: &[Step]) -> BTreeMap<PageNo, bool> {
     let requests: Vec<Request> = steps
         .iter()
@@ -18,7 +18,7 @@ fn follow(text: &str, frames: u32, steps: &[Step]) -> BTreeMap<PageNo, bool> {
         })
         .collect();
     if requests.is_empty() {
-        // Nothing was ever cached; and OPT refuses a future without requests.
+        // Nothing was ever cached. OPT refuses a future without requests.
         return BTreeMap::new();
     }
     let workload = Workload { pages_end: u64::MAX, future: &requests };

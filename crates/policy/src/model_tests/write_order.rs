@@ -1,5 +1,5 @@
-//! Write candidates of the policies made for flash: where nothing but updates of unknown pages comes,
-//! they are written in just that order.
+//! Write candidates of the policies made for flash: if only updates of unknown pages follow, the
+//! candidates are written in exactly that order.
 use super::{evicts_its_candidates, steps};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ proptest! {
         prop_assert!(stayed.is_empty(), "{}: {:?} stay", text, stayed);
     }
 
-    /// Hot pages stay for good where only new ones come.
+    /// Hot pages stay for good if only new ones come.
     #[test]
     fn candidates_of_ad_lru_are_in_the_order_of_writing(
         text in prop::sample::select(vec!["ad_lru", "ad_lru:min_lc=0.5", "ad_lru:min_lc=0.99"]),

@@ -1,8 +1,8 @@
-//! Naive caches over blocks of flash pages, as the dissertation describes them in chapter 7; and the lazy one.
+//! Naive caches on blocks of flash pages, as the dissertation describes them in chapter 7, and the lazy one.
 use super::{Model, Step};
 use crate::tier::{Found, TierCounts};
 
-/// Blocks of flash pages, each page with what it holds, where that is valid.
+/// Blocks of flash pages; each page has its content, if it is valid.
 struct Flash<C> {
     blocks: Vec<Vec<Option<C>>>,
     free: Vec<usize>,
@@ -15,7 +15,8 @@ struct Flash<C> {
 }
 
 impl<C: Copy> Flash<C> {
-    /// As large as a cache of `pages` takes, a tenth of the blocks free at least and a fifth at the most.
+    /// As large as a cache of `pages` pages requires: at least a tenth of the blocks free, and at most a
+    /// fifth.
     fn new(block: usize, pages: usize) -> Self {
         let mut blocks = pages.div_ceil(block).max(3);
         let high = |blocks: usize| ((blocks as f64 * 0.2) as usize).max(2);
@@ -55,7 +56,7 @@ impl<C: Copy> Flash<C> {
         self.blocks[block][at].take()
     }
 
-    /// Writes to the current block, or, where that is full, to the next free one.
+    /// Writes to the current block; if that is full, to the next free one.
     fn push(&mut self, content: C) -> usize {
         if self.blocks[self.current].len() == self.block {
             self.next_block();
@@ -77,7 +78,7 @@ impl<C: Copy> Flash<C> {
         self.full.iter().copied().find(|block| self.valid(*block) == fewest)
     }
 
-    /// Moves what `keep` gives of each valid page of the block, and erases it.
+    /// Moves those valid pages of the block that `keep` accepts, and erases the block.
     fn erase(&mut self, block: usize, counts: &mut TierCounts, mut keep: impl FnMut(C) -> bool) {
         self.full.retain(|full| *full != block);
         for at in 0..self.blocks[block].len() {
@@ -94,11 +95,11 @@ impl<C: Copy> Flash<C> {
     }
 }
 
-/// LPD: slots in LRU order, over flash.
+/// LPD: slots in LRU order, on flash.
 pub(super) struct Slots {
     deletes: usize,
     slots: usize,
-    // (page, dirty), used last at the end.
+    // (page, dirty), the most recently used at the end.
     pages: Vec<(u64, bool)>,
     flash: Flash<u64>,
     counts: TierCounts,
@@ -120,7 +121,7 @@ impl Slots {
         self.flash.void(place);
     }
 
-    /// The page is used, and written to flash where `programs`.
+    /// Uses the page; if `programs`, writes it to flash.
     fn put(&mut self, page: u64, dirty: bool, programs: bool) {
         if let Some(at) = self.pages.iter().position(|(cached, _)| *cached == page) {
             let (_, before) = self.pages.remove(at);
@@ -152,7 +153,7 @@ impl Slots {
         self.counts.flash_sequential_writes += 1;
     }
 
-    /// The coldest leaves its slot to a new page, and some go with it.
+    /// Evicts the coldest page, whose slot a new page takes, and deletes some more.
     fn leave_slot(&mut self) {
         let (page, dirty) = self.pages.remove(0);
         self.counts.flash_reads += u64::from(dirty);
@@ -164,7 +165,7 @@ impl Slots {
             }
             self.evict_coldest();
         }
-        // The slot's old content is void when the new one is written, behind the deletions.
+        // The slot's old content becomes invalid when the new one is written, after the deletions.
         let place = self.flash.find(|held| *held == page).unwrap();
         self.flash.void(place);
     }
@@ -206,11 +207,11 @@ impl Model for Slots {
     }
 }
 
-/// Lazy: pages in LRU order, of which the last so many are kept.
+/// Lazy: pages in LRU order, of which a fixed number of the last ones is kept.
 pub(super) struct Late {
     flash: Flash<u64>,
     kept_max: usize,
-    // (page, dirty), used last at the end, and those given up.
+    // (page, dirty), the most recently used at the end; and the pages given up.
     kept: Vec<(u64, bool)>,
     given_up: Vec<(u64, bool)>,
     counts: TierCounts,
@@ -243,7 +244,7 @@ impl Late {
         }
     }
 
-    /// Makes a cached page the one used last. Whether it was dirty, where it was cached.
+    /// Makes a cached page the most recently used. Returns whether it was dirty, if it was cached.
     fn use_page(&mut self, page: u64, dirty: bool) -> Option<bool> {
         let is_it = |(cached, _): &(u64, bool)| *cached == page;
         if let Some(at) = self.kept.iter().position(is_it) {
@@ -342,10 +343,10 @@ impl Model for Late {
     }
 }
 
-/// NFA: what a flash page holds is (page, dirty, last use).
+/// NFA: the content of a flash page is (page, dirty, last use).
 pub(super) struct Blocks {
     flash: Flash<(u64, bool, u64)>,
-    // Blocks, those used last at the end; and when.
+    // Blocks, the most recently used at the end; and their times of last use.
     recency: Vec<usize>,
     used: Vec<u64>,
     threshold: u64,

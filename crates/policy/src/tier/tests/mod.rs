@@ -1,5 +1,5 @@
-//! Each tier beside a naive one that follows its source line by line over a plain `Vec`: the same pages, the
-//! same counts, step by step, over both page tables.
+//! Compares each tier with a naive one that follows its source line by line over a plain `Vec`: the same
+//! pages and counts, step by step, with both page tables.
 mod blocks;
 mod slots;
 mod told;
@@ -12,7 +12,7 @@ use slots::{Naive, Ring};
 use tantalum_base::PageNo;
 use told::Media;
 
-/// What the top tier asks for.
+/// A request of the top tier.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Read(u64),
@@ -33,7 +33,7 @@ fn steps(pages: u64) -> impl Strategy<Value = Vec<Step>> {
 /// A naive tier.
 trait Model {
     fn step(&mut self, step: Step) -> Option<Found>;
-    /// Cached pages, and whether each is dirty, in any order.
+    /// The cached pages with their dirty flags, in any order.
     fn pages(&self) -> Vec<(u64, bool)>;
     fn counts(&self) -> TierCounts;
 }

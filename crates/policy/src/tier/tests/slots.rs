@@ -1,8 +1,8 @@
-//! Naive caches of slots, as the write cache's paper describes them.
+//! Naive caches of slots, as the paper on the write cache describes them.
 use super::{Model, Step};
 use crate::tier::{Admission, Found, TierCounts};
 
-/// Slots in a list, those used last at its end. Tracks leave as a whole.
+/// Slots in a list, the most recently used at the end. Tracks leave as a whole.
 pub(super) struct Naive {
     pub(super) slots: usize,
     pub(super) admission: Admission,
@@ -12,7 +12,7 @@ pub(super) struct Naive {
     pub(super) track: u64,
     // (page, dirty), in the order of the last use of their unit.
     pub(super) pages: Vec<(u64, bool)>,
-    // Units in the order of their last use, or, where the densest leaves, of their last change.
+    // Units in the order of their last use, or with densest-track-first of their last change.
     pub(super) units: Vec<u64>,
     pub(super) counts: TierCounts,
 }
@@ -132,7 +132,7 @@ impl Model for Naive {
     }
 }
 
-/// Slots that are written in a ring.
+/// Slots written in a ring.
 pub(super) struct Ring {
     pub(super) slots: Vec<Option<(u64, bool)>>,
     pub(super) next: usize,

@@ -1,10 +1,10 @@
-//! What a tier tells to be done, done to a flash of plain slots: every read finds its page, and as much is told as is
-//! counted.
+//! Carries out the recorded operations of a tier on a flash of plain slots: every read finds its page, and the
+//! operations match the counts.
 use crate::tier::{MiddleTier, Operation, TierCounts, TierSpec};
 use std::collections::BTreeMap;
 use tantalum_base::PageNo;
 
-/// The page in each slot, and what was done so far.
+/// The page in each slot, and the number of operations so far.
 #[derive(Default)]
 pub(super) struct Media {
     slots: BTreeMap<u32, PageNo>,
@@ -15,7 +15,8 @@ pub(super) struct Media {
 }
 
 impl Media {
-    /// Carries out what `tier` tells, of a flash of `slots` slots; nothing where it does not tell.
+    /// Carries out the operations that `tier` recorded, on a flash of `slots` slots; none if it
+    /// does not record.
     pub(super) fn carry_out(&mut self, tier: &mut dyn MiddleTier, slots: u32, is_told: bool) {
         let mut operations = Vec::new();
         tier.take_operations(&mut operations);
