@@ -1,28 +1,28 @@
-//! How much the capacitors can dump.
+//! The amount of data that the capacitors can dump.
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Capacitors that feed the device when the power is lost, and what a dumped byte costs them.
+/// Capacitors that power the device after the power is lost, and their energy per dumped byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacitors {
-    /// Their number.
+    /// Number of capacitors.
     pub count: u32,
     /// Capacitance of each.
     pub microfarads: u32,
-    /// Voltage when they are charged.
+    /// Voltage when fully charged.
     pub charged_millivolts: u32,
-    /// Voltage below which the device does not run.
+    /// Minimum voltage at which the device runs.
     pub empty_millivolts: u32,
-    /// Energy for one byte: programming it, and all that must run meanwhile.
+    /// Energy per byte: for programming it, and for everything that must run in the meantime.
     pub picojoules_per_byte: u32,
-    /// Current that charges them when the power is back.
+    /// Charging current after the power has returned.
     pub charging_milliamperes: u32,
 }
 
 impl Capacitors {
-    /// Bytes that they can dump: C (V² - v²) / 2 over the energy of a byte.
+    /// Number of bytes that they can dump: C (V² - v²) / 2, divided by the energy per byte.
     ///
     /// # Errors
-    /// `InvalidInput` where a byte costs nothing, or the voltages leave nothing to use.
+    /// `InvalidInput` if a byte costs nothing, or the voltages leave no usable energy.
     pub fn dump_bytes(&self) -> Result<u64> {
         if self.picojoules_per_byte == 0 || self.empty_millivolts >= self.charged_millivolts {
             let context = format!("capacitors that store nothing for a dump: {self:?}");
@@ -37,7 +37,7 @@ impl Capacitors {
         Ok((picojoules / u128::from(self.picojoules_per_byte)).min(u128::from(u64::MAX)) as u64)
     }
 
-    /// Time until they are charged, from nothing.
+    /// Time to charge them from empty.
     pub fn recharge_ns(&self) -> u64 {
         // Microfarads times millivolts are nanocoulombs, over milliamperes microseconds.
         let nanocoulombs = u128::from(self.count)

@@ -1,32 +1,33 @@
-//! Protections of the simulated devices that a test can switch off.
+//! Protections of the simulated devices that tests can switch off.
 
 tantalum_base::fault_points! {
-    /// Of two changes of the same pages in a device without a write cache the later may be done first.
+    /// In a device without a write cache, the later of two changes to the same pages may take effect
+    /// first.
     ChangesOvertake,
-    /// A redo log's recovery redoes what is not there as a whole.
+    /// A redo log's recovery redoes incomplete transactions.
     LogRedoesUncommitted,
-    /// A redo log's recovery gives the numbers of dropped transactions to new ones.
+    /// A redo log's recovery reuses the numbers of dropped transactions.
     NumbersReused,
-    /// A redo log's recovery drops what is damaged as if a power cut had left it so.
+    /// A redo log's recovery drops damaged transactions as if a power cut had interrupted them.
     LogDamageForgotten,
-    /// Contents that were read from a redo log are not checked.
+    /// Contents read from a redo log are not checked.
     LogUnchecked,
-    /// Contents that a personality read are not checked.
+    /// Contents read by a personality are not checked.
     BlocksUnchecked,
-    /// The recovery of a personality takes any copy of a page for the newest.
+    /// The recovery of a personality accepts any copy of a page as the newest.
     AnyCopyCounts,
     /// A TxCache sets the commit flag before the last page is in NVRAM.
     EarlyCommitFlag,
-    /// A TxCache writes pages of open transactions to their home locations.
+    /// A TxCache writes uncommitted pages to their home locations.
     UncommittedGoesHome,
-    /// A TxCache's recovery rolls forward what was not committed.
+    /// A TxCache's recovery rolls forward uncommitted transactions.
     RedoUncommitted,
-    /// A TxCache's recovery does not complete the mapping of what was committed.
+    /// A TxCache's recovery does not complete the mapping of committed transactions.
     NoRedo,
-    /// A TxCache gives the committed version of a page up before the newer one is committed.
+    /// A TxCache frees the committed version of a page before the newer one is committed.
     OldVersionFreed,
-    /// A TxCache lets commits and aborts overtake commands of their transaction.
+    /// A TxCache lets commits and aborts overtake other commands of their transaction.
     ControlOvertakes,
-    /// A TxCache does not refuse who changes a page outside of transactions that a transaction holds.
+    /// A TxCache accepts changes outside of transactions to pages that a transaction holds.
     HeldPagesOpen,
 }

@@ -1,11 +1,11 @@
-//! What the link to a host costs: a command queue of bounded depth over a bus that moves one
-//! command at a time. For simulated devices; a real one has a real link.
+//! The cost of the link to a host: a command queue of bounded depth over a bus that transfers one
+//! command at a time. For simulated devices only; a real device has a real link.
 //!
-//! Commands that change something reach the device in the order in which they were issued, each
-//! when it has arrived and all before it have: without barriers nothing else keeps a host's order
-//! (DuraSSD, section 3.3), and no write may end behind the commit that was issued behind it
-//! (TxCache, section III-A). A flush that reaches the device and a read inside of a transaction
-//! keep their places, too; other reads may pass.
+//! Commands that change something reach the device in the order in which they were issued; each one
+//! waits until it has arrived and all earlier ones have arrived. Without barriers nothing else
+//! keeps a host's order (DuraSSD, section 3.3), and a write must not end after the commit that was
+//! issued after it (TxCache, section III-A). A flush that reaches the device and a read inside of a
+//! transaction keep their places, too; other reads may overtake.
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
@@ -22,30 +22,31 @@ use crate::issue_order::IssueOrder;
 /// Costs of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostQueueOptions {
-    /// Commands in flight at the most (32 with SATA's native command queue).
+    /// Maximum number of commands in flight (32 with SATA's native command queue).
     pub depth: u32,
-    /// Latency that every command has besides its transfer; commands overlap in it.
+    /// Latency of every command in addition to its transfer; the latencies of commands overlap.
     pub command_ns: u64,
-    /// Latency that each page of a read or write adds to that.
+    /// Additional latency for each page of a read or write.
     pub page_ns: u64,
-    /// Latency that a write has besides, before the device has accepted it; writes overlap in it.
+    /// Additional latency of a write before the device has accepted it; the latencies of writes
+    /// overlap.
     pub write_ns: u64,
-    /// Time for which every command occupies the link besides its data.
+    /// Time for which every command occupies the link in addition to its data.
     pub link_command_ns: u64,
-    /// Bytes a second over the link; transfers go one after the other, in either direction.
+    /// Link rate in bytes a second; transfers are serial, in both directions together.
     pub link_bytes_per_second: u64,
-    /// What a flush takes besides what the device does for it.
+    /// Time of a flush in addition to the device's own work.
     pub flush_ns: u64,
-    /// A flush is no queued command: it waits for all before it and holds up all behind it.
+    /// A flush is not queued: it waits for all earlier commands and delays all later ones.
     pub flush_alone: bool,
-    /// Flushes reach the device. Without, as on a file system that is mounted without write
-    /// barriers, they only cost the host its call, and what they promise is what the device
-    /// promises of any write it acknowledged: nothing where that is `volatile`.
+    /// Whether flushes reach the device. If not, as on a file system mounted without write
+    /// barriers, a flush only costs the host its call. It then guarantees what the device
+    /// guarantees for any acknowledged write: nothing if that is `volatile`.
     pub barrier: bool,
 }
 
 impl HostQueueOptions {
-    /// A link with SATA's native command queue, which costs nothing but the transfers, at this rate.
+    /// A link with SATA's native command queue and this rate; transfers are its only cost.
     pub const fn at_rate(link_bytes_per_second: u64) -> Self {
         HostQueueOptions {
             depth: 32,
@@ -72,14 +73,14 @@ impl HostQueueOptions {
     }
 }
 
-/// A device behind a link; itself a device.
+/// A device behind a link. It is a device itself.
 pub struct HostQueue<R, D> {
     runtime: R,
     device: Rc<D>,
     options: HostQueueOptions,
     slots: Semaphore,
     order: IssueOrder,
-    /// The link is taken until then.
+    /// Time until which the link is busy.
     link_busy_until_ns: Cell<u64>,
     page_transfer_ns: u64,
 }
@@ -88,7 +89,7 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
     /// Puts `device` behind a link.
     ///
     /// # Errors
-    /// `InvalidInput` where the depth or the rate is 0.
+    /// `InvalidInput` if the depth or the rate is 0.
     pub fn new(runtime: R, device: Rc<D>, options: HostQueueOptions) -> Result<Self> {
         options.check()?;
         let page_ns = PAGE_BYTES as u64 * 1_000_000_000;
@@ -108,13 +109,13 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
         &self.device
     }
 
-    /// What the link costs.
+    /// The options of the link.
     pub fn options(&self) -> &HostQueueOptions {
         &self.options
     }
 
-    /// Takes the link for `pages` pages' data from the first moment at which it is free; when
-    /// the transfer ends.
+    /// Reserves the link for the data of `pages` pages from the time at which it is free. Returns
+    /// the end of the transfer.
     fn occupy_link(&self, pages: usize) -> u64 {
         let busy_ns = self.options.link_command_ns + self.page_transfer_ns * pages as u64;
         let end_ns = self.runtime.now_ns().max(self.link_busy_until_ns.get()) + busy_ns;
@@ -122,14 +123,16 @@ impl<R: Runtime, D: PageDevice> HostQueue<R, D> {
         end_ns
     }
 
-    /// What a command takes besides the link, in which others overlap with it.
+    /// The latency of a command in addition to its time on the link. The latencies of commands
+    /// overlap.
     fn latency_ns(&self, pages: usize) -> u64 {
         self.options.command_ns + self.options.page_ns * pages as u64
     }
 
-    /// Moves `command`, with `pages` pages' data, to the device, and waits for its end. It has `latency_ns` besides the link.
+    /// Transfers `command`, with the data of `pages` pages, to the device, and waits for its end. `latency_ns` is its latency
+    /// in addition to the link.
     async fn send<T>(&self, pages: usize, latency_ns: u64, command: impl Future<Output = T>) -> T {
-        // Before anything is waited for: this is when it is issued.
+        // Taken before any wait: this is the time of issue.
         let place = self.order.place();
         let _slot = self.slots.acquire(1).await;
         let arrived_ns = self.occupy_link(pages) + latency_ns;
@@ -160,7 +163,7 @@ impl<R: Runtime, D: LifeCycle> LifeCycle for HostQueue<R, D> {
     }
 }
 
-/// A device behind its link, as it is made and opened.
+/// How a device behind its link is made and opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linked<K> {
     /// The device.

@@ -1,15 +1,15 @@
-//! An ordered queue: commands that change something are handed to the device in the order in which
+//! An ordered queue: commands that change something are passed to the device in the order in which
 //! they were issued (DuraSSD, section 3.3, "an ordered version of NCQ"; TxCache, section III-A).
-//! They may overlap on their way; one that is there early waits for those before it.
+//! Their transfers may overlap; a command that arrives early waits for those before it.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use tantalum_runtime::sync::WaitQueue;
 
-/// Who was issued before whom.
+/// The order of issue of commands.
 pub(crate) struct IssueOrder {
-    /// Ascending numbers of the commands that the device does not have yet.
+    /// Numbers of the commands that the device has not received yet, ascending.
     ahead: RefCell<VecDeque<u64>>,
     issued: Cell<u64>,
     first: WaitQueue,
@@ -24,7 +24,7 @@ impl IssueOrder {
         }
     }
 
-    /// The place behind all that were issued so far; whoever drops it gives it up.
+    /// The place after all commands issued so far. Dropping it gives it up.
     pub fn place(&self) -> Place<'_> {
         let number = self.issued.replace(self.issued.get() + 1);
         self.ahead.borrow_mut().push_back(number);
@@ -39,7 +39,8 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Runs `command`, which the device takes in its first step, once those before it were taken.
+    /// Polls `command`, which the device accepts in its first step, once all earlier commands have
+    /// been accepted.
     pub async fn hand_over<T>(self, mut command: Pin<&mut impl Future<Output = T>>) -> T {
         let is_first = || self.order.ahead.borrow().front() == Some(&self.number);
         if !is_first() {

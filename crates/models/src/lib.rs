@@ -1,18 +1,18 @@
-//! Hardware and devices that exist in simulations alone: no live volume needs anything in here.
+//! Hardware and devices for simulations only: no live volume needs anything in this crate.
 //!
 //! ```text
 //! nand           flash packages: geometry, timing, wear, faults
 //! ├ nand_zones   zones as superblocks over them
 //! disk           a disk: seeks, rotation, zones, an elevator, a write cache
-//! metered        a device that somebody else runs, with an allowance: storage of a cloud
-//! nvram          a region that survives a power cut
-//! energy         capacitors: how much a device can write once the power is lost
-//! HostQueue      a PageDevice over another: what the link to a host costs
-//! profile        devices of the papers, and of today, as numbers, and how they are made over simulated media
+//! metered        a device run by a provider, with rate limits: cloud storage
+//! nvram          a memory region that survives a power cut
+//! energy         capacitors: how much a device can write after the power is lost
+//! HostQueue      wraps a PageDevice: the cost of the link to a host
+//! profile        devices of the papers, and of today, as numbers, built over simulated media
 //! rig            media whose power can be cut: simulated flash, or a file
-//! tx_cache       TxCache: a device over the FTL whose cache in NVRAM carries transactions
-//! baselines      TxFlash, atomic-write log, redo log: what TxCache was measured against;
-//!                page_turns: their changes of the same pages keep their order
+//! tx_cache       TxCache: a device over the FTL whose NVRAM cache supports transactions
+//! baselines      TxFlash, atomic-write log, redo log: the devices TxCache was compared with;
+//!                page_turns: orders their changes of the same pages
 //! personality    older translation layers: block mapping, BAST, FAST, DFTL
 //! ```
 pub mod baselines;

@@ -1,22 +1,22 @@
-//! TxFlash's recovery: reads every page of the drive and follows the cycles.
+//! TxFlash's recovery: reads every page of the drive and checks the cycles.
 use tantalum_base::{FastMap, PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{SlotKind, ZoneMedia};
 
-/// What reading the whole drive gave.
+/// The result of reading the whole drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CycleScan {
-    /// Slots whose spare area was read.
+    /// Number of slots whose spare area was read.
     pub slots: u64,
-    /// Cycles found complete, and cycles of which pages are missing that cleaning gave up long
-    /// after the commit.
+    /// Number of committed cycles: cycles found complete, and cycles whose missing pages were
+    /// cleaned away long after the commit.
     pub committed: u64,
-    /// Cycles with pages missing that were never committed.
+    /// Number of cycles with missing pages that were never committed.
     pub broken: u64,
-    /// Page, version and place in force of every page that was written, by page.
+    /// The current version and place of every page that was written, sorted by page.
     pub mapping: Vec<(PageNo, Version, SlotNo)>,
 }
 
-/// A cycle: how many pages it has, and how many of them were found.
+/// A cycle: its number of pages, and how many of them were found.
 #[derive(Clone, Copy, Default)]
 struct Cycle {
     pages: u32,
@@ -28,19 +28,19 @@ struct Found {
     page: PageNo,
     version: Version,
     slot: SlotNo,
-    /// First version of its cycle; `None` for a copy that cleaning made, whose cycle was complete.
+    /// First version of its cycle; `None` for a copy made by cleaning, whose cycle was complete.
     cycle: Option<Version>,
 }
 
-/// Reads every zone of `media`, and follows the cycles that it finds: a transaction is committed
-/// when its cycle is complete. Where pages of a cycle were replaced and erased since, the
-/// watermark that later appends carry stands for them (TxFlash's SCC erases in an order that
-/// allows the same conclusion, section 4.2.1). That holds until a recovery drops a broken cycle:
-/// what it left must be erased before the watermark passes it, which our log does not need and
-/// does not do. So this is right for a drive of which no broken cycle was dropped before.
+/// Reads every zone of `media` and checks the cycles found: a transaction is committed if its cycle
+/// is complete. If pages of a cycle have been replaced and erased since, the watermark of later
+/// appends proves the commit instead (TxFlash's SCC erases in an order that allows the same
+/// conclusion, section 4.2.1). This is correct only until a recovery drops a broken cycle: its
+/// pages would have to be erased before the watermark passes them, which our log does not need and
+/// does not do. So the result is correct for a drive on which no broken cycle was dropped before.
 ///
 /// # Errors
-/// The medium's.
+/// The errors of the medium.
 pub async fn scan_cycles<M: ZoneMedia>(media: &M) -> Result<CycleScan> {
     let geometry = media.geometry();
     let mut scan = CycleScan::default();

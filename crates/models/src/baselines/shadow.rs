@@ -1,13 +1,14 @@
-//! Shadow paging in the FTL: the pages of a transaction go to new places once, as one batch.
+//! Shadow paging in the FTL: the pages of a transaction are written once, to new places, as one
+//! batch.
 //!
 //! TxFlash (Prabhakaran et al., OSDI 2008) marks a transaction by links in the pages' spare areas:
-//! each leads to the next page, the last one to the first, and the transaction is committed when
+//! each page links to the next, the last one to the first, and the transaction is committed when
 //! the cycle is complete. FusionIO's atomic write (Ouyang et al., HPCA 2011) marks it by flags in
-//! the log's mapping metadata. Our log keeps either as the pair (first version, length) of a batch
+//! the log's mapping metadata. Our log stores either as the pair (first version, length) of a batch
 //! of contiguous versions: the link of version v leads to v + 1, that of the last one to the first,
-//! and the flag of the end is on version first + length - 1. So the two write the same pages at
-//! the same times. What tells them apart is recovery: TxFlash has no other record of its mapping
-//! and reads the whole drive, the log FTL reads its tail behind the last checkpoint.
+//! and the end flag is on version first + length - 1. So both write the same pages at the same
+//! times. They differ in recovery: TxFlash has no other record of its mapping and reads the whole
+//! drive; the log FTL reads its tail after the last checkpoint.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Durability, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result, TxId};
@@ -20,7 +21,7 @@ use super::cycles::{CycleScan, scan_cycles};
 use crate::page_turns::PageTurns;
 use tantalum_ssd::Transactional;
 
-/// How the pages of a transaction are found together after a power cut.
+/// How recovery finds all pages of a transaction after a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clustering {
     /// TxFlash's cyclic commit: links in the spare areas, recovery by scanning the drive.
@@ -29,33 +30,33 @@ pub enum Clustering {
     LogFlags,
 }
 
-/// Settings of a [`ShadowDevice`].
+/// Options of a [`ShadowDevice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShadowOptions {
-    /// How transactions are told.
+    /// How transactions are marked.
     pub clustering: Clustering,
-    /// Transactions that may be open at once.
+    /// Maximum number of open transactions.
     pub transactions_max: u32,
 }
 
 /// Counters of a [`ShadowLog`] since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShadowStatistics {
-    /// Pages that the host read.
+    /// Pages read by the host.
     pub pages_read: u64,
-    /// Flush commands; they find nothing to do.
+    /// Flush commands; they have no effect.
     pub flushes: u64,
-    /// Pages that the host wrote, transactions included when they commit.
+    /// Pages written by the host; those of a transaction are counted when it commits.
     pub pages_written: u64,
     /// The FTL's counters.
     pub ftl: FtlStatistics,
 }
 
-/// A device without a write cache: pages of a transaction are gathered in the controller's memory,
-/// as `WriteAtomic` hands them over together, and go to flash at the commit.
+/// A device without a write cache: the pages of a transaction are collected in the controller's
+/// memory, as `WriteAtomic` passes them all at once, and are written to flash at the commit.
 pub type ShadowDevice<M> = Transactional<ShadowLog<M>>;
 
-/// The same without transactions: whatever is written goes to flash as one batch.
+/// The same device without transactions: each write goes to flash as one batch.
 pub struct ShadowLog<M: ZoneMedia> {
     ftl: Rc<Ftl<M>>,
     limits: Limits,
@@ -89,19 +90,20 @@ impl<M: ZoneMedia> ShadowLog<M> {
         Transactional::over(Rc::new(log), options.transactions_max, pages_max)
     }
 
-    /// From now on a commit that is on its way holds its pages no more: for hosts that order their
-    /// transactions themselves and send the next one meanwhile, as the file systems of the TxCache
-    /// paper do. Commits of the same pages still take effect in the order in which they were sent.
+    /// From now on a commit in flight no longer holds its pages: for hosts that order their
+    /// transactions themselves and send the next one in the meantime, as the file systems of the
+    /// TxCache paper do. Commits of the same pages still take effect in the order in which they
+    /// were sent.
     pub fn overlap_commits(&self) {
         self.overlap_commits.set(true);
     }
 
-    /// Opens the device that `media` holds. With cycles the whole drive is read first, as TxFlash
-    /// must; the mapping that this gives is the one that the FTL has in its checkpoint and log,
-    /// which is then loaded.
+    /// Opens the device stored on `media`. With cycles the whole drive is read first, as TxFlash
+    /// must. The resulting mapping is the one that the FTL has in its checkpoint and log, which is
+    /// then loaded.
     ///
     /// # Errors
-    /// Those of [`Ftl::recover`].
+    /// The errors of [`Ftl::recover`].
     pub async fn recover(
         media: M,
         ftl: FtlOptions,
@@ -125,7 +127,8 @@ impl<M: ZoneMedia> ShadowLog<M> {
         ShadowStatistics { ftl: self.ftl.statistics(), ..self.counts.get() }
     }
 
-    /// Writes `pages` behind all that came before and changes one of them. To be driven to its end.
+    /// Writes `pages` in the order of arrival with other changes of the same pages. The caller must
+    /// drive the future to its end.
     async fn write_pages(&self, pages: Vec<(PageNo, M::Page)>) -> Result<()> {
         let turn = self.turns.pages(pages.iter().map(|(page, _)| *page).collect()).await;
         let first = async {

@@ -1,26 +1,26 @@
-//! The write cache: pages that were acknowledged, in runs that go to the platters as one access.
+//! The write cache: acknowledged pages, in runs that are written to the platters as one access.
 use super::geometry::{Geometry, Place};
 use std::collections::VecDeque;
 use tantalum_base::{FastMap, Payload};
 
-/// A run of pages to be written.
+/// A run of pages to write.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    /// Counts the runs.
+    /// Sequence number of the run.
     pub number: u64,
     pub first: u64,
     pub pages: u32,
     pub place: Place,
-    /// Accesses before it could be chosen for the first time.
+    /// Number of accesses served before this one could first be chosen.
     pub served_before: Option<u64>,
 }
 
-/// Pages that are not on the platters yet.
+/// Pages that are not yet on the platters.
 pub(super) struct Cache<P> {
     contents: FastMap<u64, P>,
     /// Oldest first.
     pub(super) runs: VecDeque<Run>,
-    /// The run under the head, and its contents.
+    /// The run that the head is writing, with its contents.
     writing: Option<(Run, Vec<P>)>,
     numbered: u64,
     capacity: u64,
@@ -37,7 +37,8 @@ impl<P: Payload> Cache<P> {
         }
     }
 
-    /// Pages for which there is room. What is under the head still takes its place.
+    /// Number of pages for which there is room. The run that the head is writing still takes up its
+    /// room.
     pub(super) fn free(&self) -> u64 {
         let writing = self.writing.as_ref().map_or(0, |(_, contents)| contents.len() as u64);
         self.capacity.saturating_sub(self.contents.len() as u64 + writing)
@@ -51,8 +52,8 @@ impl<P: Payload> Cache<P> {
         })
     }
 
-    /// Takes pages in. One that waits already is replaced where it waits; the others make new
-    /// runs.
+    /// Adds pages to the cache. A page that is already waiting is replaced in its run; the others
+    /// make new runs.
     pub(super) fn insert(&mut self, geometry: &Geometry, first: u64, pages: &[P]) {
         let mut open: Option<Run> = None;
         for (page, content) in (first..).zip(pages) {
@@ -70,7 +71,7 @@ impl<P: Payload> Cache<P> {
         self.runs.extend(open);
     }
 
-    /// Takes the `index`th of the runs, which the head goes to now; its contents.
+    /// Removes the run at `index`, to which the head now goes. Returns it with its contents.
     pub(super) fn begin(&mut self, index: usize) -> Option<(Run, Vec<P>)> {
         let run = self.runs.remove(index)?;
         let pages = run.first..run.first + u64::from(run.pages);
@@ -79,12 +80,12 @@ impl<P: Payload> Cache<P> {
         Some((run, contents))
     }
 
-    /// The head is done with the run.
+    /// The head has finished the run.
     pub(super) fn end(&mut self) {
         self.writing = None;
     }
 
-    /// The newest run so far.
+    /// The number of the newest run.
     pub(super) fn newest(&self) -> u64 {
         self.numbered
     }

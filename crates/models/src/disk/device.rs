@@ -1,4 +1,4 @@
-//! The disk as a device: commands in, one arm that serves the nearest of them.
+//! The disk as a device: commands, and one arm that serves the nearest of them first.
 use super::cache::{Cache, Run};
 use super::geometry::Place;
 use super::mechanics::Mechanics;
@@ -13,25 +13,25 @@ use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Opening, Runtime};
 
-/// Pages of the longest write.
+/// Maximum length of a write in pages.
 const WRITE_PAGES_MAX: u32 = 256;
-/// An access that this many queues' worth of others were preferred to is served next.
+/// If an access was passed over for this many times the queue depth, it is served next.
 const PASSED_OVER_MAX: u64 = 8;
 
-/// What a disk has done since it was opened.
+/// Counters of a disk since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskStatistics {
-    /// Accesses that read the platters.
+    /// Accesses that read from the platters.
     pub reads: u64,
-    /// Accesses that wrote them.
+    /// Accesses that wrote to the platters.
     pub writes: u64,
     /// Flush commands.
     pub flushes: u64,
-    /// Pages that hosts read.
+    /// Pages read by hosts.
     pub pages_read: u64,
-    /// Of those, in the write cache.
+    /// Of those, pages found in the write cache.
     pub pages_hit: u64,
-    /// Pages that hosts wrote.
+    /// Pages written by hosts.
     pub pages_written: u64,
 }
 
@@ -40,14 +40,14 @@ struct Command<P> {
     first: u64,
     pages: u32,
     place: Place,
-    /// Contents, of a write.
+    /// The contents, if it is a write.
     contents: Option<Vec<P>>,
-    /// Accesses before it could be chosen for the first time.
+    /// Number of accesses served before this one could first be chosen.
     served_before: Option<u64>,
     done: Rc<Cell<bool>>,
 }
 
-/// What the arm goes to.
+/// The kind of an access of the arm.
 enum Access {
     Command(Rc<Cell<bool>>),
     Run,
@@ -56,7 +56,7 @@ enum Access {
 struct Work<P> {
     commands: VecDeque<Command<P>>,
     cache: Cache<P>,
-    /// Accesses so far.
+    /// Number of accesses so far.
     served: u64,
     counters: DiskStatistics,
 }
@@ -75,10 +75,10 @@ pub struct Disk<R, P> {
 }
 
 impl<R: Runtime, P: Payload> Disk<R, P> {
-    /// A disk over `platters`, which may hold something already.
+    /// A disk over `platters`, which may already hold data.
     ///
     /// # Errors
-    /// `InvalidInput` where the options contradict each other.
+    /// `InvalidInput` if the options contradict each other.
     pub fn new(runtime: R, options: DiskOptions, platters: Platters<P>) -> Result<Self> {
         let mechanics = Mechanics::new(&options)?;
         let cached = options.cache_pages > 0;
@@ -113,12 +113,12 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
         })
     }
 
-    /// What was done since it was opened.
+    /// Counters since it was opened.
     pub fn statistics(&self) -> DiskStatistics {
         self.work.borrow().counters
     }
 
-    /// What it was made with.
+    /// The options that it was made with.
     pub fn options(&self) -> &DiskOptions {
         &self.options
     }
@@ -136,7 +136,8 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
         }
     }
 
-    /// Takes the access that the head reaches first, and sends it there; when it is done.
+    /// Chooses the access that the head reaches first and sends the head there. Returns the time at
+    /// which it ends.
     fn next_access(&self) -> Option<(Access, Place, u64)> {
         let work = &mut *self.work.borrow_mut();
         let now_ns = self.runtime.now_ns();
@@ -197,7 +198,7 @@ impl<R: Runtime, P: Payload> Disk<R, P> {
         self.finished.until(|| done.get().then_some(())).await;
     }
 
-    /// Waits until everything that is in the cache now is on the platters.
+    /// Waits until everything now in the cache is on the platters.
     async fn drain(&self) {
         let newest = self.work.borrow().cache.newest();
         let written = || self.work.borrow().cache.is_written(newest).then_some(());
@@ -212,7 +213,7 @@ impl<R: Runtime, P: Payload> LifeCycle for Disk<R, P> {
         drop(self.runtime.spawn("disk arm", async move { disk.run_arm().await }));
     }
 
-    /// Writes back what is in its cache.
+    /// Writes the cache back.
     async fn close(&self) -> Result<()> {
         self.drain().await;
         Ok(())
@@ -243,7 +244,7 @@ impl<R: Runtime, P: Payload> LifeCycle for Disk<R, P> {
     fn validate(&self) {}
 }
 
-/// An empty disk, or the one that the platters hold: there is nothing to recover.
+/// A new empty disk, or the one stored on the platters: there is nothing to recover.
 impl<R: Runtime, P: Payload> DeviceKind<R, Platters<P>> for DiskOptions {
     type Device = Disk<R, P>;
     type Kept = ();
@@ -314,8 +315,7 @@ impl<R: Runtime, P: Payload> PageDevice for Disk<R, P> {
         Ok(())
     }
 
-    /// A disk has no such command; what is given up just reads as zeros, after everything that
-    /// was written before.
+    /// A disk has no such command. Trimmed pages read as zeros, in order after all earlier writes.
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
         self.drain().await;

@@ -1,28 +1,28 @@
-//! Where a page lies. Pages run along a track, over the heads of a cylinder, and from the
-//! outermost cylinder inwards.
+//! The location of a page. Pages run along a track, then over the heads of a cylinder, then from
+//! the outermost cylinder inwards.
 use super::DiskOptions;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
-/// A page's place.
+/// The location of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
-    /// From 0, the outermost, on.
+    /// Counted from 0, the outermost.
     pub cylinder: u32,
-    /// Share of a turn, 0 to 1, at which the page begins.
+    /// Angle at which the page begins, as a share of a revolution, 0 to 1.
     pub angle: f64,
-    /// Time in which one page passes under the head.
+    /// Time for one page to pass under the head.
     pub page_ns: u64,
 }
 
-/// Zones of tracks.
+/// The zones of tracks.
 pub(super) struct Geometry {
-    /// Pages of a track, a zone.
+    /// Number of pages per track in each zone.
     track_pages: Vec<u64>,
     cylinders_per_zone: u64,
     heads: u64,
     rotation_ns: u64,
-    /// Share of a turn by which each track begins later than the one before, so that the next
-    /// track can be reached in time.
+    /// Offset of the start of each track to that of the previous one, as a share of a revolution,
+    /// so that the head reaches the next track in time.
     skew: f64,
 }
 
@@ -53,12 +53,12 @@ impl Geometry {
         })
     }
 
-    /// Cylinders of the whole disk.
+    /// Number of cylinders of the whole disk.
     pub(super) fn cylinders(&self) -> u64 {
         self.cylinders_per_zone * self.track_pages.len() as u64
     }
 
-    /// The place of `page`, which lies on the disk.
+    /// The location of `page`, which must lie on the disk.
     pub(super) fn place(&self, page: u64) -> Place {
         let mut rest = page;
         let mut zone = 0;

@@ -1,12 +1,12 @@
-//! How long an access takes.
+//! The time of an access.
 use super::DiskOptions;
 use super::geometry::{Geometry, Place};
 use tantalum_base::Result;
 
-/// The average of the square root of the distance between two points of a line of length 1.
+/// The mean square root of the distance between two random points on a line of length 1.
 const MEAN_ROOT_DISTANCE: f64 = 8.0 / 15.0;
 
-/// Arm and platters.
+/// The arm and the platters.
 pub(super) struct Mechanics {
     pub(super) geometry: Geometry,
     options: DiskOptions,
@@ -26,8 +26,8 @@ impl Mechanics {
         })
     }
 
-    /// A seek over `distance` cylinders. It grows with the square root of the distance, as the
-    /// arm speeds up for one half and slows down for the other; no speed limit is reached.
+    /// Time of a seek over `distance` cylinders. It grows with the square root of the distance, as
+    /// the arm accelerates for one half and slows down for the other; no speed limit is reached.
     pub(super) fn seek_ns(&self, distance: u32) -> u64 {
         if distance == 0 {
             return 0;
@@ -36,7 +36,7 @@ impl Mechanics {
         self.options.seek_track_ns + (self.seek_root_ns * root) as u64
     }
 
-    /// Time from `now_ns` until the head, over `cylinder`, could begin with what lies at `place`.
+    /// Time from `now_ns`, with the head over `cylinder`, until the head can start at `place`.
     pub(super) fn positioning_ns(
         &self,
         now_ns: u64,
@@ -45,7 +45,7 @@ impl Mechanics {
         write: bool,
     ) -> u64 {
         let distance = cylinder.abs_diff(place.cylinder);
-        // An arm that did not move has settled.
+        // If the arm did not move, it needs no settle time.
         let settle_ns = if write && distance > 0 { self.options.write_settle_ns } else { 0 };
         let there_ns = self.options.overhead_ns + self.seek_ns(distance) + settle_ns;
         let rotation_ns = self.options.rotation_ns;

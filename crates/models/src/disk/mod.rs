@@ -1,17 +1,18 @@
-//! A disk: one arm, platters that turn, an elevator over what is queued, and a write cache.
+//! A disk: one arm, rotating platters, an elevator over queued accesses, and a write cache.
 //!
 //! ```text
-//! geometry   zones of tracks: where a page lies, how fast it passes under the head
-//! mechanics  seek, settle, rotation, transfer: how long an access takes from here
-//! cache      pages that were acknowledged and are not on the platters yet
+//! geometry   zones of tracks: the location of a page, its time under the head
+//! mechanics  seek, settle, rotation, transfer: the time of an access
+//! cache      acknowledged pages that are not yet on the platters
 //! device     commands, the arm's task that serves the nearest first, flush
-//! platters   what is on the disk, also after a power cut
+//! platters   the content of the disk, which survives power cuts
 //! ```
 //!
-//! With the write cache on, a write is acknowledged when it is in the cache: `volatile`, only a
-//! flush promises anything. With it off, a write is acknowledged when it is on the platters:
-//! `on_ack`. What is atomic on a disk is a sector of 512 bytes: a write that a power cut meets
-//! may leave any of its pages old, new or torn, and a host that cannot bear that must write twice.
+//! With the write cache on, a write is acknowledged when it is in the cache: the durability is
+//! `volatile`, and only a flush guarantees anything. With it off, a write is acknowledged when it
+//! is on the platters: `on_ack`. The atomic unit of a disk is a sector of 512 bytes: a power cut
+//! during a write may leave each of its pages old, new or torn. A host that cannot tolerate this
+//! must write twice.
 mod cache;
 mod device;
 mod geometry;
@@ -25,32 +26,33 @@ pub use platters::Platters;
 
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// What a disk is made with.
+/// Options of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskOptions {
-    /// Pages that it offers.
+    /// Number of logical pages.
     pub pages: u64,
-    /// One turn of the platters.
+    /// Time of one revolution of the platters.
     pub rotation_ns: u64,
-    /// Zones of tracks of equal length, each with as many cylinders as the others.
+    /// Number of zones with tracks of equal length; all zones have the same number of cylinders.
     pub zones: u32,
-    /// Surfaces, each with its head; a cylinder has a track on each.
+    /// Number of surfaces, each with its head; a cylinder has a track on each.
     pub heads: u32,
-    /// Rate at which the outermost zone passes under the head.
+    /// Media transfer rate of the outermost zone.
     pub outer_bytes_per_second: u64,
-    /// Rate of the innermost; those between lie on a line.
+    /// Media transfer rate of the innermost zone; the zones between are interpolated linearly.
     pub inner_bytes_per_second: u64,
-    /// Seek to a neighbouring cylinder.
+    /// Seek time to a neighbouring cylinder.
     pub seek_track_ns: u64,
-    /// Seek between two cylinders drawn at random, on average.
+    /// Mean seek time between two random cylinders.
     pub seek_average_ns: u64,
-    /// What a write waits more than a read after the arm moved, before the head may be used.
+    /// Additional settle time of a write compared with a read after the arm moved.
     pub write_settle_ns: u64,
-    /// The controller's time an access to the platters, before the arm moves.
+    /// Controller time per access to the platters, before the arm moves.
     pub overhead_ns: u64,
-    /// Accesses among which the nearest is chosen: queued commands first, then pages of the cache.
+    /// Number of accesses among which the nearest is chosen: queued commands first, then pages of
+    /// the cache.
     pub queue_depth: u32,
-    /// Pages of the write cache; 0: off.
+    /// Size of the write cache in pages; 0 switches it off.
     pub cache_pages: u32,
 }
 

@@ -1,11 +1,11 @@
-//! What is on the disk. Outlives executors, as what lies in the drive when the power is gone.
+//! The content of the disk. It outlives executors, like the data on a drive without power.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{FastMap, PageNo, Payload};
 use tantalum_media::cut::Fate;
 
-/// The platters of a disk, and where its arm stands. Clones name the same ones. Memory grows with
-/// the pages that were written.
+/// The platters of a disk and the position of its arm. Clones share the same platters. Memory grows
+/// with the number of pages written.
 pub struct Platters<P>(Rc<RefCell<Surface<P>>>);
 
 impl<P> Clone for Platters<P> {
@@ -17,7 +17,7 @@ impl<P> Clone for Platters<P> {
 struct Surface<P> {
     pages: FastMap<u64, P>,
     cylinder: u32,
-    // What the head is writing: first page and contents.
+    // The write in progress: first page and contents.
     writing: Option<(u64, Vec<P>)>,
 }
 
@@ -29,13 +29,13 @@ impl<P: Payload> Default for Platters<P> {
 }
 
 impl<P: Payload> Platters<P> {
-    /// What `page` holds.
+    /// The content of `page`.
     pub fn get(&self, page: PageNo) -> P {
         self.0.borrow().pages.get(&page.0).cloned().unwrap_or_else(P::zero)
     }
 
-    /// The power is cut: of the write that the head was at, `fate` decides. `Tear`: the pages of
-    /// its first half are new, the next one is neither old nor new, the others are old.
+    /// Cuts the power. `fate` decides about the write in progress. `Tear`: the pages of its first
+    /// half are new, the next page is neither old nor new, the rest is old.
     pub fn power_cut(&self, fate: Fate) {
         let state = &mut *self.0.borrow_mut();
         let Some((first, mut contents)) = state.writing.take() else { return };
@@ -60,7 +60,7 @@ impl<P: Payload> Platters<P> {
         self.0.borrow_mut().writing = Some((first, contents));
     }
 
-    /// The head has passed over what it was sent to.
+    /// Ends the access to which the head was sent.
     pub(super) fn end_access(&self, cylinder: u32) {
         let state = &mut *self.0.borrow_mut();
         state.cylinder = cylinder;

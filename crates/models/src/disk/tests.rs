@@ -32,7 +32,7 @@ fn open(runtime: &Virtual, options: DiskOptions, on: &Platters<Stamp>) -> Rc<Dis
     disk
 }
 
-/// Mean time of an access with `clients` of them in the queue all the time.
+/// Mean time of an access while `clients` accesses are always in the queue.
 fn mean_access_ns(options: DiskOptions, write: bool, clients: u64) -> u64 {
     let runtime = Virtual::new(Schedule::Fifo);
     let disk = open(&runtime, options, &Platters::default());
@@ -126,7 +126,8 @@ fn a_longer_queue_gives_shorter_ways() {
 
 #[test]
 fn a_full_cache_is_written_in_the_nearest_order_too() {
-    // The cache holds many queues' worth: what waits for its turn to be chosen is not late.
+    // The cache holds many queues' worth. Time before a run can be chosen does not count as being
+    // passed over.
     let options = DiskOptions { cache_pages: 1_000, queue_depth: 16, ..OPTIONS };
     let queued = DiskOptions { queue_depth: 16, ..OPTIONS };
     let (cached_ns, queued_ns) =
@@ -139,7 +140,7 @@ fn a_full_cache_is_written_in_the_nearest_order_too() {
 fn a_command_far_away_is_not_passed_over_for_ever() {
     let runtime = Virtual::new(Schedule::Fifo);
     let disk = open(&runtime, OPTIONS, &Platters::default());
-    // Fifty clients that stay on the outermost cylinders; the far read would never be nearest.
+    // Fifty clients stay on the outermost cylinders; the far read is never the nearest.
     for client in 0..50 {
         let disk = Rc::clone(&disk);
         let mut rng = Rng::split(client, "near");
@@ -178,7 +179,7 @@ fn a_cached_write_is_fast_volatile_and_safe_behind_a_flush() {
         assert_eq!((read[0], clock.now_ns()), (stamp(9, 1), 0), "read from the cache");
         writer.flush().await.unwrap();
         assert!(clock.now_ns() > 3_000_000);
-        // More than there is room for: the arm must make some.
+        // More than the cache has room for: the arm must write some back.
         for page in 0..200 {
             writer.write(PageNo(page * 5_000), &[stamp(page * 5_000, 2)], None).await.unwrap();
         }

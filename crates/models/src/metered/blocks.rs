@@ -1,10 +1,10 @@
-//! The content of the device. It outlives executors, as it lies with the provider.
+//! The content of the device. It outlives executors, as the provider stores it.
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 use tantalum_base::{FastMap, PageNo, Payload};
 
-/// The pages of a device that somebody else runs. Clones name the same ones. Memory grows with the pages that were written.
+/// The pages of a device that a provider runs. Clones share the same pages. Memory grows with the number of pages written.
 pub struct Blocks<P>(Rc<RefCell<FastMap<u64, P>>>);
 
 impl<P> Clone for Blocks<P> {

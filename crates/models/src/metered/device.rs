@@ -1,4 +1,4 @@
-//! The device: each command waits for its allowance, and then for its round trip.
+//! The device: each command waits for its allowance, then for its round trip.
 use super::meter::Meter;
 use super::{Allowance, Blocks, MeteredOptions};
 use std::cell::Cell;
@@ -9,10 +9,10 @@ use tantalum_base::{
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Opening, Runtime};
 
-/// Pages of the longest write.
+/// Maximum length of a write in pages.
 const WRITE_PAGES_MAX: u32 = 256;
 
-/// A device that somebody else runs.
+/// A device that a provider runs.
 pub struct Metered<R, P> {
     runtime: R,
     options: MeteredOptions,
@@ -24,7 +24,7 @@ pub struct Metered<R, P> {
 }
 
 impl<R: Runtime, P: Payload> Metered<R, P> {
-    /// Such a device over `blocks`, which may hold something already.
+    /// A device over `blocks`, which may already hold data.
     ///
     /// # Errors
     /// `InvalidInput` if it has no page, or if a limit is 0.
@@ -57,7 +57,7 @@ impl<R: Runtime, P: Payload> Metered<R, P> {
         &self.options
     }
 
-    /// Takes a command of `pages` pages from `meter`, and waits until it is done.
+    /// Charges a command of `pages` pages to `meter`, and waits until it is done.
     async fn serve(&self, meter: &Meter, pages: u64, round_trip_ns: u64) {
         let commands = pages.div_ceil(u64::from(self.options.command_pages)).max(1);
         let start_ns = meter.take(self.runtime.now_ns(), commands, pages * PAGE_BYTES as u64);
@@ -89,7 +89,7 @@ impl<R: Runtime, P: Payload> LifeCycle for Metered<R, P> {
     fn validate(&self) {}
 }
 
-/// An empty device, or the one that is there: nothing has to be recovered.
+/// A new empty device, or the existing one: nothing has to be recovered.
 impl<R: Runtime, P: Payload> DeviceKind<R, Blocks<P>> for MeteredOptions {
     type Device = Metered<R, P>;
     type Kept = ();
@@ -123,7 +123,7 @@ impl<R: Runtime, P: Payload> PageDevice for Metered<R, P> {
         Ok(())
     }
 
-    /// Takes the contents in the step in which it is called, so that the last of several writes of a page is the one that stays.
+    /// Stores the contents at the call, so that the last of several writes of a page wins.
     async fn write(&self, first: PageNo, pages: &[P], _tx: Option<TxId>) -> Result<()> {
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_write(range)?;
@@ -139,7 +139,7 @@ impl<R: Runtime, P: Payload> PageDevice for Metered<R, P> {
         Ok(())
     }
 
-    /// Pages that are given up read as zeros. The trim counts as a command of no bytes.
+    /// Trimmed pages read as zeros. A trim counts as a command of no bytes.
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
         self.blocks.forget(range.first.0..range.end().0);

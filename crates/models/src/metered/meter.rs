@@ -1,7 +1,7 @@
-//! When the next command may begin.
+//! Determines when the next command may begin.
 use std::cell::Cell;
 
-/// How many commands and bytes a second are allowed.
+/// The allowed numbers of commands and bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// Commands a second.
@@ -10,8 +10,8 @@ pub struct Rate {
     pub bytes_per_second: u64,
 }
 
-/// A bucket that holds one command: each begins when those before it are paid for, by their number and by their bytes. Nothing is
-/// saved up while nobody asks, as a volume without bursts has it.
+/// A token bucket for one command: a command begins when all earlier ones are paid for, by their number and by their bytes. Idle
+/// time earns no credit, as for a volume without bursts.
 pub(super) struct Meter {
     rate: Rate,
     commands_paid_ns: Cell<u64>,
@@ -23,7 +23,8 @@ impl Meter {
         Meter { rate, commands_paid_ns: Cell::new(0), bytes_paid_ns: Cell::new(0) }
     }
 
-    /// Takes `commands` and `bytes` at `now_ns`, in nanoseconds; when they begin.
+    /// Charges `commands` and `bytes` at `now_ns`. Returns the time at which they begin, in
+    /// nanoseconds.
     pub(super) fn take(&self, now_ns: u64, commands: u64, bytes: u64) -> u64 {
         let start_ns = now_ns.max(self.commands_paid_ns.get()).max(self.bytes_paid_ns.get());
         let cost_ns = |count: u64, per_second: u64| {
@@ -48,7 +49,7 @@ mod tests {
         // 5,000 bytes are 5 ms.
         assert_eq!(meter.take(0, 1, 5_000), 2_000_000);
         assert_eq!(meter.take(0, 1, 100), 7_000_000);
-        // Nothing is saved up.
+        // Idle time earned no credit.
         assert_eq!(meter.take(50_000_000, 3, 100), 50_000_000);
         assert_eq!(meter.take(50_000_000, 1, 100), 53_000_000);
     }

@@ -1,13 +1,13 @@
-//! A device that somebody else runs: a round trip for each command, and an allowance of commands and bytes a second.
+//! A device that a provider runs: a round trip for each command, and an allowance of commands and bytes a second.
 //!
 //! ```text
-//! meter    when the next command may begin
+//! meter    the time at which the next command may begin
 //! device   commands: wait for the allowance, then for the round trip
 //! blocks   its content
 //! ```
 //!
-//! A cloud sells its volumes so. It does not tell of the hardware behind them, and nothing of that is modelled: no flash is cleaned,
-//! and nothing varies. An acknowledged write is durable (`on_ack`), so that a flush is a round trip alone.
+//! This models the volumes that clouds rent out. Providers do not document the hardware, and it is not modelled: there is no
+//! cleaning of flash, and times do not vary. An acknowledged write is durable (`on_ack`), so a flush is only a round trip.
 mod blocks;
 mod device;
 mod meter;
@@ -20,16 +20,16 @@ pub use meter::Rate;
 
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Who may do how much.
+/// How the allowance is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
-    /// Reads and writes take from one.
+    /// Reads and writes share one allowance.
     Shared(Rate),
-    /// Reads have one, and writes another.
+    /// Reads and writes have an allowance each.
     Apart {
-        /// Of reads.
+        /// For reads.
         reads: Rate,
-        /// Of writes.
+        /// For writes.
         writes: Rate,
     },
 }
@@ -37,17 +37,17 @@ pub enum Allowance {
 /// Options of such a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeteredOptions {
-    /// Pages that it offers.
+    /// Number of logical pages.
     pub pages: u64,
     /// Round trip of a read, in nanoseconds.
     pub read_ns: u64,
     /// Round trip of a write or a trim, in nanoseconds.
     pub write_ns: u64,
-    /// Round trip of a flush, in nanoseconds. It takes nothing from the allowance.
+    /// Round trip of a flush, in nanoseconds. A flush uses no allowance.
     pub flush_ns: u64,
     /// The allowance of commands and bytes.
     pub allowance: Allowance,
-    /// Pages that count as one command; a longer one counts as several.
+    /// Maximum number of pages in one command; a longer one counts as several.
     pub command_pages: u32,
 }
 

@@ -11,13 +11,14 @@ const OPTIONS: MeteredOptions = MeteredOptions {
     flush_ns: 50,
     allowance: Allowance::Shared(Rate {
         commands_per_second: 1_000_000,
-        // A page is 2,000 ns.
+        // A page takes 2,000 ns.
         bytes_per_second: 2_048_000_000,
     }),
     command_pages: 4,
 };
 
-/// When each of `commands` was done that were issued at once: whether it writes, and its pages.
+/// Runs `commands` (whether each writes, and its pages), all issued at once. Returns the time at
+/// which each was done.
 fn ends(options: MeteredOptions, commands: &'static [(bool, usize)]) -> Vec<u64> {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();
@@ -58,7 +59,7 @@ fn commands_overlap_in_their_round_trips_and_share_the_allowance() {
 fn a_long_command_counts_as_several() {
     let slow = Rate { commands_per_second: 1_000, bytes_per_second: u64::MAX };
     let options = MeteredOptions { allowance: Allowance::Shared(slow), ..OPTIONS };
-    // 4 pages are one command of 1 ms, 5 are two.
+    // 4 pages are one command of 1 ms; 5 are two.
     assert_eq!(ends(options, &[(false, 4), (false, 5), (false, 1)]), [100, 1_000_100, 3_000_100]);
 }
 
@@ -81,7 +82,7 @@ fn contents_stay_where_they_were_written_and_trims_forget_them() {
         let refused = device.read(PageNo(998), &mut found, None).await;
         assert!(refused.is_err());
         assert_eq!(device.begin().await.unwrap_err().kind(), ErrorKind::Unsupported);
-        // The next one that is opened finds them, and one that is made does not.
+        // A device that is opened next finds them; a newly made one does not.
         let again = Metered::new(rt.clone(), OPTIONS, blocks.clone()).unwrap();
         again.read(PageNo(10), &mut found[..1], None).await.unwrap();
         assert_eq!(found[0], contents[0]);

@@ -1,4 +1,4 @@
-//! The array itself: blocks, and what operations do to them.
+//! The array: blocks, and the effects of operations on them.
 use super::counters::{NandCounters, Wear};
 use super::faults::{Failures, NandFaults};
 use super::geometry::{BlockAddr, NandGeometry, PageAddr};
@@ -10,13 +10,13 @@ use tantalum_base::{Payload, Result, Rng};
 use tantalum_media::cut::{CutPlan, Fate};
 use tantalum_media::zone::{Body, Spare};
 
-/// Contents kept for their memory.
+/// Maximum number of contents kept to reuse their memory.
 const RECYCLED_MAX: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Health {
     Good,
-    /// An erase was interrupted: needs another one.
+    /// An erase was interrupted: the block needs another one.
     HalfErased,
     /// A program or an erase failed.
     GrownBad,
@@ -29,23 +29,23 @@ struct Block<P> {
     health: Health,
 }
 
-/// How an operation on the array ends.
+/// The outcome of an operation on the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(super) span: Span,
-    /// Whether it will have succeeded when it ends.
+    /// Whether it succeeds.
     pub(crate) ok: bool,
 }
 
 impl Outcome {
-    /// When it ends.
+    /// The time at which it ends.
     pub(crate) fn end_ns(&self) -> u64 {
         self.span.end_ns
     }
 }
 
-/// State of a NAND array. Changes take effect when they are submitted; what is needed to undo
-/// them at a power cut is kept until their time is over.
+/// State of a NAND array. Changes take effect when they are submitted. The data to undo them at a
+/// power cut is kept until their time is over.
 pub(crate) struct Array<P> {
     pub(crate) geometry: NandGeometry,
     slots_per_page: u32,
@@ -58,11 +58,12 @@ pub(crate) struct Array<P> {
     pub(super) erase_failures: Failures,
     pub(super) read_failures: Failures,
     pub(super) counters: NandCounters,
-    /// Counts power cuts; whoever holds an older number has lost power.
+    /// Counts power cuts. A handle with an older number has lost power.
     pub(crate) power: u64,
     pub(super) mutations: u64,
     pub(super) cut_plan: Option<CutPlan>,
-    // Starts of the pulses of the mutation being submitted to the end of the last one.
+    // From the start of the first pulse to the end of the last one, for the mutation being
+    // submitted.
     mutation_span: Option<Span>,
 }
 
@@ -114,27 +115,27 @@ impl<P: Payload> Array<P> {
         &self.blocks[self.index(at)]
     }
 
-    /// Whether the block may not be programmed or erased any more.
+    /// Whether the block may no longer be programmed or erased.
     pub(crate) fn is_bad(&self, at: BlockAddr) -> bool {
         matches!(self.block(at).health, Health::GrownBad | Health::FactoryBad)
     }
 
-    /// Whether the block can be programmed from its first page on.
+    /// Whether the block can be programmed from its first page.
     pub(crate) fn is_erased(&self, at: BlockAddr) -> bool {
         let block = self.block(at);
         block.health == Health::Good && block.content.is_empty()
     }
 
-    /// Whether nothing is programmed in the block.
+    /// Whether no page of the block is programmed.
     pub(crate) fn is_blank(&self, at: BlockAddr) -> bool {
         self.block(at).content.is_empty()
     }
 
-    /// Programs a flash page with `spares` and `bodies` (as many as it has slots, or fewer: the
-    /// rest is padding).
+    /// Programs a flash page with `spares` and `bodies` (at most as many as it has slots; the rest
+    /// is padding).
     ///
     /// # Panics
-    /// Where the page is not the next of its block, or the block needs an erase.
+    /// If the page is not the next one of its block, or the block needs an erase.
     #[inline]
     pub(crate) fn program(
         &mut self,
@@ -180,8 +181,8 @@ impl<P: Payload> Array<P> {
         Outcome { span, ok: !failed }
     }
 
-    /// Programs the controller's `nth` page of mapping table, into blocks of its own that go
-    /// round over the planes; when it ends. Each is erased again when it is full.
+    /// Programs the controller's `nth` mapping-table page, into blocks of its own that rotate over
+    /// the planes; each is erased when it is full. Returns the end time.
     pub(crate) fn program_mapping(&mut self, now_ns: u64, nth: u64) -> u64 {
         let NandGeometry { pages_per_block, page_bytes, .. } = self.geometry;
         let planes = u64::from(self.geometry.planes());
@@ -197,10 +198,10 @@ impl<P: Payload> Array<P> {
         end_ns
     }
 
-    /// Erases a block. Where that fails, the block is bad from then on.
+    /// Erases a block. If the erase fails, the block is bad from then on.
     ///
     /// # Panics
-    /// Where the block is bad already.
+    /// If the block is already bad.
     pub(crate) fn erase(&mut self, now_ns: u64, at: BlockAddr) -> Outcome {
         self.forget_done(now_ns);
         let span = self.occupancy.erase(now_ns, at.plane);
@@ -224,7 +225,8 @@ impl<P: Payload> Array<P> {
         Outcome { span, ok: !failed }
     }
 
-    /// Senses a flash page and transfers all of it; after this [`slot`](Self::slot) tells what is in its slots.
+    /// Senses a flash page and transfers all of it. After this, [`slot`](Self::slot) returns the content of its
+    /// slots.
     #[inline]
     pub(crate) fn read(&mut self, now_ns: u64, at: PageAddr) -> u64 {
         let span = self.occupancy.read(now_ns, at);
@@ -233,7 +235,7 @@ impl<P: Payload> Array<P> {
         span.end_ns
     }
 
-    /// Senses a flash page for its spare area alone; returns when that ends.
+    /// Senses a flash page and transfers only its spare area. Returns the end time.
     pub(crate) fn read_spare(&mut self, now_ns: u64, at: PageAddr) -> u64 {
         let span = self.occupancy.read_spare(now_ns, at);
         self.sensed(at);
@@ -251,14 +253,14 @@ impl<P: Payload> Array<P> {
         }
     }
 
-    /// Brings slots into the processor's cache: they are far apart in memory, and here their loads
-    /// overlap.
+    /// Prefetches slots into the processor's cache: they are far apart in memory, and their loads
+    /// overlap here.
     pub(crate) fn fetch(&self, slots: impl Iterator<Item = (BlockAddr, u32)>) {
         let word = |(at, slot)| self.block(at).content.word(slot);
         std::hint::black_box(slots.fold(0, |all, at| all ^ word(at)));
     }
 
-    /// What slot `slot` of a block reads as, without the time it takes.
+    /// The content of slot `slot` of a block, without the time of the read.
     #[inline]
     pub(crate) fn slot(&self, at: BlockAddr, slot: u32) -> SlotRead<P> {
         let block = self.block(at);
@@ -268,12 +270,12 @@ impl<P: Payload> Array<P> {
         block.content.read(slot)
     }
 
-    /// Whether slot `slot` of a block was programmed whole and can be read.
+    /// Whether slot `slot` of a block was programmed completely and can be read.
     pub(crate) fn is_whole(&self, at: BlockAddr, slot: u32) -> bool {
         self.block(at).content.is_whole(slot)
     }
 
-    /// Counts a read that found nothing readable.
+    /// Counts a read that found only uncorrectable data.
     pub(crate) fn count_uncorrectable(&mut self) {
         self.counters.uncorrectable_reads += 1;
     }
@@ -297,7 +299,7 @@ impl<P: Payload> Array<P> {
         self.in_flight.push_back(Unfinished { info, erased });
     }
 
-    /// Forgets what is done at `now_ns`, as far as it lies at the front.
+    /// Forgets operations at the front of the queue that are done at `now_ns`.
     #[inline]
     fn forget_done(&mut self, now_ns: u64) {
         while self.in_flight.front().is_some_and(|first| first.info.end_ns <= now_ns) {
@@ -311,13 +313,13 @@ impl<P: Payload> Array<P> {
         }
     }
 
-    /// A mutation of the layer above starts: what is submitted up to
-    /// [`end_mutation`](Self::end_mutation) belongs to it.
+    /// A mutation of the layer above starts: all operations submitted until
+    /// [`end_mutation`](Self::end_mutation) belong to it.
     pub(crate) fn begin_mutation(&mut self) {
         self.mutation_span = None;
     }
 
-    /// Cuts the power where the plan says that this mutation is the one; tells whether it did.
+    /// Cuts the power if the plan names this mutation. Returns whether it did.
     pub(crate) fn end_mutation(&mut self, now_ns: u64) -> bool {
         self.mutations += 1;
         let Some(plan) = &mut self.cut_plan else { return false };
@@ -332,10 +334,10 @@ impl<P: Payload> Array<P> {
         true
     }
 
-    /// Cuts the power at `now_ns`: what has ended stays, what has not started is undone, and of
-    /// what is in progress `fate` decides.
+    /// Cuts the power at `now_ns`: operations that have ended stay, those that have not started are
+    /// undone, and `fate` decides about those in progress.
     pub(super) fn power_cut(&mut self, now_ns: u64, fate: &mut dyn FnMut(&InFlight) -> Fate) {
-        // Fates are asked for in the order of submission; undone is the last first.
+        // Fates are requested in the order of submission; operations are undone in reverse order.
         let fates: Vec<Fate> = self
             .in_flight
             .iter()
@@ -382,7 +384,7 @@ impl<P: Payload> Array<P> {
         let slots_per_page = self.slots_per_page;
         let block = &mut self.blocks[index];
         match info.operation {
-            // Both ways in which a torn page shows: as an error, and as other content.
+            // A torn page shows in one of two ways: as an error, or as wrong content.
             Operation::Program => {
                 let first = info.at.page * slots_per_page;
                 for slot in first..first + slots_per_page {
@@ -402,7 +404,7 @@ impl<P: Payload> Array<P> {
         }
     }
 
-    /// Erase counts over all blocks.
+    /// Erase counts of all blocks.
     pub(super) fn wear(&self) -> Wear {
         let mut wear = Wear { min: u32::MAX, ..Wear::default() };
         let (mut sum, mut count) = (0u64, 0u64);

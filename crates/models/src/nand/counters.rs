@@ -1,6 +1,6 @@
-//! What an array has done, and how worn it is.
+//! Counters and wear of an array.
 
-/// Operations so far. Failed ones count.
+/// Operation counts. Failed operations are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NandCounters {
     /// Flash pages sensed.
@@ -9,29 +9,29 @@ pub struct NandCounters {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Bytes that crossed the channels to be programmed, spare area not counted.
+    /// Bytes transferred over the channels for programs, without spare areas.
     pub bytes_in: u64,
-    /// Bytes that crossed the channels from reads, spare area not counted.
+    /// Bytes transferred over the channels by reads, without spare areas.
     pub bytes_out: u64,
     /// Programs that failed.
     pub program_failures: u64,
     /// Erases that failed.
     pub erase_failures: u64,
-    /// Reads that found a page past correction.
+    /// Reads of pages with uncorrectable errors.
     pub uncorrectable_reads: u64,
 }
 
-/// Erases a block, over all blocks that are not bad from the factory.
+/// Erase counts of blocks, over all blocks that are not bad from the factory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// The least worn block's.
+    /// The erase count of the least worn block.
     pub min: u32,
-    /// The average.
+    /// The mean erase count.
     pub mean: f64,
-    /// The most worn block's.
+    /// The erase count of the most worn block.
     pub max: u32,
-    /// Blocks that went bad in use.
+    /// Number of blocks that went bad in use.
     pub grown_bad_blocks: u32,
-    /// Blocks that were bad from the factory.
+    /// Number of blocks bad from the factory.
     pub factory_bad_blocks: u32,
 }

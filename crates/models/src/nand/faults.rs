@@ -1,21 +1,21 @@
-//! Which operations fail: by seeded chance, by wear, and by script.
+//! Failing operations: by seeded chance, by wear, and by script.
 use std::collections::BTreeSet;
 use tantalum_base::Rng;
 
-/// Chances of failure. All 0 by default: a flawless array.
+/// Failure probabilities. All are 0 by default: a flawless array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NandFaults {
     /// Share of blocks that are bad from the factory.
     pub factory_bad: f64,
-    /// Chance that programming a flash page fails.
+    /// Probability that programming a flash page fails.
     pub program_fail: f64,
-    /// Chance that erasing a block fails that is within its endurance.
+    /// Probability that erasing a block within its endurance fails.
     pub erase_fail: f64,
-    /// Chance, at each sensing of a flash page, that it has decayed past correction.
+    /// Probability, at each sensing of a flash page, that its errors are uncorrectable.
     pub uncorrectable: f64,
-    /// Erases that a block endures.
+    /// Number of erases that a block endures.
     pub endurance_erases: u32,
-    /// Chance that erasing a block fails that is past its endurance.
+    /// Probability that erasing a block past its endurance fails.
     pub worn_erase_fail: f64,
 }
 
@@ -32,7 +32,7 @@ impl Default for NandFaults {
     }
 }
 
-/// Failures of one kind of operation.
+/// Failures of one type of operation.
 pub(super) struct Failures {
     rng: Rng,
     count: u64,
@@ -44,17 +44,17 @@ impl Failures {
         Failures { rng: Rng::split(seed, label), count: 0, scripted: BTreeSet::new() }
     }
 
-    /// Lets the operation fail that comes `nth` from now, counted from 0.
+    /// Makes the operation fail that comes `nth` from now, counted from 0.
     pub(super) fn script(&mut self, nth: u64) {
         self.scripted.insert(self.count + nth);
     }
 
-    /// Nothing fails any more that was to.
+    /// Cancels all scripted failures.
     pub(super) fn call_off(&mut self) {
         self.scripted.clear();
     }
 
-    /// Counts an operation and tells whether it fails.
+    /// Counts an operation. Returns whether it fails.
     #[inline]
     pub(super) fn next(&mut self, chance: f64) -> bool {
         let number = self.count;

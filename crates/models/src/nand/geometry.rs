@@ -1,8 +1,8 @@
-//! Shape of a NAND array and the addresses in it.
+//! Geometry of a NAND array, and addresses in it.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
-/// Shape of a NAND array. All planes are alike and work independently of each other; a package
-/// with several dies counts the planes of all its dies.
+/// Geometry of a NAND array. All planes are alike and work independently of each other. A package
+/// with several dies has the planes of all its dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NandGeometry {
     /// Buses between controller and packages.
@@ -17,31 +17,31 @@ pub struct NandGeometry {
     pub pages_per_block: u32,
     /// Bytes in a flash page, a multiple of 4096.
     pub page_bytes: u32,
-    /// Bytes of spare area that cross the bus with each flash page.
+    /// Bytes of spare area transferred with each flash page.
     pub spare_bytes: u32,
 }
 
 impl NandGeometry {
-    /// Planes in the array. Plane `p` hangs on channel `p % channels`, so that neighbouring
-    /// numbers lie on different channels.
+    /// Number of planes in the array. Plane `p` is on channel `p % channels`, so that planes with
+    /// consecutive numbers are on different channels.
     #[inline]
     pub fn planes(&self) -> u32 {
         self.channels * self.packages_per_channel * self.planes_per_package
     }
 
-    /// Places of 4096 bytes in a flash page.
+    /// Slots of 4096 bytes in a flash page.
     #[inline]
     pub fn slots_per_page(&self) -> u32 {
         self.page_bytes / PAGE_BYTES as u32
     }
 
-    /// Places of 4096 bytes in a block.
+    /// Slots of 4096 bytes in a block.
     #[inline]
     pub fn slots_per_block(&self) -> u32 {
         self.slots_per_page() * self.pages_per_block
     }
 
-    /// Raw capacity in bytes, bad and spare blocks included, spare area not.
+    /// Raw capacity in bytes, including bad and spare blocks, excluding spare areas.
     pub fn bytes(&self) -> u64 {
         u64::from(self.planes())
             * u64::from(self.blocks_per_plane)
@@ -49,7 +49,7 @@ impl NandGeometry {
             * u64::from(self.page_bytes)
     }
 
-    /// Refuses shapes that make no sense.
+    /// Refuses invalid geometries.
     pub(crate) fn check(&self) -> Result<()> {
         let positive = [
             ("channels", self.channels),
@@ -77,9 +77,9 @@ impl NandGeometry {
 /// An erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockAddr {
-    /// Plane in the array.
+    /// Number of the plane in the array.
     pub plane: u32,
-    /// Block in the plane.
+    /// Number of the block in the plane.
     pub block: u32,
 }
 
@@ -94,8 +94,8 @@ impl BlockAddr {
 /// A flash page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageAddr {
-    /// The block it lies in.
+    /// Its block.
     pub block: BlockAddr,
-    /// Flash page in the block.
+    /// Number of the flash page in the block.
     pub page: u32,
 }

@@ -1,15 +1,16 @@
-//! Copying home: what the oldest zone of the log still holds in its newest version goes to its
-//! home location, then the zone is reset.
+//! Copies pages home: the newest versions that lie in the oldest zone of the log go to their home
+//! locations; then the zone is reset.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
 
 use super::RedoLog;
 use super::index::Logged;
 
-/// Pages that are copied in one batch.
+/// Number of pages copied in one batch.
 const COPY_PAGES: usize = 1024;
 
-/// The content of the page behind the host's pages: transactions up to `home` are home.
+/// The content of the state page, which follows the host's pages: all transactions up to `home` are
+/// home.
 pub(super) fn encode_state<P: Payload>(page: PageNo, home: u64) -> P {
     let mut bytes = [0; PAGE_BYTES];
     bytes[..8].copy_from_slice(&(page.0 + 1).to_le_bytes());
@@ -17,7 +18,7 @@ pub(super) fn encode_state<P: Payload>(page: PageNo, home: u64) -> P {
     P::from_bytes(&bytes)
 }
 
-/// What [`encode_state`] wrote; 0 where it was never written.
+/// Decodes the content from [`encode_state`]; 0 if the page was never written.
 pub(super) fn decode_state<P: Payload>(page: PageNo, content: &P) -> Result<u64> {
     if *content == P::zero() {
         return Ok(0);
@@ -33,7 +34,7 @@ pub(super) fn decode_state<P: Payload>(page: PageNo, content: &P) -> Result<u64>
 }
 
 impl<M: ZoneMedia> RedoLog<M> {
-    /// Copies the oldest zone home whenever the log fills; ends when the device fails.
+    /// Copies the oldest zone home whenever the log fills up; ends when the device fails.
     pub(super) async fn run_copier(&self) {
         loop {
             let due = || {
@@ -49,7 +50,7 @@ impl<M: ZoneMedia> RedoLog<M> {
         }
     }
 
-    /// Copies home what transactions up to `last` wrote and no later one replaced.
+    /// Copies home those pages of transactions up to `last` that no later transaction replaced.
     pub(super) async fn copy_home(&self, last: u64) -> Result<()> {
         let _turn = self.home_turn.acquire(1).await;
         let idle = || {
@@ -68,7 +69,7 @@ impl<M: ZoneMedia> RedoLog<M> {
         self.log.release(last).await
     }
 
-    /// Writes `versions` to their home locations, with the last of them the state.
+    /// Writes `versions` to their home locations; the last batch also writes the state.
     async fn write_home(&self, versions: Vec<(PageNo, Logged<M::Page>)>, last: u64) -> Result<()> {
         let pages = self.read_back(versions).await?;
         copy(&self.ftl, &pages, last).await?;
@@ -94,7 +95,7 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 }
 
-/// Writes `pages` home, and in the batch of the last ones that transactions up to `last` are home.
+/// Writes `pages` home. The last batch also records that all transactions up to `last` are home.
 pub(super) async fn copy<M: ZoneMedia>(
     ftl: &tantalum_ftl::Ftl<M>,
     pages: &[(PageNo, M::Page)],

@@ -1,27 +1,27 @@
-//! What the log holds: the newest committed version of each page, and whose it is.
+//! The index of the log: the newest committed version of each page, and its transaction.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tantalum_base::{FastMap, PageNo, SlotNo};
 
 /// A committed version in the log.
 #[derive(Clone, Debug)]
 pub(super) struct Logged<P> {
-    /// Its transaction.
+    /// The number of its transaction.
     pub number: u64,
-    /// Where in the log.
+    /// Its place in the log.
     pub slot: SlotNo,
-    /// What the content's checksum must be when it is read from there.
+    /// The expected checksum of the content when it is read from there.
     pub checksum: u32,
-    /// The content, as long as memory has room for it.
+    /// The content, while memory has room for it.
     pub content: Option<P>,
 }
 
-/// The controller's index of the log, in memory that a power cut empties.
+/// The controller's index of the log. Its memory is lost at a power cut.
 pub(super) struct Index<P> {
     newest: FastMap<PageNo, Logged<P>>,
-    /// Pages of the committed transactions that are not home.
+    /// The pages of each committed transaction that is not home.
     transactions: BTreeMap<u64, Vec<PageNo>>,
     in_flight: BTreeSet<u64>,
-    /// Contents in memory, from the oldest on; some may have been replaced since.
+    /// Contents in memory, oldest first; some may have been replaced since.
     kept: VecDeque<(PageNo, u64)>,
     kept_max: usize,
 }
@@ -38,13 +38,14 @@ impl<P: Clone> Index<P> {
         }
     }
 
-    /// Transaction `number` is being logged. The number up to which none is any more.
+    /// Transaction `number` starts to be logged. Returns the number up to which all transactions
+    /// have ended.
     pub(super) fn start(&mut self, number: u64) -> u64 {
         self.in_flight.insert(number);
         self.in_flight.first().unwrap_or(&number) - 1
     }
 
-    /// Whether a transaction up to `last` is being logged.
+    /// Whether a transaction up to `last` is still being logged.
     pub(super) fn is_in_flight(&self, last: u64) -> bool {
         self.in_flight.first().is_some_and(|first| *first <= last)
     }
@@ -58,7 +59,7 @@ impl<P: Clone> Index<P> {
         let mut pages = Vec::new();
         for (page, logged) in logged {
             pages.push(page);
-            // A later transaction may have been quicker.
+            // A later transaction may have finished earlier.
             if self.newest.get(&page).is_none_or(|known| known.number < number) {
                 if logged.content.is_some() {
                     self.kept.push_back((page, number));
@@ -81,7 +82,8 @@ impl<P: Clone> Index<P> {
         self.newest.get(&page)
     }
 
-    /// The versions of transactions up to `last` of which no newer one is in the log, by page.
+    /// For transactions up to `last`: their versions that no newer version in the log replaces,
+    /// sorted by page.
     pub(super) fn oldest(&self, last: u64) -> Vec<(PageNo, Logged<P>)> {
         let mut oldest = Vec::new();
         for (number, pages) in self.transactions.range(..=last) {
@@ -95,7 +97,7 @@ impl<P: Clone> Index<P> {
         oldest
     }
 
-    /// Everything of transactions up to `last` is home.
+    /// Removes all transactions up to `last`, which are home.
     pub(super) fn forget(&mut self, last: u64) {
         let behind = self.transactions.split_off(&(last + 1));
         for (number, pages) in std::mem::replace(&mut self.transactions, behind) {
@@ -105,7 +107,7 @@ impl<P: Clone> Index<P> {
                 }
             }
         }
-        // Contents that are gone must not count against those that are there.
+        // Removed contents must not count towards the limit.
         while let Some((page, number)) = self.kept.front() {
             if self.newest.get(page).is_some_and(|logged| logged.number == *number) {
                 break;

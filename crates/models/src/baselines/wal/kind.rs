@@ -1,4 +1,4 @@
-//! A device with a redo log as it is made and opened.
+//! How a device with a redo log is made and opened.
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_ftl::FtlOptions;
@@ -12,7 +12,7 @@ use super::{RedoLog, Wal};
 /// A [`Wal`] on zones of any kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WalKind {
-    /// The FTL of the home locations; its pages are what the host sees.
+    /// The FTL of the home locations; its pages are those that the host sees.
     pub ftl: FtlOptions,
     /// The log.
     pub wal: WalOptions,

@@ -13,18 +13,18 @@ use super::options::{WalCommit, WalOptions};
 /// Stream number of the log's appends; the FTL's own are 0 to 2.
 pub(super) const LOG_STREAM: u8 = 3;
 
-/// A zone of the log that holds something.
+/// A zone of the log with content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Filled {
     pub zone: ZoneNo,
     pub epoch: u64,
-    /// Slots that were appended to; all of them where it is not known.
+    /// Number of slots used by appends; all slots if this is not known.
     pub used_slots: u32,
     /// Highest transaction with a page or a record in it.
     pub last: u64,
 }
 
-/// The place of a transaction among all others.
+/// The place of a transaction in the order of all transactions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub number: u64,
@@ -32,26 +32,26 @@ pub(super) struct Place {
     pub durable: u64,
 }
 
-/// What a commit logged.
+/// The result of logging a commit.
 pub(super) struct Committed {
     pub number: u64,
-    /// The slot and the checksum of each page.
+    /// The slot and checksum of each page.
     pub pages: Vec<(SlotNo, u32)>,
 }
 
 #[derive(Default)]
 struct Areas {
-    /// From the oldest on; the last one is being filled.
+    /// Oldest first; the last one is being filled.
     filled: VecDeque<Filled>,
     free: VecDeque<ZoneNo>,
     epoch: u64,
-    /// Commit records that are still to come, for which there must be room.
+    /// Number of commit records still to be written, for which room must be kept.
     records_due: u32,
-    /// Free zones that whoever waits for room needs.
+    /// Number of free zones needed by the waiting writer.
     wanted: u32,
 }
 
-/// One append of a transaction: pages `start..end` of it, to `zone`.
+/// One append of a transaction: its pages `start..end`, to `zone`.
 struct Piece {
     zone: ZoneNo,
     epoch: u64,
@@ -65,24 +65,24 @@ pub(super) struct Log<M> {
     geometry: ZoneGeometry,
     options: WalOptions,
     areas: RefCell<Areas>,
-    /// Transactions wait for room in the order in which they came.
+    /// Transactions wait for room in the order of arrival.
     turn: Semaphore,
-    /// Reads of versions that are not in memory.
+    /// Pins the zones from which versions are being read.
     pub pins: ZonePins,
-    /// Zones became free, or the device failed.
+    /// Signals free zones, or the failure of the device.
     pub room: WaitQueue,
-    /// The log fills up.
+    /// Signals that the log is filling up.
     pub filling: WaitQueue,
 }
 
 impl<M: ZoneMedia> Log<M> {
-    /// An empty log on `media`. All zones must be reset, but for those that are retired.
+    /// An empty log on `media`. All zones must be reset, except retired ones.
     pub(super) fn new(media: M, options: WalOptions) -> Self {
         Log::with(media, options, Vec::new(), 0)
     }
 
-    /// The log on `media` that holds `filled`, from the oldest on. All other zones must be reset,
-    /// but for those that are retired; `epoch` is at least every one used before.
+    /// The log on `media` with the zones `filled`, oldest first. All other zones must be reset,
+    /// except retired ones. `epoch` must be at least as high as any used before.
     pub(super) fn with(media: M, options: WalOptions, filled: Vec<Filled>, epoch: u64) -> Self {
         let geometry = media.geometry();
         let retired = media.retired();
@@ -107,7 +107,8 @@ impl<M: ZoneMedia> Log<M> {
         &self.media
     }
 
-    /// Slots that a commit of `pages` pages takes, over all its pieces but for zone ends.
+    /// Number of slots for a commit of `pages` pages, over all its pieces, without the waste at
+    /// zone ends.
     pub(super) fn slots_of(&self, pages: usize) -> u64 {
         let records = u64::from(self.options.commit.records());
         let most = self.geometry.append_pages_max as usize;
@@ -118,26 +119,27 @@ impl<M: ZoneMedia> Log<M> {
         (pages / most) as u64 * whole + rest + records * record
     }
 
-    /// Whether the oldest zone should be copied home: no zone is free, or somebody waits.
+    /// If the oldest zone should be copied home (no zone is free, or a writer waits), the highest
+    /// transaction in it.
     pub(super) fn oldest_due(&self) -> Option<u64> {
         let areas = self.areas.borrow();
         let due = areas.free.len() < areas.wanted.max(1) as usize && areas.filled.len() > 1;
         due.then(|| areas.filled[0].last)
     }
 
-    /// The highest transaction that has anything in the log.
+    /// The highest transaction in the log.
     pub(super) fn newest(&self) -> Option<u64> {
         self.areas.borrow().filled.iter().map(|filled| filled.last).max()
     }
 
-    /// Slots that appends can still take of the zone being filled and of those that are free.
+    /// Number of slots that appends can still use: in the zone being filled and in free zones.
     fn room_slots(&self, areas: &Areas) -> u64 {
         let zone = self.geometry.slots_per_zone;
         let open = areas.filled.back().map_or(0, |open| zone - open.used_slots);
         u64::from(open) + u64::from(zone) * areas.free.len() as u64
     }
 
-    /// Waits until there is room for `pages` pages and every commit record that is due.
+    /// Waits until there is room for `pages` pages and for all commit records still to be written.
     async fn admit(&self, pages: usize, failed: &impl Fn() -> Result<()>) -> Result<()> {
         let fits = || {
             if let Err(error) = failed() {
@@ -158,7 +160,7 @@ impl<M: ZoneMedia> Log<M> {
         self.room.until(fits).await
     }
 
-    /// Takes places for `pages` pages of transaction `number`.
+    /// Allocates places for `pages` pages of transaction `number`.
     fn place(&self, number: u64, pages: usize) -> Vec<Piece> {
         let areas = &mut *self.areas.borrow_mut();
         let mut pieces = Vec::with_capacity(1);
@@ -185,8 +187,8 @@ impl<M: ZoneMedia> Log<M> {
         pieces
     }
 
-    /// Logs a transaction with these pages, in order with all others: committed when it returns.
-    /// `take_place` gives its number, and is called when there is room.
+    /// Logs a transaction with these pages, in order with all others. It is committed when this
+    /// returns. `take_place` provides its number; it is called when there is room.
     pub(super) async fn commit(
         &self,
         pages: &[(PageNo, M::Page)],
@@ -224,8 +226,8 @@ impl<M: ZoneMedia> Log<M> {
         Ok(Committed { number, pages: slots.into_iter().zip(checksums).collect() })
     }
 
-    /// Logs the commit record of the transaction of `header`, of which all pages are durable.
-    /// It waits for nobody: whoever waits for room may wait for this very transaction.
+    /// Logs the commit record of the transaction of `header`, whose pages are all durable. It does
+    /// not wait for a turn: a transaction that waits for room may wait for this very one.
     async fn append_record(&self, header: AppendHeader) -> Result<()> {
         let mut bytes = PageBuf::zero();
         bytes.make_mut()[..8].copy_from_slice(&header.batch_first.0.to_le_bytes());
@@ -241,9 +243,9 @@ impl<M: ZoneMedia> Log<M> {
         self.append(header, pieces, &[spare], &[Body::Meta(bytes)]).await.map(|_| ())
     }
 
-    /// Sends the pieces to the medium together, each with `header` and its zone's epoch. It polls all of
-    /// them before it first waits, so that they reach the medium in the order in which their places were
-    /// taken.
+    /// Sends the pieces to the medium together, each with `header` and its zone's epoch. All of them are
+    /// polled before the first wait, so that they reach the medium in the order in which their places
+    /// were allocated.
     async fn append(
         &self,
         header: AppendHeader,
@@ -264,10 +266,10 @@ impl<M: ZoneMedia> Log<M> {
         Ok(slots.concat())
     }
 
-    /// Reads what lies at `slots`: for each the page and the checksum that `expected` gives.
+    /// Reads `slots` and checks each against the page and checksum in `expected`.
     ///
     /// # Errors
-    /// `Checksum` with the page that has decayed; the medium's own.
+    /// `Checksum` with the page that has decayed; errors of the medium.
     pub(super) async fn read(
         &self,
         slots: &[SlotNo],
@@ -286,7 +288,7 @@ impl<M: ZoneMedia> Log<M> {
         Ok(contents)
     }
 
-    /// Resets every sealed zone in which no transaction above `home` has anything.
+    /// Resets every sealed zone that contains nothing of a transaction above `home`.
     pub(super) async fn release(&self, home: u64) -> Result<()> {
         loop {
             let zone = {
@@ -301,7 +303,7 @@ impl<M: ZoneMedia> Log<M> {
             self.pins.wait_until_unpinned(zone).await;
             match self.media.reset(zone).await {
                 Ok(()) => self.areas.borrow_mut().free.push_back(zone),
-                // The log is one zone shorter from now on.
+                // From now on the log is one zone shorter.
                 Err(error) if error.kind() == ErrorKind::ZoneRetired => {}
                 Err(error) => return Err(error),
             }

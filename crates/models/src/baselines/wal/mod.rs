@@ -1,22 +1,24 @@
-//! Write-ahead logging inside the device: new versions go to a log area in flash, and home later.
+//! Write-ahead logging inside the device: new versions go to a log area in flash, and are copied
+//! home later.
 //!
 //! ```text
-//! options   sizes; how large a transaction may be
+//! options   sizes, and the maximum size of a transaction
 //! log       the log area: zones of its own, filled in order, reset from the oldest on
-//! index     the newest committed version of each logged page, and whose it is
-//! home      copies what the oldest zone still holds home, then lets the zone go
-//! recovery  scans the log: what is committed is read from there until it is home
+//! index     the newest committed version of each logged page, and its transaction
+//! home      copies the current pages of the oldest zone home, then resets the zone
+//! recovery  scans the log: committed pages are read from there until they are home
 //! ```
 //! A redo log of whole pages without undo: nothing of an open transaction reaches a home location
-//! (no-steal), and a commit waits for the log alone (no-force), as in the journal of ext3 and, with
-//! records of pages for records of changes, in ARIES (Mohan et al., ACM TODS 17(1), 1992). At the
-//! commit the pages are appended to the log, and each append says how many the transaction has: it is
-//! committed when all of them are durable. So every page is written twice, less those of which a newer
-//! version is committed before the log comes round. A log whose transactions end with a commit
-//! record, as those do, is an option ([`WalCommit`]).
+//! (no-steal), and a commit waits only for the log (no-force), as in the journal of ext3 and, with
+//! records of pages instead of records of changes, in ARIES (Mohan et al., ACM TODS 17(1), 1992). At
+//! the commit the pages are appended to the log, and each append records the number of pages of the
+//! transaction: it is committed when all of them are durable. So every page is written twice, except
+//! pages of which a newer version is committed before the log wraps round. A log whose transactions
+//! end with a commit record, as in ext3 and ARIES, is an option ([`WalCommit`]).
 //!
-//! Which transactions are home is a number in a page of the FTL behind the host's pages (the
-//! journal's super block); it changes in one batch with the last pages that are copied home.
+//! A page of the FTL after the host's pages stores the number up to which all transactions are home
+//! (like the journal's super block). It changes in one batch with the last pages that are copied
+//! home.
 mod home;
 mod index;
 mod kind;
@@ -49,13 +51,13 @@ pub use recovery::WalRecovery;
 /// Counters of a [`Wal`] since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalStatistics {
-    /// Pages that the host read.
+    /// Pages read by the host.
     pub pages_read: u64,
-    /// Flush commands; they find nothing to do.
+    /// Flush commands; they have no effect.
     pub flushes: u64,
-    /// Pages that the host wrote, transactions included when they commit.
+    /// Pages written by the host; those of a transaction are counted when it commits.
     pub pages_written: u64,
-    /// Slots of the log that were programmed: pages, commit records, padding.
+    /// Slots programmed in the log: pages, commit records, padding.
     pub log_slots: u64,
     /// Pages copied home.
     pub pages_home: u64,
@@ -68,7 +70,7 @@ pub struct WalStatistics {
 /// A device with a redo log in flash.
 pub type Wal<M> = Transactional<RedoLog<M>>;
 
-/// The same without transactions: whatever is written goes to the log.
+/// The same device without transactions: every write goes to the log.
 pub struct RedoLog<M: ZoneMedia> {
     ftl: Rc<Ftl<ZoneWindow<M>>>,
     log: Log<ZoneWindow<M>>,
@@ -80,13 +82,13 @@ pub struct RedoLog<M: ZoneMedia> {
     /// All transactions up to this one are home.
     home: Cell<u64>,
     home_turn: Semaphore,
-    /// Transactions were committed, or the device failed.
+    /// Signals that transactions were committed, or that the device failed.
     commits_ended: WaitQueue,
     failed: RefCell<Option<Error>>,
     counts: Cell<WalStatistics>,
 }
 
-/// The FTL's share of `media`, and the log's.
+/// Divides `media` into the zones of the FTL and those of the log.
 fn divide<M: ZoneMedia>(
     media: &Rc<M>,
     options: &WalOptions,
@@ -98,17 +100,17 @@ fn divide<M: ZoneMedia>(
     Ok((home, ZoneWindow::new(Rc::clone(media), first..geometry.zones)?))
 }
 
-/// The FTL's options with the page for the log's state behind the host's pages.
+/// The FTL's options, with one more page after the host's pages for the log's state.
 fn with_state_page(ftl: FtlOptions) -> FtlOptions {
     FtlOptions { pages: ftl.pages + 1, ..ftl }
 }
 
 impl<M: ZoneMedia> RedoLog<M> {
-    /// Makes a new device on `media`, of which the last zones become the log. `ftl.pages` is what
-    /// the host sees.
+    /// Makes a new device on `media`; its last zones become the log. `ftl.pages` is the number of
+    /// pages that the host sees.
     ///
     /// # Errors
-    /// `InvalidInput` where the options do not fit the geometry.
+    /// `InvalidInput` if the options do not fit the geometry.
     pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Wal<M>> {
         let (home, log) = divide(&media, &options)?;
         let ftl = Ftl::format(home, with_state_page(ftl)).await?;
@@ -116,7 +118,7 @@ impl<M: ZoneMedia> RedoLog<M> {
         Ok(RedoLog::open(ftl, Log::new(log, options), options, 0))
     }
 
-    /// The device of which transactions up to `home` are home and no later one is known.
+    /// The device, with all transactions up to `home` at home and no later one known.
     fn open(
         ftl: Rc<Ftl<ZoneWindow<M>>>,
         log: Log<ZoneWindow<M>>,
@@ -158,10 +160,10 @@ impl<M: ZoneMedia> RedoLog<M> {
         &self.ftl
     }
 
-    /// Copies home all that is committed: the next recovery finds nothing to do in the log.
+    /// Copies all committed pages home, so that the next recovery has nothing to do in the log.
     ///
     /// # Errors
-    /// `Latched` after an earlier failure; the medium's own.
+    /// `Latched` after an earlier failure; errors of the medium.
     pub async fn checkpoint(&self) -> Result<()> {
         self.check_failed()?;
         match self.log.newest() {
@@ -194,7 +196,7 @@ impl<M: ZoneMedia> RedoLog<M> {
         Err(Error::with_source(ErrorKind::Latched, context, first))
     }
 
-    /// Refuses writes from now on: nobody knows what of the log became durable.
+    /// Refuses writes from now on, because it is unknown which part of the log became durable.
     fn fail(&self, error: &Error) {
         self.failed.borrow_mut().get_or_insert_with(|| error.clone());
         self.log.room.wake_all();
@@ -202,7 +204,8 @@ impl<M: ZoneMedia> RedoLog<M> {
         self.commits_ended.wake_all();
     }
 
-    /// Logs these pages as one transaction: durable when it returns. To be driven to its end.
+    /// Logs these pages as one transaction, which is durable when this returns. The caller must
+    /// drive the future to its end.
     async fn log_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
         self.check_failed()?;
         if pages.is_empty() {
@@ -230,7 +233,7 @@ impl<M: ZoneMedia> RedoLog<M> {
         Ok(())
     }
 
-    /// Reads what is in memory; where the others are to be read.
+    /// Copies pages that are in memory to `out`. Returns the places of the others.
     fn look_up(&self, first: PageNo, out: &mut [M::Page]) -> Missed {
         let index = self.index.borrow();
         let mut missed = Missed::default();
@@ -248,12 +251,12 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 }
 
-/// Pages that are not in memory. Indexes are those of the command's pages.
+/// Pages that are not in memory. An index is a position in the command's pages.
 #[derive(Default)]
 struct Missed {
-    /// At home: the page and its index.
+    /// Pages at home, with their indexes.
     home: Vec<(PageNo, usize)>,
-    /// Slots of the log; the page, the checksum and the index of each.
+    /// Slots in the log; `logged` has the page, the checksum and the index of each.
     slots: Vec<SlotNo>,
     logged: Vec<(PageNo, u32, usize)>,
 }
@@ -266,8 +269,8 @@ impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
         self.ftl.start_tasks(runtime);
     }
 
-    /// Leaves a checkpoint of the home locations. The log stays as it is: what is in it is read from there
-    /// when the device is opened again.
+    /// Writes a checkpoint of the home locations. The log stays as it is; its pages are read from there
+    /// after the device is opened again.
     async fn close(&self) -> Result<()> {
         let close = |wal: Rc<Self>| async move { wal.ftl.close().await };
         self.commands.run("close", close).await
@@ -312,7 +315,7 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
         self.count(|counts| counts.pages_read += out.len() as u64);
         let missed = self.look_up(first, out);
-        // No await from there to the first poll below: all pages are read as they are at that moment.
+        // There is no await from there to the first poll below: all pages are read as of that moment.
         let _reading = self.log.pins.pin(&missed.slots);
         match missed.home[..] {
             [] => {}
@@ -365,8 +368,8 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
             return Ok(());
         }
         let trim = |wal: Rc<Self>| async move {
-            // What is in the log must not be redone behind the trim, nor may anything of the range be
-            // committed between the two.
+            // The log must not redo its pages after the trim, and no page of the range may be
+            // committed between the two steps.
             let _turn = wal.turns.range(range).await;
             wal.checkpoint().await?;
             wal.ftl.trim(range, true).await

@@ -1,19 +1,19 @@
-//! What a [`Wal`](super::Wal) is made with.
+//! Options of a [`Wal`](super::Wal).
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneGeometry;
 
-/// What makes a transaction in the log a committed one.
+/// What makes a transaction in the log committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WalCommit {
-    /// That all its pages are there: each append says how many it has. One program.
+    /// All its pages are in the log: each append records their number. One program.
     #[default]
     Pages,
-    /// A record behind them, which is programmed when they are durable. Two programs in a row.
+    /// A record after the pages, programmed when they are durable. Two programs in a row.
     Record,
 }
 
 impl WalCommit {
-    /// Commit records of a transaction.
+    /// Number of commit records per transaction.
     pub(super) fn records(self) -> u32 {
         match self {
             WalCommit::Pages => 0,
@@ -22,18 +22,18 @@ impl WalCommit {
     }
 }
 
-/// Settings of a [`Wal`](super::Wal). Sizes in pages.
+/// Options of a [`Wal`](super::Wal). Sizes are in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalOptions {
-    /// The log. It gets as many whole zones as hold that many pages, and one more, so that the
+    /// Size of the log. It gets as many whole zones as hold that many pages, plus one, so that the
     /// oldest can be copied home while the newest fills.
     pub log_pages: u32,
-    /// Logged pages whose content stays in the controller's memory until it is home. Others are
-    /// read back from the log.
+    /// Number of logged pages whose content stays in the controller's memory until it is home.
+    /// Others are read back from the log.
     pub memory_pages: u32,
-    /// Transactions that may be open at once.
+    /// Maximum number of open transactions.
     pub transactions_max: u32,
-    /// How commits are logged from now on: recovery takes either for what it is.
+    /// How commits are logged from now on. Recovery recognises both forms.
     pub commit: WalCommit,
 }
 
@@ -44,13 +44,13 @@ impl WalOptions {
         WalOptions { log_pages, memory_pages: log_pages, transactions_max: 32, commit }
     }
 
-    /// Zones of `geometry` that the log takes.
+    /// Number of zones of `geometry` for the log.
     pub fn log_zones(&self, geometry: &ZoneGeometry) -> u32 {
         self.log_pages.div_ceil(geometry.slots_per_zone) + 1
     }
 
-    /// Slots of the log that `pages` pages take at the most, with `records` commit records behind
-    /// them: each append may need a header and padding, and so may what is left of a zone.
+    /// Maximum number of log slots for `pages` pages and `records` commit records: each append may
+    /// need a header and padding, and so may the rest of each zone.
     pub(super) fn slots_max(&self, geometry: &ZoneGeometry, pages: u64, records: u64) -> u64 {
         let waste = u64::from(geometry.append_overhead_slots + geometry.append_unit_slots - 1);
         let appends = pages.div_ceil(u64::from(geometry.append_pages_max));
@@ -58,8 +58,8 @@ impl WalOptions {
         pages + (appends + 2 * zones) * waste + records * (1 + 2 * waste)
     }
 
-    /// Pages that a transaction may have: what fits into the log's zones but one, beside the
-    /// commit records of all open transactions where there are any.
+    /// Maximum number of pages in a transaction: the capacity of all zones of the log except one,
+    /// minus the commit records of all open transactions if there are any.
     pub fn transaction_pages_max(&self, geometry: &ZoneGeometry) -> u32 {
         let zones = u64::from(self.log_zones(geometry) - 1);
         let slots = zones * u64::from(geometry.slots_per_zone);

@@ -1,5 +1,5 @@
-//! Recovery: scans the log for what is committed and not home. That stays in the log, where it is
-//! read from, until the log fills or is copied home otherwise, as in normal operation.
+//! Recovery: scans the log for pages that are committed and not home. They stay in the log, and are
+//! read from there, until the log fills or they are copied home otherwise, as in normal operation.
 use crate::fault_points::Fault;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,30 +14,30 @@ use super::log::{Filled, LOG_STREAM, Log};
 use super::options::WalOptions;
 use super::{RedoLog, Wal, divide, with_state_page};
 
-/// What a recovery found, and how long it took.
+/// The results of a recovery, and its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalRecovery {
-    /// Slots of the log that were looked at.
+    /// Slots of the log that were scanned.
     pub slots: u64,
-    /// Transactions found committed and not home.
+    /// Committed transactions that are not home.
     pub committed: u64,
-    /// Transactions of which something is not there, and that were dropped.
+    /// Transactions that are incomplete and were dropped.
     pub dropped: u64,
-    /// Time of the FTL's own recovery, of the mapping of the home locations.
+    /// Time of the FTL's own recovery, which loads the mapping of the home locations.
     pub ftl_ns: u64,
     /// Time of the scan of the log.
     pub scan_ns: u64,
-    /// Time of resetting the zones of the log in which nothing is needed.
+    /// Time for resetting the zones of the log that are no longer needed.
     pub reset_ns: u64,
 }
 
-/// A transaction as the scan found it.
+/// A transaction found by the scan.
 #[derive(Default)]
 struct Found {
     /// Page, place and checksum of each of its pages.
     pages: Vec<(PageNo, SlotNo, u32)>,
     has_record: bool,
-    /// Pages that it was committed with, and its record where it was to have one.
+    /// Number of its pages at the commit, plus its record if it needs one.
     slots: u32,
 }
 
@@ -48,23 +48,23 @@ impl Found {
     }
 }
 
-/// Each recovery that drops a transaction begins a new life, so that no number is given twice. The
-/// numbers of a life follow each other from 1 on, with the life above these bits.
+/// Each recovery that drops a transaction begins a new life, so that no number is used twice. The
+/// numbers of a life count up from 1; the number of the life is in the bits above these.
 const LIFE_SHIFT: u32 = 32;
 
-/// The number before the first one of the life of `number`.
+/// The number before the first number in the life of `number`.
 fn life_start(number: u64) -> u64 {
     number >> LIFE_SHIFT << LIFE_SHIFT
 }
 
-/// All that the log holds.
+/// The content of the whole log.
 #[derive(Default)]
 struct Scan {
     transactions: BTreeMap<u64, Found>,
-    /// For each life, by its start, the highest transaction up to which all of that life are said to
-    /// be durable.
+    /// For each life, by its start: the highest number up to which all transactions of that life are
+    /// recorded as durable.
     durable: BTreeMap<u64, u64>,
-    /// Zones with anything of the log.
+    /// Zones with content of the log.
     zones: Vec<Filled>,
     epoch: u64,
     slots: u64,
@@ -75,14 +75,14 @@ impl Scan {
         self.transactions.get(&number).is_some_and(Found::is_committed)
     }
 
-    /// The first of the numbers that new transactions get, above all that were ever given.
+    /// The first number for new transactions, above all numbers used so far.
     fn next_number(&self, home: u64) -> u64 {
         let last = self.transactions.keys().next_back().map_or(home, |last| home.max(*last));
         let mut life = home.max(life_start(last)) + 1..=last;
         if life.all(|number| self.is_committed(number)) {
             return last + 1;
         }
-        // Pages of what is dropped here are still in the log.
+        // Pages of the transactions dropped here are still in the log.
         if Fault::NumbersReused.is_planted() {
             let mut found = self.transactions.range(home + 1..).rev();
             return found.find(|(_, found)| found.is_committed()).map_or(home, |(last, _)| *last)
@@ -91,8 +91,9 @@ impl Scan {
         life_start(last) + (1 << LIFE_SHIFT) + 1
     }
 
-    /// Whether all is there that was committed for certain: that of which a record or a later append
-    /// says so. What is not was lost since, and it would not do to forget it.
+    /// Checks that every transaction is complete that is known to have been committed, because of
+    /// its record or a later append. If one is not, it was lost since, and must not be silently
+    /// dropped.
     fn check(&self, home: u64) -> Result<()> {
         let durable = self.durable.iter().flat_map(|(start, last)| home.max(*start) + 1..=*last);
         let recorded = self.transactions.range(home + 1..).filter(|(_, found)| found.has_record);
@@ -109,7 +110,7 @@ impl Scan {
         Err(Error::new(ErrorKind::Corrupt, context))
     }
 
-    /// The zones with anything above `home`, from the oldest on.
+    /// The zones with content of transactions above `home`, oldest first.
     fn filled(&self, home: u64) -> Vec<Filled> {
         let above = self.zones.iter().filter(|filled| filled.last > home);
         let mut filled: Vec<Filled> = above.copied().collect();
@@ -119,11 +120,12 @@ impl Scan {
 }
 
 impl<M: ZoneMedia> RedoLog<M> {
-    /// Opens the device that `media` holds. Before it is written to it must be started, as a new one.
+    /// Opens the device stored on `media`. It must be started before it is written to, like a new
+    /// one.
     ///
     /// # Errors
-    /// Those of [`Ftl::recover`]; `Corrupt` where a transaction is not whole of which the log says elsewhere
-    /// that it was durable.
+    /// The errors of [`Ftl::recover`]; `Corrupt` if a transaction is incomplete although the log records
+    /// elsewhere that it was durable.
     pub async fn recover(
         media: Rc<M>,
         ftl: FtlOptions,
@@ -169,7 +171,7 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 }
 
-/// Looks at the spare areas alone: they say whose each page is.
+/// Scans the spare areas only: they identify each page and its transaction.
 async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
     let geometry = log.geometry();
     let mut scan = Scan::default();
@@ -188,7 +190,7 @@ async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
             filled = Some(Filled {
                 zone,
                 epoch,
-                // Nobody appends to what a power cut left of a zone.
+                // After a power cut nothing more is appended to a zone.
                 used_slots: geometry.slots_per_zone,
                 last: filled.map_or(number, |filled: Filled| filled.last.max(number)),
             });
@@ -210,7 +212,7 @@ async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
     Ok(scan)
 }
 
-/// Resets the zones of the log for which `is_due` holds.
+/// Resets the zones of the log for which `is_due` returns true.
 pub(super) async fn reset_zones<M: ZoneMedia>(
     log: &M,
     is_due: impl Fn(ZoneNo) -> bool,
@@ -219,7 +221,7 @@ pub(super) async fn reset_zones<M: ZoneMedia>(
     let zones = (0..log.geometry().zones).map(ZoneNo);
     for zone in zones.filter(|zone| !retired.contains(zone) && is_due(*zone)) {
         match log.reset(zone).await {
-            // The log is one zone shorter from now on.
+            // From now on the log is one zone shorter.
             Err(error) if error.kind() == ErrorKind::ZoneRetired => {}
             result => result?,
         }
