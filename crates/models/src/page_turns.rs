@@ -1,18 +1,18 @@
-//! Changes of the same pages are seen one after the other, in the order in which they came.
+//! Changes of the same pages become visible one after the other, in the order of arrival.
 //!
-//! A device without a write cache sends what comes to the log at once, and the smaller of two
-//! commands may be done first. Were both to change a page, readers could see the second without the
-//! first, and later the first behind it. So each waits, when it is on the medium, until those before
-//! it are seen: they are written side by side all the same.
+//! A device without a write cache sends each command to the log at once, and the smaller of two
+//! commands may finish first. If both change a page, readers could see the second change without the
+//! first, and later the first one on top of it. So each command, once it is on the medium, waits
+//! until all earlier ones are visible. They are still written side by side.
 use crate::fault_points::Fault;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tantalum_base::{FastMap, PageNo, PageRange};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 
-/// The pages that are being changed.
+/// The pages with changes in progress.
 pub(crate) struct PageTurns {
-    /// Who waits for a range keeps those behind it from overtaking.
+    /// A command that waits for a range keeps later ones from overtaking.
     coming: Semaphore,
     next: Cell<u64>,
     changing: RefCell<Changing>,
@@ -26,7 +26,7 @@ struct Changing {
     ranges: Vec<(u64, PageRange)>,
 }
 
-/// What one command changes, until it is dropped.
+/// The change of one command; it ends when this is dropped.
 pub(crate) struct PageTurn<'a> {
     turns: &'a PageTurns,
     number: u64,
@@ -44,8 +44,8 @@ impl PageTurns {
         }
     }
 
-    /// A change of `pages`, none of which occurs twice. It may go to the log when this returns, in
-    /// the order of the calls, and may be seen after [`PageTurn::first`].
+    /// Enters a change of `pages`, which must be distinct. It may go to the log when this returns,
+    /// in the order of the calls, and may become visible after [`PageTurn::first`].
     pub(crate) async fn pages(&self, pages: Vec<PageNo>) -> PageTurn<'_> {
         let _coming = self.coming.acquire(1).await;
         let turn = self.enter(pages, None);
@@ -53,7 +53,8 @@ impl PageTurns {
         turn
     }
 
-    /// A change of `range`, when nobody before it changes a page there, or will until it is dropped.
+    /// Enters a change of `range`, once all earlier changes of its pages have ended. Later ones wait
+    /// until it is dropped.
     pub(crate) async fn range(&self, range: PageRange) -> PageTurn<'_> {
         let _coming = self.coming.acquire(1).await;
         let turn = self.enter(Vec::new(), Some(range));
@@ -73,7 +74,7 @@ impl PageTurns {
 }
 
 impl PageTurn<'_> {
-    /// Waits until all before it that change the same pages are seen.
+    /// Waits until all earlier changes of the same pages are visible.
     pub(crate) async fn first(&self) {
         self.turns.ended.until(|| self.is_first().then_some(())).await;
     }

@@ -1,39 +1,39 @@
-//! A slot in 12 bytes, and what does not fit in them.
+//! A slot in 12 bytes, and side tables for data that does not fit in them.
 use tantalum_base::{PageBuf, PageNo, Payload, Version};
 use tantalum_media::zone::{Body, SlotKind, Spare};
 
-/// A 4 KiB place as it is kept: kind, logical page, version and a stamp's token, packed.
+/// A 4 KiB slot in packed form: kind, logical page, version and a stamp's token.
 ///
 /// ```text
 /// word 0   page 32
-/// word 1   version 32, as a distance from that of the block's first slot
+/// word 1   version 32, as the difference from the version of the block's first slot
 /// word 2   token 24 | flags 8
 /// ```
 ///
-/// A token is kept as it is below 2^23, otherwise as a distance from the version: who counts all
-/// writes of a device counts about as the FTL does.
+/// A token below 2^23 is stored as it is, otherwise as the difference from the version: a host that
+/// counts all writes of a device stays close to the FTL's count.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Slot([u32; 3]);
 
 const KIND: u8 = 0b0000_0111;
-/// The content is kept in the side tables: a host's page without a token.
+/// The content is in the side tables: a host's page without a token.
 const SIDE_BODY: u8 = 0b0000_1000;
-/// The content is the FTL's own bytes, kept in the side tables.
+/// The content is the FTL's own bytes, in the side tables.
 const META: u8 = 0b0001_0000;
-/// The spare is kept in the side tables: something in it is out of range here.
+/// The spare is in the side tables: one of its values is out of range here.
 const SIDE_SPARE: u8 = 0b0010_0000;
 /// Reads as content that is neither old nor new.
 const TORN: u8 = 0b0100_0000;
-/// Reads as bit errors past correction.
+/// Reads as an uncorrectable error.
 const UNREADABLE: u8 = 0b1000_0000;
 
-/// In a token's 24 bits: it is a distance from the version.
+/// Set in a token's 24 bits if the token is a difference from the version.
 const TOKEN_RELATIVE: u32 = 1 << 23;
-/// Largest token, and largest distance of a token plus half of this.
+/// The largest token; also the largest difference of a token plus half of this.
 const TOKEN_MASK: u32 = TOKEN_RELATIVE - 1;
 
 impl Slot {
-    /// The slot, and whether page and version fit in it.
+    /// The packed slot, and whether page and version fit in it.
     #[inline]
     fn pack(flags: u8, spare: &Spare, base: Version, token: u32) -> (Slot, bool) {
         let page = u32::try_from(spare.page.0);
@@ -75,7 +75,8 @@ impl Slot {
     }
 }
 
-/// The flags for a page of `kind`. Those of caches are rare in simulations: the side table says which it is.
+/// The flags for a page of `kind`. Kinds that only caches use are rare in simulations: the side table stores
+/// which one it is.
 #[inline]
 fn kind_flags(kind: SlotKind) -> u8 {
     match kind {
@@ -85,7 +86,7 @@ fn kind_flags(kind: SlotKind) -> u8 {
     }
 }
 
-/// A stamp's token in 24 bits; `None` where it does not fit.
+/// A stamp's token in 24 bits; `None` if it does not fit.
 #[inline]
 fn pack_token(token: u64, version: Version) -> Option<u32> {
     if token <= u64::from(TOKEN_MASK) {
@@ -95,7 +96,7 @@ fn pack_token(token: u64, version: Version) -> Option<u32> {
     (distance <= u64::from(TOKEN_MASK)).then_some(TOKEN_RELATIVE | distance as u32)
 }
 
-/// What [`pack_token`] made 24 bits of.
+/// The inverse of [`pack_token`].
 #[inline]
 fn unpack_token(packed: u32, version: Version) -> u64 {
     if packed & TOKEN_RELATIVE == 0 {
@@ -105,9 +106,9 @@ fn unpack_token(packed: u32, version: Version) -> u64 {
     version.0.wrapping_add(distance).wrapping_sub(u64::from(TOKEN_MASK / 2))
 }
 
-/// What does not fit in a [`Slot`], by slot in the block, ascending.
+/// Data that does not fit in a [`Slot`], by slot in the block, ascending.
 struct Side<P> {
-    // Contents with the checksums that their spares say.
+    // Contents with the checksums stored in their spares.
     bodies: Vec<(u32, (P, u32))>,
     metas: Vec<(u32, (PageBuf, u32))>,
     spares: Vec<(u32, Spare)>,
@@ -117,24 +118,24 @@ fn find<T>(items: &[(u32, T)], slot: u32) -> Option<&T> {
     items.binary_search_by_key(&slot, |(at, _)| *at).ok().map(|at| &items[at].1)
 }
 
-/// What a slot reads as.
+/// The result of reading a slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SlotRead<P> {
-    /// Nothing was programmed there, or padding.
+    /// The slot was not programmed, or is padding.
     Blank,
-    /// Bit errors past correction.
+    /// An uncorrectable error.
     Unreadable,
-    /// Spare and content, which need not match each other.
+    /// Spare and content, which may not match each other.
     Found(Spare, Body<P>),
 }
 
-/// No version that is ever written.
+/// A version that is never written.
 const UNSET: Version = Version(u64::MAX);
 
 /// The programmed slots of one block.
 pub(super) struct Content<P> {
     slots: Vec<Slot>,
-    /// Version of the first slot that is no padding; until then `UNSET`.
+    /// Version of the first slot that is not padding; until then `UNSET`.
     base: Version,
     side: Option<Box<Side<P>>>,
 }
@@ -146,7 +147,7 @@ impl<P> Default for Content<P> {
 }
 
 impl<P: Payload> Content<P> {
-    /// Empty, around the memory of an earlier content where there is some.
+    /// Empty content, which reuses the memory of an earlier one if there is one.
     pub(super) fn around(recycled: Option<Content<P>>, capacity: usize) -> Self {
         match recycled {
             Some(mut content) => {
@@ -159,7 +160,7 @@ impl<P: Payload> Content<P> {
         }
     }
 
-    /// Slots programmed so far, padding included.
+    /// Number of slots programmed so far, including padding.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.slots.len() as u32
@@ -221,7 +222,7 @@ impl<P: Payload> Content<P> {
         self.slots.push(Slot::default());
     }
 
-    /// Forgets the slots from `len` on.
+    /// Drops the slots from `len` on.
     pub(super) fn truncate(&mut self, len: u32) {
         self.slots.truncate(len as usize);
         if let Some(side) = &mut self.side {
@@ -231,7 +232,7 @@ impl<P: Payload> Content<P> {
         }
     }
 
-    /// From now on `slot` reads as bit errors past correction.
+    /// From now on `slot` reads as an uncorrectable error.
     pub(super) fn mark_unreadable(&mut self, slot: u32) {
         if let Some(slot) = self.slots.get_mut(slot as usize) {
             slot.set(UNREADABLE);
@@ -245,12 +246,12 @@ impl<P: Payload> Content<P> {
         }
     }
 
-    /// Whether the slot was programmed whole and can be read.
+    /// Whether the slot was programmed completely and can be read.
     pub(super) fn is_whole(&self, slot: u32) -> bool {
         self.slots.get(slot as usize).is_some_and(|slot| !slot.has(UNREADABLE | TORN))
     }
 
-    /// A word of `slot`, 0 where there is none.
+    /// A word of `slot`; 0 if there is none.
     #[inline]
     pub(super) fn word(&self, slot: u32) -> u32 {
         self.slots.get(slot as usize).map_or(0, |slot| slot.0[2])
@@ -279,7 +280,7 @@ impl<P: Payload> Content<P> {
         }
     }
 
-    /// The same of a slot that is torn, or not all of which is in its 12 bytes.
+    /// Spare and content of a slot that is torn or has data in the side tables.
     fn read_aside(&self, slot: u32, packed: Slot, kind: SlotKind) -> SlotRead<P> {
         let side = self.side.as_deref();
         let kept = side.and_then(|side| find(&side.spares, slot));

@@ -2,7 +2,7 @@ use super::*;
 use tantalum_base::{PageBuf, PageNo, Stamp, Version};
 use tantalum_media::zone::SlotKind;
 
-/// Two channels of one package of two planes; 8 KiB pages that take 100 ns to transfer.
+/// Two channels with one package of two planes each; 8 KiB pages that take 100 ns to transfer.
 fn options() -> NandOptions {
     NandOptions {
         geometry: NandGeometry {
@@ -65,7 +65,7 @@ const BLANK: [SlotRead<Stamp>; 2] = [SlotRead::Blank, SlotRead::Blank];
 #[test]
 fn planes_of_one_channel_share_its_bus_and_program_together() {
     let nand = nand();
-    // Planes 0 and 2 hang on channel 0.
+    // Planes 0 and 2 are on channel 0.
     assert_eq!(program(&nand, 0, at(0, 0, 0), 1).unwrap(), 1_100);
     assert_eq!(program(&nand, 0, at(2, 0, 0), 2).unwrap(), 1_200);
 }
@@ -82,7 +82,7 @@ fn a_plane_does_one_thing_at_a_time() {
     let nand = nand();
     assert_eq!(program(&nand, 0, at(0, 0, 0), 1).unwrap(), 1_100);
     assert_eq!(program(&nand, 0, at(0, 0, 1), 2).unwrap(), 2_200);
-    // Sensed from 2200 on, 30 ns, and 100 ns of transfer.
+    // Sensing starts at 2200 and takes 30 ns, then 100 ns of transfer.
     assert_eq!(nand.read(500, at(0, 0, 0)), (2_330, found(1)));
     assert_eq!(nand.erase(0, BlockAddr { plane: 0, block: 0 }).unwrap(), 7_330);
 }
@@ -200,7 +200,7 @@ fn a_decayed_page_stays_unreadable() {
     assert_eq!(holds(&nand, at(0, 0, 0)), [SlotRead::Unreadable, SlotRead::Unreadable]);
 }
 
-/// Three programs on plane 0, of which at 1500 one is done, one in progress and one waits.
+/// Three programs on plane 0: at 1500 one is done, one is in progress and one waits.
 fn three_programs() -> Nand<Stamp> {
     let nand = nand();
     for page in 0..3 {
@@ -322,7 +322,7 @@ fn the_mapping_table_goes_round_the_planes_and_takes_their_time() {
     for nth in 0..16 {
         ends.push(nand.array().program_mapping(0, nth));
     }
-    // Four planes, of which two share a channel: the first pair is done a transfer later.
+    // Four planes, two on each channel: the second pair is done one transfer later.
     assert_eq!(ends[..4], [1_100, 1_100, 1_200, 1_200]);
     assert!(ends[4..8].iter().all(|end_ns| (2_200..=2_400).contains(end_ns)), "{ends:?}");
     // Blocks of four pages: the last page of each is followed by its erase.

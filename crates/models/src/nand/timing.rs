@@ -1,4 +1,4 @@
-//! How long operations take, and who is busy until when.
+//! Durations of operations, and the times at which planes and channels are busy.
 use super::geometry::{NandGeometry, PageAddr};
 use std::collections::VecDeque;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -8,11 +8,11 @@ use tantalum_base::{Error, ErrorKind, Result};
 pub struct NandTiming {
     /// Array to page register: sensing one flash page.
     pub read_ns: u64,
-    /// Page register to array: programming one flash page; of multi-level cells a lower one.
+    /// Page register to array: programming one flash page; for multi-level cells a lower page.
     pub program_ns: u64,
-    /// Programming an upper page of multi-level cells, which takes longer: every second flash
-    /// page of a block, the odd ones in even planes and the even ones in odd planes. As
-    /// `program_ns` where all are alike.
+    /// Programming an upper page of multi-level cells, which takes longer: every second flash page
+    /// of a block, the odd ones in even planes and the even ones in odd planes. The same as
+    /// `program_ns` if all pages are alike.
     pub program_upper_ns: u64,
     /// Erasing one block.
     pub erase_ns: u64,
@@ -21,7 +21,7 @@ pub struct NandTiming {
 }
 
 impl NandTiming {
-    /// Refuses durations with which a power cut could not fall into an operation.
+    /// Refuses durations so short that a power cut could not fall into an operation.
     pub(crate) fn check(&self) -> Result<()> {
         let Self { read_ns: _, program_ns, program_upper_ns, erase_ns, .. } = *self;
         let least_ns = program_ns.min(program_upper_ns).min(erase_ns);
@@ -39,20 +39,20 @@ impl NandTiming {
     }
 }
 
-/// When an operation works on its plane: the program or erase pulse, or sensing to end of
-/// transfer for a read.
+/// The time during which an operation works on its plane: the program or erase pulse, or for a read
+/// from sensing to the end of the transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
 }
 
-/// Who is busy until when. Operations on a plane run in the order in which they were submitted;
-/// a channel serves whatever is ready first.
+/// The times at which planes and channels are busy. Operations on a plane run in the order of
+/// submission; a channel serves the operation that is ready first.
 pub(super) struct Occupancy {
     timing: NandTiming,
-    // Of a flash page with its spare area: a read too takes all of it, however many of its slots were asked for
-    // ("still requires a 8KB page IO", DuraSSD, section 3.1.2).
+    // Transfer time of a flash page with its spare area. A read transfers all of it as well, however many of
+    // its slots were requested ("still requires a 8KB page IO", DuraSSD, section 3.1.2).
     page_transfer_ns: u64,
     spare_transfer_ns: u64,
     planes: Vec<Plane>,
@@ -61,7 +61,7 @@ pub(super) struct Occupancy {
 
 struct Plane {
     busy_until_ns: u64,
-    /// The channel that it hangs on.
+    /// The channel of the plane.
     channel: usize,
 }
 
@@ -82,13 +82,14 @@ impl Occupancy {
         }
     }
 
-    /// Everything idle, on a clock that may start anew.
+    /// Makes everything idle, for a clock that may restart.
     pub(super) fn clear(&mut self) {
         self.planes.iter_mut().for_each(|plane| plane.busy_until_ns = 0);
         self.channels.iter_mut().for_each(|channel| channel.busy.clear());
     }
 
-    /// Transfer into the plane's register once that is free, then the program pulse.
+    /// Transfer into the plane's register once that is free, then the program pulse. Returns the
+    /// pulse.
     #[inline]
     pub(super) fn program(&mut self, now_ns: u64, at: PageAddr) -> Span {
         let plane = &mut self.planes[at.block.plane as usize];
@@ -103,13 +104,13 @@ impl Occupancy {
         Span { start_ns, end_ns }
     }
 
-    /// Sensing, then the transfer of the flash page; the plane's register is taken until its end.
+    /// Sensing, then the transfer of the flash page; the plane's register is busy until its end.
     #[inline]
     pub(super) fn read(&mut self, now_ns: u64, at: PageAddr) -> Span {
         self.sense(now_ns, at, self.page_transfer_ns)
     }
 
-    /// Sensing, then the transfer of the spare area alone.
+    /// Sensing, then the transfer of only the spare area.
     pub(super) fn read_spare(&mut self, now_ns: u64, at: PageAddr) -> Span {
         self.sense(now_ns, at, self.spare_transfer_ns)
     }
@@ -134,15 +135,16 @@ impl Occupancy {
     }
 }
 
-/// A bus, with the times at which it is taken: disjoint, ascending, neighbours merged.
+/// A bus, with the times at which it is busy: disjoint, ascending, adjacent ones merged.
 #[derive(Default)]
 struct Channel {
     busy: VecDeque<(u64, u64)>,
 }
 
 impl Channel {
-    /// Takes the first free `length_ns` at or after `ready_ns` and returns its start. Looking
-    /// for a gap matters: a read that waits for a long erase must not hold the bus meanwhile.
+    /// Reserves the first free `length_ns` at or after `ready_ns`. Returns its start. The search
+    /// for a gap matters: a read that waits for a long erase must not block the bus in the
+    /// meantime.
     #[inline]
     fn reserve(&mut self, now_ns: u64, ready_ns: u64, length_ns: u64) -> u64 {
         while self.busy.front().is_some_and(|&(_, end_ns)| end_ns <= now_ns) {
@@ -196,7 +198,7 @@ mod tests {
         let mut channel = Channel::default();
         assert_eq!(channel.reserve(0, 100, 10), 100);
         assert_eq!(channel.reserve(0, 0, 10), 0);
-        // Between 10 and 100 there is room for 80 and then for 10, not for 91.
+        // Between 10 and 100 there is room for 80 and then for 10, but not for 91.
         assert_eq!(channel.reserve(0, 5, 91), 110);
         assert_eq!(channel.reserve(0, 5, 80), 10);
         assert_eq!(channel.reserve(0, 0, 10), 90);

@@ -1,18 +1,18 @@
-//! The headers of a zone's appends, as the spare areas of their flash pages hold them.
+//! The headers of a zone's appends, as stored in the spare areas of their flash pages.
 use tantalum_base::Version;
 use tantalum_media::zone::AppendHeader;
 
-/// `batch_delta` of a header with `batch_first` 0.
+/// Value of `batch_delta` for a header with `batch_first` 0.
 const NO_BATCH: u32 = u32::MAX;
 
-/// A header in 16 bytes: what is alike in all appends of a zone's opening is kept once, and
-/// versions as distances.
+/// A header in 16 bytes: values shared by all appends since a zone's opening are stored once, and
+/// versions as differences.
 #[derive(Clone, Copy, Default)]
 struct Packed {
     first_offset: u32,
-    // From the first append's `durable`.
+    // Difference from the first append's `durable`.
     durable_delta: u32,
-    // From this append's `durable`.
+    // Difference from this append's `durable`.
     batch_delta: u32,
     batch_len: u16,
     pages: u16,
@@ -25,7 +25,7 @@ pub(super) struct AppendLog {
     stream: u8,
     durable: Version,
     appends: Vec<Packed>,
-    // By place in `appends`, ascending.
+    // Headers that do not fit, by index in `appends`, ascending.
     odd: Vec<(u32, AppendHeader)>,
 }
 
@@ -55,7 +55,7 @@ impl AppendLog {
         self.appends.push(Packed { first_offset, pages: pages as u16, ..packed });
     }
 
-    /// The header packed; `None` where something in it is out of range.
+    /// The packed header; `None` if one of its values is out of range.
     #[inline]
     fn pack(&self, header: &AppendHeader) -> Option<Packed> {
         if header.epoch != self.epoch || header.stream != self.stream {
@@ -75,12 +75,12 @@ impl AppendLog {
         })
     }
 
-    /// Gives back memory that further appends would need.
+    /// Frees memory reserved for further appends.
     pub(super) fn shrink(&mut self) {
         self.appends.shrink_to_fit();
     }
 
-    /// The appends from the first one on that starts at `from_offset` or later.
+    /// The appends from the first one that starts at `from_offset` or later.
     pub(super) fn from(&self, from_offset: u32) -> impl Iterator<Item = LoggedAppend> {
         let first = self.appends.partition_point(|append| append.first_offset < from_offset);
         (first..self.appends.len()).map(|at| self.get(at))

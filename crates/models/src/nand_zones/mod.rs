@@ -1,11 +1,11 @@
 //! Zones as superblocks over simulated NAND.
 //!
-//! A zone takes one block of every plane. Its slots run across the planes first: slot `i` lies in
-//! the zone's flash page `i / unit`, which is page `i / unit / planes` of the block in plane
-//! `i / unit % planes`, so that neighbouring flash pages lie on different channels and one open
-//! zone keeps all of them busy.
+//! A zone consists of one block of every plane. Its slots run across the planes first: slot `i` is
+//! in the zone's flash page `i / unit`, which is page `i / unit / planes` of the block in plane `i
+//! / unit % planes`. So neighbouring flash pages are on different channels, and one open zone keeps
+//! all channels busy.
 //!
-//! Programs are durable when they complete, so that `sync` has nothing to do.
+//! Programs are durable when they complete, so `sync` does nothing.
 mod append_log;
 mod read;
 mod scan;
@@ -25,12 +25,12 @@ use tantalum_media::cut::Fate;
 use tantalum_media::zone::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry, ZoneMedia};
 use tantalum_runtime::Runtime;
 
-/// How zones are made from an array.
+/// How an array is divided into zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NandZonesOptions {
-    /// Blocks of each plane that belong to no zone and replace bad ones.
+    /// Number of blocks of each plane that belong to no zone and replace bad ones.
     pub spare_blocks_per_plane: u32,
-    /// Most pages in one append, up to 65,535.
+    /// Maximum number of pages in one append, up to 65,535.
     pub append_pages_max: u32,
 }
 
@@ -40,18 +40,19 @@ impl Default for NandZonesOptions {
     }
 }
 
-/// Zones over a NAND array, in either of a runtime's two lives.
+/// Zones over a NAND array, for the virtual or the live runtime.
 pub struct NandZones<R, P> {
     runtime: R,
     nand: Nand<P>,
     table: Rc<RefCell<ZoneTable>>,
     geometry: ZoneGeometry,
     planes: u32,
-    // The array's power cuts when this was opened: after another one every operation fails.
+    // The array's number of power cuts when this was opened: after another one every operation
+    // fails.
     power: u64,
-    // Pages of the mapping table programmed since.
+    // Number of mapping-table pages programmed since.
     mapping_programs: Cell<u64>,
-    // Memory of reads: where each slot lies, and its place in the block.
+    // Buffer for reads: the flash page of each slot, and the slot's number in the block.
     places: RefCell<Vec<(PageAddr, u32)>>,
 }
 
@@ -59,7 +60,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     /// Divides a new array into zones.
     ///
     /// # Errors
-    /// `InvalidInput` where the options leave no zone or no append.
+    /// `InvalidInput` if the options leave no zone or no append.
     pub fn new(runtime: R, nand: Nand<P>, options: NandZonesOptions) -> Result<Self> {
         let NandZonesOptions { spare_blocks_per_plane, append_pages_max } = options;
         let shape = nand.geometry();
@@ -85,11 +86,12 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         Ok(NandZones { runtime, nand, table, geometry, planes, power, mapping_programs, places })
     }
 
-    /// The zones of the same array after a loss of power, on a new executor. Where the power was
-    /// not cut, whatever is in flight lands first. Zones must be reset before they are appended
+    /// The zones of the same array on a new executor, after a loss of power. If the power was not
+    /// cut, operations in flight are completed first. Zones must be reset before they are appended
     /// to.
     pub fn reopen<S: Runtime>(&self, runtime: S) -> NandZones<S, P> {
-        // Even without a cut before: the new executor's clock is unrelated to the old one's.
+        // Needed even without an earlier cut: the new executor's clock is unrelated to the old
+        // one's.
         self.nand.power_cut(u64::MAX, |_| Fate::Land);
         self.table.borrow_mut().power_on(&self.nand.array());
         NandZones {
@@ -109,13 +111,13 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         &self.nand
     }
 
-    /// Blocks left to replace bad ones with, in the plane that has the fewest.
+    /// The smallest number of replacement blocks left in a plane.
     pub fn spare_blocks_min(&self) -> u32 {
         let table = self.table.borrow();
         (0..self.planes).map(|plane| table.spare_blocks(plane)).min().unwrap_or(0)
     }
 
-    /// The flash page in which the zone's slot `offset` lies, and its slot in the block.
+    /// The flash page of the zone's slot `offset`, and the slot's number in the block.
     #[inline]
     fn locate(&self, table: &ZoneTable, zone: ZoneNo, offset: u32) -> (PageAddr, u32) {
         let unit = self.geometry.append_unit_slots;
@@ -129,13 +131,13 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         if power == self.power { Ok(()) } else { Err(power_cut()) }
     }
 
-    /// Sleeps to the end of an operation; an error where the power was cut meanwhile.
+    /// Sleeps until the end of an operation. Returns an error if the power was cut in the meantime.
     async fn finish(&self, end_ns: u64) -> Result<()> {
         self.runtime.sleep_until(end_ns).await;
         self.powered(self.nand.power_cuts())
     }
 
-    /// Submits an append; returns its first slot, when it ends, and whether it succeeds.
+    /// Submits an append. Returns its first slot, its end time, and whether it succeeds.
     fn submit_append(
         &self,
         zone: ZoneNo,
@@ -165,7 +167,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
             state.sealed,
         );
         state.next_offset = end;
-        // The previous reset is over, even where nobody waited for its end.
+        // The previous reset is over, even if nobody waited for its end.
         state.log_before_reset = None;
         state.log.push(header, first, pages);
         if end == self.geometry.slots_per_zone {

@@ -1,4 +1,4 @@
-//! Reads of slots: neighbours in one flash page are read once.
+//! Reads of slots: neighbouring slots in one flash page are read once.
 use super::{NandZones, at_slot, retired};
 use crate::nand::SlotRead;
 use tantalum_base::{ErrorKind, Payload, Result, SlotNo};
@@ -6,7 +6,7 @@ use tantalum_media::zone::{Body, Spare};
 use tantalum_runtime::Runtime;
 
 impl<R: Runtime, P: Payload> NandZones<R, P> {
-    /// Reads hosts' pages and passes each to `each`, with its index and spare.
+    /// Reads hosts' pages and passes each to `each`, with its index and its spare.
     pub(super) async fn read_pages(
         &self,
         slots: &[SlotNo],
@@ -23,8 +23,8 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         result
     }
 
-    /// Submits the reads of `slots` and passes what they find to `out`; returns when they end, and
-    /// the first failure.
+    /// Submits the reads of `slots` and passes the results to `out`. Returns the end time, and the
+    /// first failure.
     pub(super) fn submit_reads(
         &self,
         slots: &[SlotNo],
@@ -49,7 +49,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
                 return Err(retired(zone));
             }
             let (page, _) = places[at];
-            // Neighbours in one flash page are sensed once.
+            // Neighbouring slots in one flash page are sensed once.
             let rest = &places[at..slots.len().min(at + unit)];
             let run = rest.iter().take_while(|(other, _)| *other == page).count();
             end_ns = end_ns.max(array.read(now_ns, page));

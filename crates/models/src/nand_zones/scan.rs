@@ -1,4 +1,4 @@
-//! Scans: the appends that a zone's flash pages, or their spare areas alone, tell of.
+//! Scans: find the appends recorded in a zone's flash pages, or in only their spare areas.
 use super::NandZones;
 use super::append_log::LoggedAppend;
 use crate::nand::{Array, SlotRead};
@@ -6,7 +6,7 @@ use tantalum_base::{Payload, Result, ZoneNo};
 use tantalum_media::zone::ScannedAppend;
 use tantalum_runtime::Runtime;
 
-/// Which part of a flash page crosses the bus.
+/// The part of a flash page that is transferred.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     Whole,
@@ -14,7 +14,7 @@ pub(super) enum Part {
 }
 
 impl<R: Runtime, P: Payload> NandZones<R, P> {
-    /// Reads the zone's flash pages from `from_offset` to `end_offset`; returns when that ends.
+    /// Reads the zone's flash pages from `from_offset` to `end_offset`. Returns the end time.
     pub(super) fn sense(
         &self,
         array: &mut Array<P>,
@@ -37,7 +37,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         end_ns
     }
 
-    /// Reads `part` of each of the zone's flash pages, and returns the appends in them.
+    /// Reads `part` of each of the zone's flash pages. Returns the appends found.
     pub(super) async fn scan_part(
         &self,
         zone: ZoneNo,
@@ -64,7 +64,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
         Ok(found.into_iter().filter(|append| Some(append.header.epoch) == epoch).collect())
     }
 
-    /// What a scan finds of an append; `None` where none of it can be read.
+    /// The result of a scan for one append; `None` if none of it can be read.
     fn scanned(
         &self,
         array: &Array<P>,
@@ -73,7 +73,7 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
     ) -> Option<ScannedAppend> {
         let table = self.table.borrow();
         let LoggedAppend { header, first_offset, pages } = *append;
-        // Each flash page of an append carries the header.
+        // Each flash page of an append contains the header.
         let readable = (first_offset..first_offset + pages).any(|offset| {
             let (page, slot) = self.locate(&table, zone, offset);
             array.is_whole(page.block, slot)

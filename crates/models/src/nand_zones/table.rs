@@ -1,6 +1,6 @@
-//! Which blocks make up a zone, and what takes the place of bad ones.
+//! The table of the blocks of each zone, and of the blocks that replace bad ones.
 //!
-//! A real controller keeps this table in a reserved area of the array; here it is part of the
+//! A real controller keeps this table in a reserved area of the array. Here it is part of the
 //! simulated array's own state and survives every power cut.
 use super::append_log::AppendLog;
 use crate::nand::{Array, BlockAddr, NandGeometry};
@@ -10,13 +10,13 @@ use tantalum_base::{Payload, ZoneNo};
 #[derive(Default)]
 pub(super) struct Zone {
     pub(super) log: AppendLog,
-    /// Headers of what a reset is about to erase; a power cut may bring it back.
+    /// Headers of the content that a reset is about to erase; a power cut may restore that.
     pub(super) log_before_reset: Option<AppendLog>,
-    /// The next append's first slot.
+    /// Offset of the next append's first slot.
     pub(super) next_offset: u32,
     pub(super) retired: bool,
-    /// Needs a reset before it can be appended to: also where all its blocks are erased, as on
-    /// every medium, whose reset then costs nothing.
+    /// Whether the zone needs a reset before it can be appended to. This holds even if all its
+    /// blocks are erased, as for every medium; such a reset costs nothing.
     pub(super) sealed: bool,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Zone {
 pub(super) struct ZoneTable {
     planes: u32,
     pub(super) zones: Vec<Zone>,
-    // The block of each zone in each plane, zone by zone.
+    // The block of each zone in each plane, sorted by zone.
     blocks: Vec<u32>,
-    // Good blocks of each plane that belong to no zone; taken from the end.
+    // Good blocks of each plane that belong to no zone; used from the end.
     spare_blocks: Vec<Vec<u32>>,
 }
 
 impl ZoneTable {
-    /// Zone z takes the z-th good block of each plane; the last `spare_blocks_per_plane` of a
-    /// plane without bad blocks belong to no zone. A plane with more bad blocks than that leaves
-    /// the last zones retired.
+    /// Zone z gets the z-th good block of each plane. The last `spare_blocks_per_plane` blocks of a
+    /// plane without bad blocks belong to no zone. If a plane has more bad blocks than that, the
+    /// last zones are retired.
     pub(super) fn new<P: Payload>(array: &Array<P>, spare_blocks_per_plane: u32) -> Self {
         let NandGeometry { blocks_per_plane, .. } = array.geometry;
         let planes = array.geometry.planes();
@@ -67,13 +67,13 @@ impl ZoneTable {
         }
     }
 
-    /// Blocks left to replace bad ones of `plane` with.
+    /// Number of replacement blocks left in `plane`.
     pub(super) fn spare_blocks(&self, plane: u32) -> u32 {
         self.spare_blocks[plane as usize].len() as u32
     }
 
-    /// Erases the zone's blocks where they need it and replaces those that are or go bad.
-    /// Returns when that is done; the zone is retired after it where a plane had nothing left.
+    /// Erases those blocks of the zone that need it, and replaces blocks that are or go bad.
+    /// Returns the end time. If a plane has no replacement left, the zone is then retired.
     pub(super) fn erase_zone<P: Payload>(
         &mut self,
         array: &mut Array<P>,
@@ -112,7 +112,7 @@ impl ZoneTable {
         end_ns
     }
 
-    /// The good blocks of a zone that can no longer be whole replace bad ones elsewhere.
+    /// Makes the good blocks of a retired zone replacement blocks for other zones.
     fn give_up<P: Payload>(&mut self, array: &Array<P>, zone: ZoneNo) {
         for plane in 0..self.planes {
             let at = self.block(zone, plane);
@@ -122,8 +122,8 @@ impl ZoneTable {
         }
     }
 
-    /// After a loss of power: what a reset did not erase is there again, and nothing can be
-    /// appended to before its next reset.
+    /// After a loss of power: content that a reset did not erase is restored, and a zone needs a
+    /// reset before the next append.
     pub(super) fn power_on<P: Payload>(&mut self, array: &Array<P>) {
         for zone in 0..self.zones.len() {
             if self.zones[zone].retired {

@@ -45,13 +45,13 @@ fn zones_with(options: &NandOptions) -> (Virtual, Rc<Zones>) {
     (runtime, zones)
 }
 
-/// Takes no time, since everything is erased.
+/// Takes no time, since all blocks are erased.
 fn reset_all(runtime: &Virtual, zones: &Rc<Zones>) {
     let zones = Rc::clone(zones);
     runtime
         .run(async move {
             for zone in 0..zones.geometry().zones {
-                // A zone with too many bad blocks says so.
+                // The reset of a zone with too many bad blocks fails.
                 drop(zones.reset(ZoneNo(zone)).await);
             }
         })
@@ -103,16 +103,16 @@ fn appends_spread_over_the_planes_and_take_their_time() {
     let clock = runtime.clone();
     runtime
         .run(async move {
-            // Four flash pages: two a channel, the second transferred after the first.
+            // Four flash pages: two on each channel, the second transferred after the first.
             assert_eq!(append(&zones, 0, 0, 8).await.unwrap(), SlotNo(0));
             assert_eq!(clock.now_ns(), 1_200);
-            // One page and a half, on planes 0 and 1; the rest is padding.
+            // One and a half pages, on planes 0 and 1; the rest is padding.
             assert_eq!(append(&zones, 0, 8, 3).await.unwrap(), SlotNo(8));
             assert_eq!(clock.now_ns(), 2_300);
             assert_eq!(append(&zones, 1, 11, 1).await.unwrap(), SlotNo(32));
             assert_eq!(clock.now_ns(), 3_400);
-            // Two slots of one flash page: 30 to sense, 100 to transfer; one slot of another at the same time, on
-            // another channel, takes as long.
+            // Two slots of one flash page: 30 to sense, 100 to transfer. One slot of another page at the same
+            // time, on another channel, takes as long.
             let out = read(&zones, &[0, 1, 10]).await.unwrap();
             let expected = [0, 1, 10].map(|page| Stamp::new(PageNo(page), page + 100));
             assert_eq!(out, expected);
@@ -227,7 +227,7 @@ fn a_failed_block_is_replaced_at_the_reset() {
             append(&zones, 0, 0, 8).await.unwrap();
             let error = append(&zones, 0, 8, 8).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ProgramFailed);
-            // What was there before stays readable, and so does what is whole of the failed one.
+            // Earlier content stays readable, and so do the undamaged pages of the failed append.
             assert_eq!(read(&zones, &[2]).await.unwrap(), [Stamp::new(PageNo(1 + 1), 102)]);
             assert_eq!(read(&zones, &[10]).await.unwrap_err().kind(), ErrorKind::Uncorrectable);
             let found = zones.scan(ZoneNo(0), 8, None).await.unwrap();
@@ -248,8 +248,8 @@ fn a_zone_retires_when_a_plane_has_no_spare_block_left() {
     runtime
         .run(async move {
             append(&zones, 1, 0, 2).await.unwrap();
-            // Only plane 0 needs an erase; it and two replacements fail (the replacements have
-            // never been used, so that they need none).
+            // Only plane 0 needs an erase. It and two replacements fail (the replacements have
+            // never been used, so they need none).
             for round in 0..2 {
                 zones.nand().fail_erase(0);
                 zones.reset(ZoneNo(1)).await.unwrap();
@@ -286,7 +286,7 @@ fn bad_blocks_from_the_factory_are_passed_over() {
     }
 }
 
-/// Cuts at mutation `nth` of a small workload; returns the zones after it.
+/// Cuts at mutation `after_operations` of a small workload. Returns the zones after it.
 fn cut(after_operations: u64, fate: Fate) -> (Virtual, Rc<Zones>) {
     let (runtime, zones) = zones();
     let mutations = zones.nand().mutations();

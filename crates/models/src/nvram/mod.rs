@@ -1,10 +1,10 @@
 //! Simulated NVRAM: memory that survives a power cut.
 //!
-//! A region outlives the executor whose tasks use it: keep a handle across the cut and read what
-//! is there. A change is made whole or not at all as long as it happens within one
-//! [`NvramCell::with_mut`], which no power cut interrupts; only a page may be torn
-//! ([`NvramSlab::put_page`]). Each change is one store, and power can be cut between any two
-//! ([`Nvram::plan_cut`]): what was stored after that is gone at the next [`Nvram::power_on`].
+//! A region outlives the executor whose tasks use it: keep a handle across the cut and read its
+//! content afterwards. A change is atomic as long as it happens within one [`NvramCell::with_mut`],
+//! which no power cut interrupts; only a page may be torn ([`NvramSlab::put_page`]). Each change is
+//! one store, and power can be cut between any two ([`Nvram::plan_cut`]). Stores after the cut are
+//! undone at the next [`Nvram::power_on`].
 mod power;
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,8 @@ use tantalum_base::{Error, ErrorKind, Payload, Result};
 use power::{Power, StoreFate};
 use tantalum_media::cut::CutPlan;
 
-/// A region of so many bytes, out of which cells and slabs are taken. Clones name the same one.
+/// A region of a fixed number of bytes, from which cells and slabs are allocated. Clones share the
+/// same region.
 #[derive(Clone)]
 pub struct Nvram(Rc<Region>);
 
@@ -36,25 +37,25 @@ impl Nvram {
         self.0.bytes
     }
 
-    /// Bytes that are taken.
+    /// Number of allocated bytes.
     pub fn used_bytes(&self) -> u64 {
         self.0.used_bytes.get()
     }
 
-    /// Stores so far: changes of cells and slabs.
+    /// Number of stores so far: changes of cells and slabs.
     pub fn stores(&self) -> u64 {
         self.0.power.stores()
     }
 
-    /// Plans a power cut at a store; `None` calls it off. With `Land` the power goes before the next
-    /// store; with `Vanish` this one leaves nothing; with `Tear` it leaves a torn page, where it
-    /// stores a page, and nothing elsewhere.
+    /// Plans a power cut at a store; `None` cancels it. `Land` cuts before the next store. `Vanish`
+    /// loses this store. `Tear` leaves a torn page if the store writes a page, and otherwise loses
+    /// it.
     pub fn plan_cut(&self, plan: Option<CutPlan>) {
         self.0.power.plan_cut(plan);
     }
 
-    /// Calls `hook` at the moment of a planned cut, so that power goes everywhere at once. Tasks
-    /// go on; what they store from then on is gone at the next [`power_on`](Self::power_on).
+    /// Calls `hook` at a planned cut, so that power is lost everywhere at once. Tasks go on; their
+    /// stores from then on are undone at the next [`power_on`](Self::power_on).
     pub fn on_cut(&self, hook: impl Fn() + 'static) {
         self.0.power.on_cut(Box::new(hook));
     }
@@ -69,26 +70,26 @@ impl Nvram {
         self.0.power.is_cut()
     }
 
-    /// Brings back what was there at the cut. Call it when the executor's tasks are dropped;
-    /// forgets plan and hook.
+    /// Restores the content at the time of the cut. Call it after the executor's tasks have been
+    /// dropped. Drops plan and hook.
     pub fn power_on(&self) {
         self.0.power.power_on();
     }
 
-    /// A cell that is accounted with `bytes` bytes, whatever `value` takes in this process (a
-    /// stamp counts as the page it stands for).
+    /// Allocates a cell that is charged as `bytes` bytes, regardless of the size of `value` in this
+    /// process (a stamp counts as the page that it stands for).
     ///
     /// # Errors
-    /// `OutOfSpace` where the region has less left.
+    /// `OutOfSpace` if the region has fewer bytes left.
     pub fn cell<T>(&self, bytes: u64, value: T) -> Result<NvramCell<T>> {
         let share = self.take(bytes)?;
         Ok(NvramCell(Rc::new(CellState { value: RefCell::new(value), share })))
     }
 
-    /// A slab of `slots` places of `slot_bytes` bytes each, all empty.
+    /// Allocates a slab of `slots` slots of `slot_bytes` bytes each, all empty.
     ///
     /// # Errors
-    /// `OutOfSpace` where the region has less left.
+    /// `OutOfSpace` if the region has fewer bytes left.
     pub fn slab<T>(&self, slots: u32, slot_bytes: u64) -> Result<NvramSlab<T>> {
         let share = self.take(u64::from(slots) * slot_bytes)?;
         let slots = RefCell::new((0..slots).map(|_| None).collect());
@@ -115,7 +116,7 @@ impl fmt::Debug for Nvram {
     }
 }
 
-/// Bytes of a region, given back when the last handle on them goes.
+/// Allocated bytes of a region; they are freed when the last handle is dropped.
 struct Share {
     region: Rc<Region>,
     bytes: u64,
@@ -132,7 +133,7 @@ struct CellState<T> {
     share: Share,
 }
 
-/// One value in NVRAM. Clones name the same one.
+/// One value in NVRAM. Clones share the same value.
 pub struct NvramCell<T>(Rc<CellState<T>>);
 
 impl<T> Clone for NvramCell<T> {
@@ -150,12 +151,12 @@ impl<T> NvramCell<T> {
         self.0.value.borrow().clone()
     }
 
-    /// What `read` makes of the value.
+    /// Calls `read` with the value and returns its result.
     pub fn with<U>(&self, read: impl FnOnce(&T) -> U) -> U {
         read(&self.0.value.borrow())
     }
 
-    /// Changes the value, as a whole: one store.
+    /// Changes the value atomically: one store.
     pub fn with_mut<U>(&self, change: impl FnOnce(&mut T) -> U) -> U
     where
         T: Clone + 'static,
@@ -174,7 +175,7 @@ struct SlabState<T> {
     share: Share,
 }
 
-/// Places of equal size in NVRAM, by number from 0. Clones name the same ones.
+/// Slots of equal size in NVRAM, numbered from 0. Clones share the same slots.
 pub struct NvramSlab<T>(Rc<SlabState<T>>);
 
 impl<T> Clone for NvramSlab<T> {
@@ -184,15 +185,15 @@ impl<T> Clone for NvramSlab<T> {
 }
 
 impl<T> NvramSlab<T> {
-    /// Number of places.
+    /// Number of slots.
     pub fn slots(&self) -> u32 {
         self.0.slots.borrow().len() as u32
     }
 
-    /// A copy of what place `slot` holds; `None` where it is empty.
+    /// A copy of the content of `slot`; `None` if it is empty.
     ///
     /// # Panics
-    /// Where there is no such place; so do the others.
+    /// If there is no such slot; the other methods do so as well.
     pub fn get(&self, slot: u32) -> Option<T>
     where
         T: Clone,
@@ -200,7 +201,7 @@ impl<T> NvramSlab<T> {
         self.0.slots.borrow()[slot as usize].clone()
     }
 
-    /// Fills place `slot` and returns what it held: one store.
+    /// Fills `slot` and returns its old content: one store.
     #[inline]
     pub fn put(&self, slot: u32, value: T) -> Option<T>
     where
@@ -212,7 +213,7 @@ impl<T> NvramSlab<T> {
         self.0.slots.borrow_mut()[slot as usize].replace(value)
     }
 
-    /// Fills place `slot` with a page: one store, which a power cut may tear.
+    /// Fills `slot` with a page: one store, which a power cut may tear.
     #[inline]
     pub fn put_page(&self, slot: u32, page: T)
     where
@@ -226,7 +227,7 @@ impl<T> NvramSlab<T> {
         self.0.slots.borrow_mut()[slot as usize] = Some(page);
     }
 
-    /// Empties place `slot` and returns what it held: one store.
+    /// Empties `slot` and returns its old content: one store.
     #[inline]
     pub fn take(&self, slot: u32) -> Option<T>
     where
@@ -242,7 +243,7 @@ impl<T> NvramSlab<T> {
         &self.0.share.region.power
     }
 
-    /// Lets the next power-on find `old` in place `slot`.
+    /// Makes the next power-on restore `old` in `slot`.
     fn remember(&self, slot: u32, old: Option<T>)
     where
         T: 'static,
@@ -252,13 +253,13 @@ impl<T> NvramSlab<T> {
         self.power().remember(Box::new(restore));
     }
 
-    /// What `read` makes of place `slot`.
+    /// Calls `read` with the content of `slot` and returns its result.
     pub fn with<U>(&self, slot: u32, read: impl FnOnce(Option<&T>) -> U) -> U {
         read(self.0.slots.borrow()[slot as usize].as_ref())
     }
 
-    /// Changes several places as one store: either all of `change` is there after a power cut, or
-    /// none.
+    /// Changes several slots as one store: after a power cut, either all of `change` has taken
+    /// effect, or none.
     pub fn with_mut<U>(&self, change: impl FnOnce(&mut [Option<T>]) -> U) -> U
     where
         T: Clone + 'static,
@@ -270,7 +271,7 @@ impl<T> NvramSlab<T> {
         change(&mut self.0.slots.borrow_mut())
     }
 
-    /// Calls `visit` with every filled place, in ascending order.
+    /// Calls `visit` for every filled slot, in ascending order.
     pub fn for_each(&self, mut visit: impl FnMut(u32, &T)) {
         for (slot, value) in self.0.slots.borrow().iter().enumerate() {
             if let Some(value) = value {

@@ -1,12 +1,12 @@
-//! Power of an NVRAM region: its stores are counted, and power can be cut between any two.
+//! The power of an NVRAM region: stores are counted, and power can be cut between any two.
 //!
-//! What a task stores after the cut is kept from the next power-on: the place's old content is
-//! remembered and put back then. Until the executor's tasks are dropped they go on undisturbed, as
-//! nobody looks at them any more.
+//! Stores after the cut must not survive the next power-on: the old content of each slot is
+//! remembered and restored then. Until the executor's tasks are dropped they go on undisturbed, as
+//! nothing observes them any more.
 use std::cell::{Cell, RefCell};
 use tantalum_media::cut::{CutPlan, Fate};
 
-/// What becomes of a store.
+/// The fate of a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoreFate {
     Kept,
@@ -19,16 +19,16 @@ type Restore = Box<dyn FnOnce()>;
 #[derive(Default)]
 pub(super) struct Power {
     stores: Cell<u64>,
-    /// Number of the store to cut at, and whether it tears.
+    /// Number of the store at which to cut, and whether it tears.
     plan: Cell<Option<(u64, bool)>>,
     is_cut: Cell<bool>,
-    /// What brings back the places that were stored to after the cut, in the order of the stores.
+    /// Restores the content overwritten after the cut; in the order of the stores.
     lost: RefCell<Vec<Restore>>,
     on_cut: RefCell<Option<Box<dyn Fn()>>>,
 }
 
 impl Power {
-    /// Counts a store and says what becomes of it. The hook may run: nothing may be borrowed.
+    /// Counts a store and returns its fate. May run the hook, so nothing may be borrowed.
     #[inline]
     pub(super) fn store(&self) -> StoreFate {
         let number = self.stores.get();

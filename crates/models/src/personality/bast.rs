@@ -1,14 +1,14 @@
-//! BAST, block-associative sector translation: each data block may have one log block, and there is
-//! a limited number of them.
+//! BAST, block-associative sector translation: each data block may have one log block; the number
+//! of log blocks is limited.
 //!
-//! What does not go on where its data block ends goes to the block's log. A full log, or the one
-//! that was written longest ago when another block needs one, is merged: *switch* where the log
-//! holds the whole block in order, *partial* where it holds its beginning in order and is completed
-//! from the data block, *full* into a fresh block otherwise.
+//! A write that does not continue at the end of its data block goes to the block's log. A log is
+//! merged when it is full; if another block needs a log, the least recently written one is merged.
+//! *Switch*: the log holds the whole block in order. *Partial*: the log holds its beginning in
+//! order, and is completed from the data block. *Full*: otherwise, into a fresh block.
 //!
 //! Source: Kim, Kim, Noh, Min and Cho, "A space-efficient flash translation layer for CompactFlash
-//! systems", IEEE Trans. on Consumer Electronics 48(2), 2002. Appending to the data
-//! block itself while it is filled in order is ours.
+//! systems", IEEE Trans. on Consumer Electronics 48(2), 2002. Our addition: sequential writes are
+//! appended to the data block itself.
 use std::collections::{BTreeMap, VecDeque};
 use tantalum_base::{PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -17,11 +17,11 @@ use super::blocks::{Blocks, Place, Role};
 use super::merge::{copy_all, up_to_last};
 use super::survey::Survey;
 
-/// A log block and what is newest in it.
+/// A log block and its newest pages.
 struct Log {
     logical: u64,
     block: ZoneNo,
-    /// By offset in the logical block, the place in the log.
+    /// For each offset in the logical block, the place in the log.
     newest: BTreeMap<u32, u32>,
 }
 
@@ -29,13 +29,13 @@ struct Log {
 pub(super) struct Bast<M: ZoneMedia> {
     pub blocks: Blocks<M>,
     map: Vec<Option<ZoneNo>>,
-    /// The one written longest ago first.
+    /// The least recently written one first.
     logs: VecDeque<Log>,
     logs_max: usize,
 }
 
-/// Blocks beyond those of logical pages and logs: the target of a merge, one for a block that is
-/// retired.
+/// Number of blocks beyond those for logical pages and logs: the target of a merge, and one to
+/// replace a retired block.
 pub(super) const SPARE_BLOCKS: u32 = 2;
 
 impl<M: ZoneMedia> Bast<M> {
@@ -46,7 +46,7 @@ impl<M: ZoneMedia> Bast<M> {
         Bast { blocks, map, logs: VecDeque::new(), logs_max: logs as usize }
     }
 
-    /// What the blocks hold.
+    /// Recovers the layer from the content of the blocks.
     pub async fn recover(blocks: Blocks<M>, pages: u64, logs: u32) -> Result<Self> {
         let mut this = Bast::new(blocks, pages, logs);
         let survey = Survey::new(&this.blocks);
@@ -68,7 +68,7 @@ impl<M: ZoneMedia> Bast<M> {
         Ok(this)
     }
 
-    /// Where `page` lies.
+    /// The place of `page`.
     pub fn find(&self, page: PageNo) -> Option<Place> {
         let (logical, offset) = self.blocks.split(page);
         let log = self.logs.iter().find(|log| log.logical == logical);
@@ -81,8 +81,8 @@ impl<M: ZoneMedia> Bast<M> {
         self.blocks.get(block).get(offset).map(|_| Place { block, offset })
     }
 
-    /// Writes the first of `contents` as `page`, and those behind it that go to the same place in
-    /// order; how many.
+    /// Writes the first of `contents` as `page`, and as many of the following ones as go to the
+    /// same block in order. Returns the number written.
     pub async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
         let (logical, offset) = self.blocks.split(page);
         let in_block = (self.blocks.pages_per_block - offset) as usize;
@@ -106,7 +106,7 @@ impl<M: ZoneMedia> Bast<M> {
         if let Some(data) = self.map[logical as usize]
             && let Some(before @ 1..) = self.blocks.get(data).filled().checked_sub(offset)
         {
-            // What comes behind the end of the data block goes there.
+            // Pages after the end of the data block go to the data block.
             run = run.min(before as usize);
         }
         let place = self.blocks.write_run(block, page, &contents[..run]).await?;
@@ -121,7 +121,7 @@ impl<M: ZoneMedia> Bast<M> {
         self.logs.iter().any(|log| log.logical == logical)
     }
 
-    /// The block's log, with room and as the one written last.
+    /// The block's log, with room, moved to the end of the queue as the most recently written.
     async fn log_with_room(&mut self, logical: u64) -> Result<ZoneNo> {
         if let Some(at) = self.logs.iter().position(|log| log.logical == logical) {
             if self.blocks.room(self.logs[at].block) > 0
@@ -148,7 +148,7 @@ impl<M: ZoneMedia> Bast<M> {
         let sources = self.sources(at);
         let end = sources.len() as u32;
         let filled = self.blocks.get(block).filled();
-        // Its beginning is whole, in order and in force.
+        // The log's pages are all current and at their offsets.
         let in_order = self.logs[at].newest.len() as u32 == filled
             && self.logs[at].newest.iter().all(|(offset, at)| offset == at);
         let target = if in_order && (filled >= end || self.blocks.room(block) > 0) {
@@ -172,7 +172,7 @@ impl<M: ZoneMedia> Bast<M> {
         Ok(())
     }
 
-    /// Where the pages of the block lie that has the log at `at`, up to the last one that holds something.
+    /// The places of the pages of the block whose log is at index `at`, up to the last page with content.
     fn sources(&self, at: usize) -> Vec<Option<Place>> {
         let Log { logical, block, newest } = &self.logs[at];
         let mut places = vec![None; self.blocks.pages_per_block as usize];

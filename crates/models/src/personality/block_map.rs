@@ -1,13 +1,13 @@
-//! Block mapping: one erase block a logical block, every page at its offset.
+//! Block mapping: one erase block per logical block, every page at its offset.
 //!
-//! A write behind the last page of its block is appended, what it skips is padded. Any other goes
-//! to a fresh block, into which the pages before it are copied; while writes go on in order they
-//! are appended there, and the rest is copied when a write goes elsewhere: one such block is open
-//! at a time. The map is one entry a block.
+//! A write after the last page of its block is appended; skipped pages are padded. Any other write
+//! goes to a fresh block, into which the preceding pages are copied first. While writes continue in
+//! order they are appended there; the rest is copied when a write goes elsewhere. One such block is
+//! open at a time. The map has one entry per block.
 //!
 //! Source: Ban, "Flash file system", US patent 5,404,485, 1995, and the block mapping described in
 //! Kim et al., "A space-efficient flash translation layer for CompactFlash systems", IEEE Trans. on
-//! Consumer Electronics 48(2), 2002. Keeping the fresh block open is ours.
+//! Consumer Electronics 48(2), 2002. Our addition: the fresh block is kept open.
 use tantalum_base::{PageNo, PageRange, Payload, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
@@ -15,7 +15,7 @@ use super::blocks::{Blocks, Place, Role};
 use super::merge::{copy_all, up_to_last};
 use super::survey::Survey;
 
-/// A block being replaced.
+/// A block that is being replaced.
 #[derive(Clone, Copy)]
 struct Open {
     logical: u64,
@@ -29,8 +29,8 @@ pub(super) struct BlockMap<M: ZoneMedia> {
     open: Option<Open>,
 }
 
-/// Blocks beyond those of the logical pages: the fresh one, one to recover into, one for a block
-/// that is retired.
+/// Number of blocks beyond those for the logical pages: the fresh one, one for recovery, and one to
+/// replace a retired block.
 pub(super) const SPARE_BLOCKS: u32 = 3;
 
 impl<M: ZoneMedia> BlockMap<M> {
@@ -40,7 +40,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         BlockMap { blocks, map: vec![None; logical as usize], open: None }
     }
 
-    /// What the blocks hold; a replacement under way is completed.
+    /// Recovers the layer from the content of the blocks; a replacement in progress is completed.
     pub async fn recover(blocks: Blocks<M>, pages: u64) -> Result<Self> {
         let mut this = BlockMap::new(blocks, pages);
         let survey = Survey::new(&this.blocks);
@@ -48,7 +48,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         for (logical, kept) in kept {
             this.map[logical as usize] = kept.data;
             if let Some(fresh) = kept.log {
-                // Nothing can be appended to it any more: both go into another.
+                // Neither block can be appended to any more: both are copied into another.
                 this.open = Some(Open { logical, fresh });
                 let whole = this.blocks.open(Role::Data).await?;
                 this.fill(logical, whole, this.blocks.pages_per_block).await?;
@@ -62,7 +62,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         Ok(this)
     }
 
-    /// Where `page` lies.
+    /// The place of `page`.
     pub fn find(&self, page: PageNo) -> Option<Place> {
         let (logical, offset) = self.blocks.split(page);
         let fresh = self.open.filter(|open| open.logical == logical).map(|open| open.fresh);
@@ -100,7 +100,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         Ok(())
     }
 
-    /// Copies or pads the offsets of `block` up to `end`; nothing behind the last page.
+    /// Copies or pads the offsets of `block` up to `end`; nothing after the last page with content.
     async fn fill(&mut self, logical: u64, block: ZoneNo, end: u32) -> Result<()> {
         let pages_per_block = self.blocks.pages_per_block;
         let first = logical * u64::from(pages_per_block);
@@ -112,7 +112,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         copy_all(&mut self.blocks, logical, &sources, block).await
     }
 
-    /// Completes the replacement that is under way.
+    /// Completes the replacement in progress.
     async fn finish(&mut self) -> Result<()> {
         let Some(Open { logical, fresh }) = self.open else { return Ok(()) };
         let moved = self.blocks.statistics.pages_moved;
@@ -130,7 +130,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         Ok(())
     }
 
-    /// Gives pages up: blocks as a whole where the range covers them, else with zeros.
+    /// Trims pages: as whole blocks if the range covers them, else by writing zeros.
     pub async fn trim(&mut self, range: PageRange) -> Result<()> {
         let pages_per_block = u64::from(self.blocks.pages_per_block);
         let mut page = range.first;
@@ -155,7 +155,7 @@ impl<M: ZoneMedia> BlockMap<M> {
         let pages = (first..first + u64::from(self.blocks.pages_per_block)).map(PageNo);
         let held = pages.filter(|page| self.find(*page).is_some()).count();
         self.blocks.statistics.pages_trimmed += held as u64;
-        // The older block first: nothing of it may come back when the newer one is gone.
+        // The older block first: none of its pages may reappear when the newer one is gone.
         if let Some(data) = self.map[logical as usize].take() {
             self.blocks.release(data).await?;
         }

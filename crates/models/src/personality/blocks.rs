@@ -1,8 +1,8 @@
-//! Erase blocks, as the personalities see them: a zone is a block, filled page by page in order.
+//! Erase blocks as the personalities use them: a zone is a block, filled page by page in order.
 //!
-//! What the spare areas say is kept in memory beside the blocks; a controller reads it with the
-//! page, or at power-on. It is the source of all other state: versions are given here, and a scan
-//! brings everything back.
+//! The contents of the spare areas are kept in memory beside the blocks; a controller reads them
+//! with the page, or at power-on. All other state derives from them: versions are assigned here,
+//! and a scan restores everything.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tantalum_base::{Error, ErrorKind, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
@@ -11,18 +11,19 @@ use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneGeometry, ZoneMedi
 use super::statistics::PersonalityStatistics;
 use crate::fault_points::Fault;
 
-/// Versions left out after a recovery: a write that was cut may have taken some that nobody saw.
+/// Number of versions skipped after a recovery: an interrupted write may have used some that were
+/// not found.
 const SKIPPED_VERSIONS: u64 = 1 << 20;
 
-/// What a block was opened for; stored with its first page.
+/// The purpose for which a block was opened; stored with its first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Role {
-    /// Pages of hosts at their offsets, or in any order where the layer maps pages.
+    /// Hosts' pages at their offsets, or in any order if the layer maps pages.
     Data = 0,
     /// Log of one data block.
     Log = 1,
-    /// Log of any data blocks.
+    /// Log shared by all data blocks.
     Shared = 2,
     /// Pages of the map.
     Map = 3,
@@ -39,49 +40,49 @@ impl Role {
     }
 }
 
-/// A place for one page.
+/// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub block: ZoneNo,
-    /// In pages.
+    /// Offset in the block, in pages.
     pub offset: u32,
 }
 
 /// One block.
 pub(super) struct Block {
     pub role: Role,
-    /// Number of its present opening; 0 where it is free.
+    /// Sequence number of its current opening; 0 if it is free.
     pub opening: u64,
-    /// No more is appended until it is erased.
+    /// Whether nothing more may be appended until the block is erased.
     closed: bool,
     needs_reset: bool,
     retired: bool,
     erases: u32,
-    /// A spare a page appended; `None` where it did not survive.
+    /// The spare of each page appended; `None` if it did not survive.
     pub spares: Vec<Option<Spare>>,
 }
 
 impl Block {
-    /// Pages appended, torn ones included.
+    /// Number of pages appended, including torn ones.
     #[inline]
     pub fn filled(&self) -> u32 {
         self.spares.len() as u32
     }
 
-    /// The pages of hosts it holds, by offset.
+    /// The hosts' pages in the block, by offset.
     pub fn contents(&self) -> impl DoubleEndedIterator<Item = (u32, &Spare)> {
         let held = |(offset, spare)| held(spare).map(|spare| (offset, spare));
         self.spares.iter().enumerate().map(|(at, spare)| (at as u32, spare)).filter_map(held)
     }
 
-    /// What it holds at `offset`.
+    /// The host's page at `offset`.
     #[inline]
     pub fn get(&self, offset: u32) -> Option<&Spare> {
         self.spares.get(offset as usize).and_then(held)
     }
 }
 
-/// The spare where it belongs to a page of hosts: no padding, no map.
+/// The spare if it belongs to a host's page: no padding, no map page.
 #[inline]
 fn held(spare: &Option<Spare>) -> Option<&Spare> {
     spare.as_ref().filter(|spare| spare.kind.is_page())
@@ -91,20 +92,20 @@ fn held(spare: &Option<Spare>) -> Option<&Spare> {
 pub(super) struct Blocks<M: ZoneMedia> {
     pub media: M,
     geometry: ZoneGeometry,
-    /// Slots that an append of one page takes.
+    /// Number of slots for an append of one page.
     step: u32,
     pub pages_per_block: u32,
-    /// Pages that one append may take, so that the planes of a zone work side by side.
+    /// Maximum number of pages in one append, so that the planes of a zone work in parallel.
     run_pages_max: u32,
     blocks: Vec<Block>,
-    // Least worn first.
+    // The least worn first.
     free: BinaryHeap<Reverse<(u32, ZoneNo)>>,
     opening: u64,
     next_version: Version,
     pub statistics: PersonalityStatistics,
 }
 
-/// Pages that a block of `geometry` holds when they are appended one by one.
+/// Number of pages in a block of `geometry` if they are appended one by one.
 pub(super) fn pages_per_block(geometry: &ZoneGeometry) -> u32 {
     geometry.slots_per_zone / geometry.append_slots(1)
 }
@@ -128,7 +129,7 @@ impl<M: ZoneMedia> Blocks<M> {
             geometry,
             step: geometry.append_slots(1),
             pages_per_block: pages_per_block(&geometry),
-            // Pages of one append share flash pages, where each has to have its own.
+            // Pages of one append share flash pages; here each page must have its own.
             run_pages_max: if geometry.append_slots(1) == 1 {
                 geometry.append_pages_max
             } else {
@@ -144,8 +145,7 @@ impl<M: ZoneMedia> Blocks<M> {
         this
     }
 
-    /// What a medium holds, from a scan of every spare area. Blocks that hold something are
-    /// closed.
+    /// The content of a medium, from a scan of every spare area. Blocks with content are closed.
     pub async fn recover(media: M) -> Result<Self> {
         let mut this = Blocks::new(media);
         let mut newest = Version::NEVER;
@@ -159,7 +159,7 @@ impl<M: ZoneMedia> Blocks<M> {
             for append in appends {
                 let offset = (append.first_offset / step) as usize;
                 block.spares.resize(offset, None);
-                // Where a page takes several slots an append has one page.
+                // If a page takes several slots, each append has only one page.
                 block.spares.extend(append.spares);
                 block.opening = append.header.epoch;
                 block.role = Role::from_byte(append.header.stream);
@@ -178,7 +178,7 @@ impl<M: ZoneMedia> Blocks<M> {
         Ok(this)
     }
 
-    /// Erases whatever was found.
+    /// Erases every block with content.
     pub async fn forget(mut self) -> Result<Self> {
         let held = self.numbered().filter(|(_, block)| block.opening > 0);
         let held: Vec<ZoneNo> = held.map(|(zone, _)| zone).collect();
@@ -207,13 +207,13 @@ impl<M: ZoneMedia> Blocks<M> {
         self.free.len() as u32
     }
 
-    /// Pages that can still be appended.
+    /// Number of pages that can still be appended.
     pub fn room(&self, block: ZoneNo) -> u32 {
         let block = self.get(block);
         if block.closed { 0 } else { self.pages_per_block - block.filled() }
     }
 
-    /// The block that `open` names, or where that is full a fresh one of `role` in its place.
+    /// The block in `open`; if that is full, a fresh one of `role` replaces it.
     pub async fn with_room(&mut self, open: &mut Option<ZoneNo>, role: Role) -> Result<ZoneNo> {
         match *open {
             Some(block) if self.room(block) > 0 => Ok(block),
@@ -227,10 +227,10 @@ impl<M: ZoneMedia> Blocks<M> {
         (page.0 / block, (page.0 % block) as u32)
     }
 
-    /// Takes the least worn free block.
+    /// Opens the least worn free block.
     ///
     /// # Errors
-    /// `OutOfSpace` where none is left, after too many were retired.
+    /// `OutOfSpace` if none is left, because too many were retired.
     pub async fn open(&mut self, role: Role) -> Result<ZoneNo> {
         loop {
             let Some(Reverse((_, zone))) = self.free.pop() else {
@@ -246,7 +246,7 @@ impl<M: ZoneMedia> Blocks<M> {
         }
     }
 
-    /// False where the block had to be retired.
+    /// Erases a block. Returns false if the block had to be retired.
     async fn erase(&mut self, zone: ZoneNo) -> Result<bool> {
         let erased = self.media.reset(zone).await;
         let block = &mut self.blocks[zone.index()];
@@ -265,7 +265,7 @@ impl<M: ZoneMedia> Blocks<M> {
         }
     }
 
-    /// Erases a block of which nothing is needed, and frees it.
+    /// Erases a block that is no longer needed, and frees it.
     pub async fn release(&mut self, zone: ZoneNo) -> Result<()> {
         let whole = self.erase(zone).await?;
         let block = &mut self.blocks[zone.index()];
@@ -278,8 +278,8 @@ impl<M: ZoneMedia> Blocks<M> {
         Ok(())
     }
 
-    /// Programs the next pages of `block`, durably and as one append: at a power cut each of them
-    /// lands or not for itself.
+    /// Programs the next pages of `block`, durably and as one append. At a power cut each page
+    /// lands or not independently.
     async fn program(
         &mut self,
         block: ZoneNo,
@@ -303,13 +303,13 @@ impl<M: ZoneMedia> Blocks<M> {
         Ok(Place { block, offset })
     }
 
-    /// Pages of a run that `block` takes in one append, of `pages` pages: one at least.
+    /// Number of pages, of a run of `pages`, that fit into one append to `block`; at least one.
     pub fn run_pages(&self, block: ZoneNo, pages: usize) -> usize {
         pages.min(self.room(block).min(self.run_pages_max).max(1) as usize)
     }
 
-    /// Writes `contents` as the newest of the pages from `first` on, durably, in one append of at
-    /// most [`run_pages`](Self::run_pages) pages; the place of the first.
+    /// Writes `contents` as the newest versions of the pages from `first` on, durably, in one
+    /// append of at most [`run_pages`](Self::run_pages) pages. Returns the place of the first page.
     pub async fn write_run(
         &mut self,
         block: ZoneNo,
@@ -325,7 +325,7 @@ impl<M: ZoneMedia> Blocks<M> {
         self.program(block, &spares, &bodies).await
     }
 
-    /// Writes `content` as the newest of `page`, durably.
+    /// Writes `content` as the newest version of `page`, durably.
     pub async fn write(&mut self, block: ZoneNo, page: PageNo, content: &M::Page) -> Result<Place> {
         self.write_run(block, page, std::slice::from_ref(content)).await
     }
@@ -353,15 +353,15 @@ impl<M: ZoneMedia> Blocks<M> {
         Ok(page)
     }
 
-    /// Copies what lies at `from` under its old version.
+    /// Copies the page at `from` with its old version.
     pub async fn copy(&mut self, block: ZoneNo, from: Place) -> Result<Place> {
         let PageNo(page) =
             self.get(from.block).get(from.offset).map_or(PageNo(0), |held| held.page);
         self.copy_run(block, PageNo(page), &[Some(from)]).await
     }
 
-    /// Copies the pages from `first` on to `block` in one append, each from where it lies and under
-    /// its old version; a place without a page is programmed with nothing. The place of the first.
+    /// Copies the pages from `first` on to `block` in one append, each from its source and with its
+    /// old version; a page without a source is padded. Returns the place of the first page.
     pub async fn copy_run(
         &mut self,
         block: ZoneNo,
@@ -394,7 +394,7 @@ impl<M: ZoneMedia> Blocks<M> {
         self.program(block, &spares, &bodies).await
     }
 
-    /// Reads pages of hosts, checked, with all the parallelism that the medium has.
+    /// Reads hosts' pages and checks them, in parallel as far as the medium allows.
     pub async fn read_all(&self, places: &[Place]) -> Result<Vec<M::Page>> {
         let slots: Vec<SlotNo> = places.iter().map(|place| self.slot(*place)).collect();
         let mut out = vec![M::Page::zero(); places.len()];
@@ -407,7 +407,7 @@ impl<M: ZoneMedia> Blocks<M> {
         Ok(out)
     }
 
-    /// Reads a page of hosts, checked.
+    /// Reads a host's page and checks it.
     pub async fn read(&self, place: Place) -> Result<M::Page> {
         let mut out = [M::Page::zero()];
         self.media.read(&[self.slot(place)], &mut out).await?;
@@ -440,7 +440,7 @@ impl<M: ZoneMedia> Blocks<M> {
         Error::new(ErrorKind::Checksum, context)
     }
 
-    /// Counters, and what the blocks look like now.
+    /// The counters, and the present state of the blocks.
     pub fn statistics(&self) -> PersonalityStatistics {
         PersonalityStatistics { blocks_free: self.free_count(), ..self.statistics }
     }

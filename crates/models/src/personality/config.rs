@@ -6,8 +6,8 @@ use tantalum_runtime::Runtime;
 
 use super::{Personality, PersonalityKind, PersonalitySpec};
 
-/// SLC flash as the DFTL paper has it (Gupta et al., ASPLOS 2009, table 1): 25 µs, 200 µs and 1.5
-/// ms. The bus is chosen.
+/// SLC flash as in the DFTL paper (Gupta et al., ASPLOS 2009, table 1): 25 µs, 200 µs and 1.5 ms.
+/// The bus is chosen.
 const TIMING: NandTiming = NandTiming {
     read_ns: 25_000,
     program_ns: 200_000,
@@ -19,32 +19,32 @@ const TIMING: NandTiming = NandTiming {
 /// A device of simulated NAND with one of the personalities.
 pub type SimulatedPersonality<R, P> = Personality<NandZones<R, P>>;
 
-/// What such a device is made with.
+/// Configuration of such a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PersonalityConfig {
-    /// As it was asked for, with every parameter.
+    /// Its name as requested, with every parameter.
     pub name: String,
     /// The translation layer.
     pub spec: PersonalitySpec,
     /// Logical pages.
     pub pages: u64,
-    /// The array: one plane, so that a zone is an erase block. The seed is set when the device is
-    /// built.
+    /// The array. It has one plane, so that a zone is an erase block. The seed is set when the
+    /// device is built.
     pub nand: NandOptions,
 }
 
 impl PersonalityConfig {
-    /// Makes the device that `text` names: `block-map`, `bast:logs=8,capacity=64MiB`,
-    /// `dftl:cmt=4k,pages=16k,op=0.07,block=64`. `op` is flash beyond the pages and what the layer
-    /// needs at least, as a share of the pages; `block` counts pages in an erase block.
+    /// Parses the device in `text`: `block-map`, `bast:logs=8,capacity=64MiB`,
+    /// `dftl:cmt=4k,pages=16k,op=0.07,block=64`. `op` is the flash beyond the pages and the layer's
+    /// minimum, as a share of the pages; `block` is the number of pages in an erase block.
     ///
     /// # Errors
-    /// `InvalidInput`, which lists what is accepted.
+    /// `InvalidInput`, with a list of the accepted values.
     pub fn parse(text: &str) -> Result<PersonalityConfig> {
         PersonalityConfig::of_spec(Spec::parse(text)?)
     }
 
-    /// The same of text that was split into its parts.
+    /// As [`parse`](Self::parse), for text that was already split into its parts.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -55,7 +55,7 @@ impl PersonalityConfig {
         let block = text_spec.count("block", 2..=4096, 64)? as u32;
         text_spec.finish()?;
         let raw = pages + (pages as f64 * over_provisioning).ceil() as u64;
-        // Block-mapped layers make use of more blocks only to spread wear.
+        // Block-mapped layers use more blocks only to spread wear.
         let blocks = spec.blocks_for(raw, block).max(8);
         if blocks * u64::from(block) > u64::from(u32::MAX) {
             let context = format!("{spec} with {pages} pages has more than 2^32 slots");
@@ -80,12 +80,12 @@ impl PersonalityConfig {
         })
     }
 
-    /// The device as it is made and opened.
+    /// How the device is made and opened.
     pub fn kind(&self) -> PersonalityKind {
         PersonalityKind { spec: self.spec, pages: self.pages }
     }
 
-    /// The zones over a new array. What is left to chance comes from `seed`.
+    /// The zones over a new array. `seed` determines everything random.
     pub fn new_zones<R: Runtime, P: Payload>(
         &self,
         runtime: &R,

@@ -1,4 +1,4 @@
-//! A personality as a device: one request at a time, pages one by one.
+//! A personality as a device: one request at a time, page by page.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
@@ -28,28 +28,28 @@ enum Layer<M: ZoneMedia> {
     Dftl(Dftl<M>),
 }
 
-/// A translation layer over `M`, without write cache: what is acknowledged is durable.
-/// Every request that may change something is a task, which comes to its end where the caller gives it up.
+/// A translation layer over `M`, without a write cache: an acknowledged change is durable. Every request
+/// that may change something is a task, which runs to its end even if the caller drops its future.
 pub struct Personality<M: ZoneMedia> {
     limits: Limits,
     spec: PersonalitySpec,
     commands: CommandTasks<Self>,
-    /// One request at a time; whoever has the turn takes the layer out and puts it back.
+    /// One request at a time; the request with the turn takes the layer out and puts it back.
     turn: Semaphore,
     layer: Cell<Option<Box<Layer<M>>>>,
-    /// Writes that wait for a turn.
+    /// Writes waiting for a turn.
     writes: RefCell<Writes<M::Page>>,
-    /// The first failure of a change; changes are refused from then on.
+    /// The first failure of a change; from then on changes are refused.
     latched: RefCell<Option<Error>>,
     statistics: Cell<PersonalityStatistics>,
 }
 
 impl<M: ZoneMedia> Personality<M> {
-    /// An empty device of `pages` pages on `media`, whose requests run on `runtime`; what the medium
-    /// holds is forgotten.
+    /// A new empty device of `pages` pages on `media`, whose requests run on `runtime`; the old
+    /// content of the medium is dropped.
     ///
     /// # Errors
-    /// `InvalidInput` where the medium cannot carry the pages.
+    /// `InvalidInput` if the medium is too small for the pages.
     pub async fn format(
         runtime: &impl Runtime,
         media: M,
@@ -61,24 +61,23 @@ impl<M: ZoneMedia> Personality<M> {
         Personality::over(runtime, blocks, spec, pages).await
     }
 
-    /// The device that `media` holds, from a scan of its spare areas.
+    /// The device stored on `media`, from a scan of its spare areas.
     ///
     /// # Errors
-    /// `InvalidInput` as [`format`](Self::format); `Corrupt` where what is found contradicts
-    /// itself.
+    /// `InvalidInput` as [`format`](Self::format); `Corrupt` if the content is inconsistent.
     pub async fn recover(
         runtime: &impl Runtime,
         media: M,
         spec: PersonalitySpec,
         pages: u64,
     ) -> Result<Rc<Self>> {
-        // Blocks retired since it was made take from its spare ones.
+        // Blocks retired since it was made reduce the spare ones.
         spec.check(pages, &media.geometry(), 0)?;
         let blocks = Blocks::recover(media).await?;
         Personality::over(runtime, blocks, spec, pages).await
     }
 
-    /// With what the layer finds on `blocks`.
+    /// The device, with the state that the layer finds on `blocks`.
     async fn over(
         runtime: &impl Runtime,
         blocks: Blocks<M>,
@@ -124,12 +123,12 @@ impl<M: ZoneMedia> Personality<M> {
         &self.spec
     }
 
-    /// Counters since opening, as of the last request that ended.
+    /// Counters since opening, as of the end of the last request.
     pub fn statistics(&self) -> PersonalityStatistics {
         self.statistics.get()
     }
 
-    /// Carries out one request on the layer, to its end. A failure of a `change` latches the device.
+    /// Runs one request on the layer to its end. If a `change` fails, the device is latched.
     async fn with<T: 'static>(
         &self,
         name: &'static str,
@@ -143,7 +142,7 @@ impl<M: ZoneMedia> Personality<M> {
         self.commands.run(name, in_turn).await
     }
 
-    /// The same for whoever has the turn.
+    /// As [`with`](Self::with), for a caller that has the turn.
     async fn in_turn<T>(
         &self,
         change: bool,
@@ -164,7 +163,8 @@ impl<M: ZoneMedia> Personality<M> {
         result
     }
 
-    /// Reads the pages from `first` on of a layer that reads do not change: no task, as the caller may give it up midway.
+    /// Reads the pages from `first` on, for a layer that reads do not change. Not a task, so the caller may drop it
+    /// midway.
     async fn read_only(&self, first: PageNo, out: &mut [M::Page]) -> Result<()> {
         let _turn = self.turn.acquire(1).await;
         let mut taken = Taken { device: self, layer: self.layer.take() };
@@ -175,15 +175,15 @@ impl<M: ZoneMedia> Personality<M> {
         read
     }
 
-    /// Writes one page: with others, where they follow one another. Whoever queues a write must stay
-    /// for its turn: a write that nobody waits for would be left to whoever comes next.
+    /// Writes one page, together with others if their pages are consecutive. The caller must wait
+    /// for its turn after queueing a write: an abandoned write would be left to the next caller.
     async fn write_page(&self, page: PageNo, content: M::Page) -> Result<()> {
         let number = self.writes.borrow_mut().push(page, content);
         let _turn = self.turn.acquire(1).await;
         if self.writes.borrow().taken > number {
             return self.outcome_of(number);
         }
-        // Writes take their turns in the order of the queue: this one is the oldest in it.
+        // Writes get their turns in the order of the queue, so this one is the oldest in it.
         let first = self.writes.borrow().taken;
         let Some((page, contents)) = self.writes.borrow_mut().take_run() else {
             return Err(refused(Error::new(ErrorKind::Closed, "a write was lost from its queue")));
@@ -203,7 +203,7 @@ impl<M: ZoneMedia> Personality<M> {
         written
     }
 
-    /// What became of a write that went along with an older one.
+    /// The outcome of a write that went along with an older one.
     fn outcome_of(&self, number: u64) -> Result<()> {
         match self.writes.borrow().failed_from {
             Some(failed) if number >= failed => {
@@ -216,7 +216,8 @@ impl<M: ZoneMedia> Personality<M> {
     }
 }
 
-/// The layer of whoever has the turn, given back when this is dropped: for requests that leave it whole at every await.
+/// The layer, held by the request with the turn and put back on drop: for requests that leave it consistent at every
+/// await.
 struct Taken<'a, M: ZoneMedia> {
     device: &'a Personality<M>,
     layer: Option<Box<Layer<M>>>,
@@ -256,19 +257,19 @@ impl<M: ZoneMedia> Layer<M> {
         }
     }
 
-    /// Why a read could not change what it should have, if so.
+    /// The reason why a read could not make a change that it needed, if so.
     fn failure(&self) -> Option<Error> {
         if let Layer::Dftl(layer) = self { layer.failed.clone() } else { None }
     }
 
-    /// Changes are refused from now on, for `error`: reads change nothing either.
+    /// Refuses changes from now on because of `error`; reads change nothing either.
     fn freeze(&mut self, error: Error) {
         if let Layer::Dftl(layer) = self {
             layer.failed = Some(error);
         }
     }
 
-    /// Where `page` lies, of the layers that know without reading.
+    /// The place of `page`, for layers that know it without a read.
     fn find(&self, page: PageNo) -> Option<Place> {
         match self {
             Layer::BlockMap(layer) => layer.find(page),
@@ -309,7 +310,8 @@ impl<M: ZoneMedia> Layer<M> {
         Ok(())
     }
 
-    /// Writes the first of `contents`, and those behind it that go along with it; how many.
+    /// Writes the first of `contents`, and those after it that go along with it. Returns the number
+    /// written.
     async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
         match self {
             Layer::BlockMap(layer) => layer.write(page, &contents[0]).await.map(|()| 1),
@@ -338,10 +340,11 @@ impl<M: ZoneMedia> Layer<M> {
 }
 
 impl<M: ZoneMedia> LifeCycle for Personality<M> {
-    /// Its commands run on what it was opened with, and nothing beside them.
+    /// Does nothing: commands run on the runtime that it was opened with, and there are no other
+    /// tasks.
     fn start(self: &Rc<Self>, _runtime: &impl Runtime) {}
 
-    /// What was acknowledged is durable: there is nothing to close.
+    /// Acknowledged changes are durable, so there is nothing to do.
     async fn close(&self) -> Result<()> {
         Ok(())
     }
@@ -369,7 +372,7 @@ impl<M: ZoneMedia> LifeCycle for Personality<M> {
         out.counter("tantalum_ftl_merges_total", "Merges of log blocks", counters.merges);
     }
 
-    /// Recovery builds all structures from the spare areas, and checks them against each other there.
+    /// Recovery builds all structures from the spare areas and checks them there.
     fn validate(&self) {}
 }
 
@@ -441,7 +444,7 @@ impl<M: ZoneMedia> PageDevice for Personality<M> {
     }
 
     async fn flush(&self) -> Result<()> {
-        // What was acknowledged is durable; only wait for what is before this in the queue.
+        // Acknowledged changes are durable; only wait for earlier requests in the queue.
         let count = async |layer: &mut Layer<M>| {
             layer.blocks_mut().statistics.flushes += 1;
             Ok(())

@@ -1,15 +1,15 @@
-//! FAST, fully associative sector translation: one log block for writes in order, and log blocks
-//! that all data blocks share.
+//! FAST, fully associative sector translation: one log block for sequential writes, and log blocks
+//! shared by all data blocks.
 //!
-//! A write to the first page of a block begins the sequential log anew, writes behind it go on
-//! there, and it is merged with its data block by *switch* or *partial* merge. Everything else goes
-//! to the shared logs in the order of arrival. When they are full the oldest is given up: every
-//! block with a page in force in it is merged, *full*, from wherever its pages lie.
+//! A write to the first page of a block starts a new sequential log; writes that continue it are
+//! appended there. It is merged with its data block by a *switch* or *partial* merge. All other
+//! writes go to the shared logs in the order of arrival. When these are full the oldest is cleaned:
+//! every block with a current page in it gets a *full* merge, from wherever its pages are.
 //!
 //! Source: Lee, Park, Chung, Lee, Park and Song, "A log buffer-based flash translation layer using
-//! fully-associative sector translation", ACM TECS 6(3), 2007 (reference 20 of the SHARE
-//! paper). Appending to the data block itself while it is filled in order is ours, and so is merging
-//! the sequential log at a recovery.
+//! fully-associative sector translation", ACM TECS 6(3), 2007 (reference 20 of the SHARE paper). Our
+//! additions: sequential writes are appended to the data block itself, and the sequential log is
+//! merged at a recovery.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tantalum_base::{PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -32,13 +32,13 @@ pub(super) struct Fast<M: ZoneMedia> {
     sequential: Option<Sequential>,
     /// Oldest first.
     shared: VecDeque<ZoneNo>,
-    /// Pages in force in the shared logs.
+    /// Current pages in the shared logs.
     in_shared: BTreeMap<PageNo, Place>,
     shared_max: usize,
 }
 
-/// Blocks beyond those of logical pages and shared logs: the sequential log, the target of a
-/// merge, one for a block that is retired.
+/// Number of blocks beyond those for logical pages and shared logs: the sequential log, the target
+/// of a merge, and one to replace a retired block.
 pub(super) const SPARE_BLOCKS: u32 = 3;
 
 impl<M: ZoneMedia> Fast<M> {
@@ -55,7 +55,8 @@ impl<M: ZoneMedia> Fast<M> {
         }
     }
 
-    /// What the blocks hold; a sequential log is merged, as nothing can be appended to it.
+    /// Recovers the layer from the content of the blocks. A sequential log is merged, as nothing
+    /// can be appended to it.
     pub async fn recover(blocks: Blocks<M>, pages: u64, shared: u32) -> Result<Self> {
         let mut this = Fast::new(blocks, pages, shared);
         let survey = Survey::new(&this.blocks);
@@ -81,7 +82,7 @@ impl<M: ZoneMedia> Fast<M> {
         for (logical, Kept { data, log }) in kept {
             let Some(block) = log else { continue };
             if data.is_none() {
-                // In order without a data block, it is one.
+                // A log in order without a data block becomes the data block.
                 this.map[logical as usize] = Some(block);
                 continue;
             }
@@ -91,7 +92,7 @@ impl<M: ZoneMedia> Fast<M> {
         Ok(this)
     }
 
-    /// Where `page` lies.
+    /// The place of `page`.
     pub fn find(&self, page: PageNo) -> Option<Place> {
         if let Some(place) = self.in_shared.get(&page) {
             return Some(*place);
@@ -103,8 +104,8 @@ impl<M: ZoneMedia> Fast<M> {
         Some(Place { block, offset })
     }
 
-    /// Writes the first of `contents` as `page`, and those behind it that go to the same place in
-    /// order; how many.
+    /// Writes the first of `contents` as `page`, and as many of the following ones as go to the
+    /// same block in order. Returns the number written.
     pub async fn write(&mut self, page: PageNo, contents: &[M::Page]) -> Result<usize> {
         let (logical, offset) = self.blocks.split(page);
         let in_block = (self.blocks.pages_per_block - offset) as usize;
@@ -116,13 +117,13 @@ impl<M: ZoneMedia> Fast<M> {
             return Ok(run);
         }
         let block = self.shared_with_room().await?;
-        // One at a time: what comes next may be in order again.
+        // One at a time: the next page may be in order again.
         let place = self.blocks.write(block, page, &contents[0]).await?;
         self.in_shared.insert(page, place);
         Ok(1)
     }
 
-    /// The data block or the sequential log, where the page is the next there.
+    /// The data block or the sequential log, if the page is the next one there.
     async fn in_order(&mut self, logical: u64, offset: u32) -> Result<Option<ZoneNo>> {
         let log = self.sequential.filter(|log| log.logical == logical).map(|log| log.block);
         let next = |blocks: &Blocks<M>, block: &ZoneNo| {
@@ -132,7 +133,7 @@ impl<M: ZoneMedia> Fast<M> {
             return Ok(Some(log));
         }
         if log.is_some() || (offset == 0 && self.sequential.is_some()) {
-            // The owner's order is broken, or another block begins.
+            // The log's block is no longer written in order, or another block begins.
             self.merge_sequential().await?;
         }
         if self.map[logical as usize].is_none() && offset == 0 {
@@ -165,7 +166,7 @@ impl<M: ZoneMedia> Fast<M> {
         Ok(block)
     }
 
-    /// Merges every block that has a page in force in the oldest shared log, and erases it.
+    /// Merges every block that has a current page in the oldest shared log, and erases that log.
     async fn give_up_oldest(&mut self) -> Result<()> {
         let Some(&oldest) = self.shared.front() else { return Ok(()) };
         let in_oldest = self.in_shared.iter().filter(|(_, place)| place.block == oldest);
@@ -178,14 +179,15 @@ impl<M: ZoneMedia> Fast<M> {
         self.blocks.release(oldest).await
     }
 
-    /// The places of all pages of a block, up to the last one.
+    /// The places of all pages of a block, up to the last page with content.
     fn sources(&self, logical: u64) -> Vec<Option<Place>> {
         let first = logical * u64::from(self.blocks.pages_per_block);
         let pages = (first..first + u64::from(self.blocks.pages_per_block)).map(PageNo);
         up_to_last(pages.map(|page| self.find(page)).collect())
     }
 
-    /// Makes the sequential log the data block of its owner, completed where it must be.
+    /// Makes the sequential log the data block of its logical block, after completing it if
+    /// necessary.
     async fn merge_sequential(&mut self) -> Result<()> {
         let Some(Sequential { logical, block }) = self.sequential else { return Ok(()) };
         let sources = self.sources(logical);
@@ -207,7 +209,7 @@ impl<M: ZoneMedia> Fast<M> {
         }
     }
 
-    /// Brings all that is in force of a block into a fresh one.
+    /// Copies all current pages of a block into a fresh one.
     async fn merge_full(&mut self, logical: u64) -> Result<()> {
         let sources = self.sources(logical);
         let target = self.blocks.open(Role::Data).await?;

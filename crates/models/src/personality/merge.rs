@@ -1,18 +1,18 @@
-//! What block-mapped layers share.
+//! Functions shared by the block-mapped layers.
 use tantalum_base::{PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
 
 use super::blocks::{Blocks, Place};
 
-/// Of the `places` of a block's pages, by offset, those up to the last page that holds something.
+/// The places of a block's pages, by offset, cut off after the last page with content.
 pub(super) fn up_to_last(mut places: Vec<Option<Place>>) -> Vec<Option<Place>> {
     let end = places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     places.truncate(end);
     places
 }
 
-/// Appends to `target` what `sources` say of the offsets of `logical` behind what it holds;
-/// nothing where there is no source.
+/// Appends to `target` the pages of `logical` from `sources`, from the first offset that it does
+/// not hold yet; pages without a source are padded.
 pub(super) async fn copy_all<M: ZoneMedia>(
     blocks: &mut Blocks<M>,
     logical: u64,

@@ -1,17 +1,17 @@
-//! Translation layers as they were before page mapping fitted into memory: block mapping, hybrid
-//! logs, a cached map. Each is a device of its own, over zones that stand for single erase blocks.
+//! Translation layers from the time before page mapping fitted into memory: block mapping, hybrid
+//! logs, a cached map. Each is a device of its own, on zones that represent single erase blocks.
 //!
 //! ```text
 //! device     PageDevice: one request at a time          spec, config  from text, over simulated NAND
-//! writes     those that wait for their turn
-//! block_map  pages at their offsets                     bast, fast    log blocks; merge: what they share
+//! writes     writes that wait for their turn
+//! block_map  pages at their offsets                     bast, fast    log blocks; merge: shared functions
 //! dftl       pages anywhere, the map on flash           blocks        erase blocks and spare areas
-//! survey     which blocks hold what is in force, after a power cut
+//! survey     finds the blocks with current pages after a power cut
 //! ```
 //!
-//! **Promises.** A write of one page is whole or not there at any power cut, and durable when it is
-//! acknowledged; so is each page of a trim. Recovery reads all spare areas: the highest version of a
-//! page is in force, wherever it lies. A program that fails latches the device. There are no
+//! **Guarantees.** A write of one page is atomic at any power cut, and durable when it is
+//! acknowledged; so is the trim of each page. Recovery reads all spare areas: the highest version of
+//! a page is the current one, wherever it lies. A failed program latches the device. There are no
 //! transactions, and pages cannot be shared.
 mod bast;
 mod block_map;

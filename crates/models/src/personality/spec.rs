@@ -1,4 +1,4 @@
-//! Personalities by name: which layer, and its parameters.
+//! Personalities by name: the layer and its parameters.
 use std::fmt;
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 use tantalum_media::ZoneGeometry;
@@ -9,21 +9,21 @@ use super::{bast, block_map, dftl, fast};
 /// A translation layer with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersonalitySpec {
-    /// One erase block a logical block, pages at their offsets.
+    /// One erase block per logical block, pages at their offsets.
     BlockMap,
-    /// Block mapping with log blocks, each of one data block.
+    /// Block mapping with log blocks, one per data block.
     Bast {
-        /// Log blocks.
+        /// Number of log blocks.
         logs: u32,
     },
-    /// Block mapping with a sequential log block and shared ones.
+    /// Block mapping with a sequential log block and shared log blocks.
     Fast {
-        /// Shared log blocks.
+        /// Number of shared log blocks.
         logs: u32,
     },
     /// Page mapping with a cached map.
     Dftl {
-        /// Cached entries of the map.
+        /// Number of cached entries of the map.
         cmt: u32,
     },
 }
@@ -32,10 +32,10 @@ impl PersonalitySpec {
     /// The accepted names.
     pub const NAMES: &'static [&'static str] = &["block-map", "bast", "fast", "dftl"];
 
-    /// Takes what belongs to the layer out of `spec`.
+    /// Takes the layer's parameters from `spec`.
     ///
     /// Parameters: `bast:logs=8`, `fast:logs=8` (log blocks, 1 to 65,536), `dftl:cmt=4k` (cached
-    /// entries, from 2 on).
+    /// entries, at least 2).
     pub(super) fn take(spec: &mut Spec<'_>) -> Result<PersonalitySpec> {
         Ok(match spec.name() {
             "block-map" => PersonalitySpec::BlockMap,
@@ -51,7 +51,7 @@ impl PersonalitySpec {
         })
     }
 
-    /// Reads `name` or `name:key=value`; a refusal lists what is accepted.
+    /// Parses `name` or `name:key=value`. The error lists the accepted values.
     pub fn parse(text: &str) -> Result<PersonalitySpec> {
         let mut spec = Spec::parse(text)?;
         let personality = PersonalitySpec::take(&mut spec)?;
@@ -59,7 +59,7 @@ impl PersonalitySpec {
         Ok(personality)
     }
 
-    /// Erase blocks that `pages` pages need.
+    /// Number of erase blocks needed for `pages` pages.
     pub fn blocks_for(&self, pages: u64, pages_per_block: u32) -> u64 {
         let logical = pages.div_ceil(u64::from(pages_per_block));
         logical
@@ -74,8 +74,8 @@ impl PersonalitySpec {
             }
     }
 
-    /// Pages that a medium of `geometry`, less `retired` zones, can offer at the most; 0 where it
-    /// can carry none.
+    /// Maximum number of pages on a medium of `geometry` without `retired` zones; 0 if it is too
+    /// small.
     pub fn pages_max(&self, geometry: &ZoneGeometry, retired: u32) -> u64 {
         let per_block = pages_per_block(geometry);
         if per_block == 0 {
@@ -93,10 +93,10 @@ impl PersonalitySpec {
         low
     }
 
-    /// Refuses where the medium cannot carry `pages` pages.
+    /// Returns an error if the medium is too small for `pages` pages.
     pub(super) fn check(&self, pages: u64, geometry: &ZoneGeometry, retired: u32) -> Result<()> {
         if geometry.append_overhead_slots > 0 {
-            // A file's zones keep what they held until it is written over.
+            // A file's zones keep their old content until it is overwritten.
             let context =
                 format!("{self} needs erase blocks, and a reset of these zones erases nothing");
             return Err(Error::new(ErrorKind::InvalidInput, context));

@@ -1,33 +1,33 @@
-//! What a personality counted since it was opened.
+//! Counters of a personality since it was opened.
 
 /// Counters since opening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PersonalityStatistics {
-    /// Pages that hosts read.
+    /// Pages read by hosts.
     pub host_reads: u64,
-    /// Pages that hosts wrote.
+    /// Pages written by hosts.
     pub host_pages: u64,
-    /// Flush commands; they find nothing to do.
+    /// Flush commands; they have no effect.
     pub flushes: u64,
-    /// Pages given up that held something; each costs a page of zeros, unless a whole block goes.
+    /// Trimmed pages that had content; each costs a page of zeros, unless a whole block is trimmed.
     pub pages_trimmed: u64,
     /// Pages programmed for any reason.
     pub programs: u64,
     /// Pages copied by merges and cleaning.
     pub pages_moved: u64,
-    /// Places programmed with nothing, so that what follows lies at its offset.
+    /// Pages programmed as padding, so that later pages lie at their offsets.
     pub pages_padded: u64,
-    /// Merges in which a log block took the place of its data block, with nothing copied.
+    /// Merges in which a log block replaced its data block, without copies.
     pub merges_switch: u64,
     /// Merges in which a log block was completed from its data block.
     pub merges_partial: u64,
     /// Merges into a fresh block.
     pub merges_full: u64,
-    /// Blocks that cleaning emptied.
+    /// Blocks cleaned.
     pub blocks_cleaned: u64,
-    /// Pages of the map read.
+    /// Map pages read.
     pub map_reads: u64,
-    /// Pages of the map written.
+    /// Map pages written.
     pub map_writes: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -36,7 +36,7 @@ pub struct PersonalityStatistics {
 }
 
 impl PersonalityStatistics {
-    /// Pages programmed a page that hosts wrote; 0 before the first write.
+    /// Pages programmed per page that hosts wrote; 0 before the first write.
     pub fn write_amplification(&self) -> f64 {
         if self.host_pages == 0 {
             return 0.0;

@@ -1,9 +1,10 @@
-//! Which erase blocks a logical block needs, after a scan: the rule that makes recovery simple.
+//! Finds the erase blocks that each logical block needs, after a scan: the rule that keeps recovery
+//! simple.
 //!
-//! The highest version of a page is in force, wherever it lies. A merge copies under old versions
-//! and erases its sources only when the copy is whole. So at any power cut the sources or the copy
-//! hold all that is in force of a logical block, and it needs no more than two erase blocks: the
-//! fewest that hold everything are kept, the others hold nothing else.
+//! The highest version of a page is the current one, wherever it lies. A merge copies pages with
+//! their old versions and erases its sources only when the copy is complete. So at any power cut
+//! either the sources or the copy hold all current pages of a logical block, and it needs at most
+//! two erase blocks. The fewest that hold everything are kept; the others hold nothing else.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -14,23 +15,23 @@ use crate::fault_points::Fault;
 /// The erase blocks of one logical block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Pages at their offsets.
+    /// Block with pages at their offsets.
     pub data: Option<ZoneNo>,
-    /// What is newer, or the rest.
+    /// Block with the newer pages, or with the rest.
     pub log: Option<ZoneNo>,
 }
 
-/// What a scan found.
+/// The results of a scan.
 pub(super) struct Survey {
     newest: BTreeMap<PageNo, Version>,
-    /// The pages in force that lie in shared logs.
+    /// The current pages in shared logs.
     pub shared: BTreeMap<PageNo, Place>,
-    /// Erase blocks by logical block, those of shared logs left out.
+    /// Erase blocks by logical block, without shared logs.
     by_logical: BTreeMap<u64, Vec<ZoneNo>>,
 }
 
 impl Survey {
-    /// Looks at everything that a scan found.
+    /// Evaluates the results of a scan.
     pub fn new<M: ZoneMedia>(blocks: &Blocks<M>) -> Self {
         let mut newest: BTreeMap<PageNo, Version> = BTreeMap::new();
         let mut shared: BTreeMap<PageNo, (Version, Place)> = BTreeMap::new();
@@ -58,10 +59,10 @@ impl Survey {
         Survey { newest, shared, by_logical }
     }
 
-    /// Keeps what each logical block needs and erases the rest.
+    /// Keeps the blocks that each logical block needs, and erases the rest.
     ///
     /// # Errors
-    /// `Corrupt` where more than two erase blocks would be needed.
+    /// `Corrupt` if more than two erase blocks would be needed.
     pub async fn keep<M: ZoneMedia>(&self, blocks: &mut Blocks<M>) -> Result<BTreeMap<u64, Kept>> {
         let mut all = BTreeMap::new();
         for (&logical, zones) in &self.by_logical {
@@ -95,11 +96,11 @@ impl Survey {
         if needed.is_empty() {
             return Ok(Kept::default());
         }
-        // The newest first: where several would do, the copy and not its sources.
+        // The newest first: if several would do, this selects the copy and not its sources.
         let mut zones = zones.to_vec();
         zones.sort_by_key(|zone| std::cmp::Reverse(blocks.get(*zone).opening));
         if Fault::AnyCopyCounts.is_planted() {
-            // The newest, whether it holds everything or not.
+            // The newest, even if it does not hold everything.
             return Ok(Kept { data: zones.first().copied(), log: None });
         }
         let holds = |zone: ZoneNo, page: PageNo, version: Version| {

@@ -2,16 +2,16 @@
 use std::collections::VecDeque;
 use tantalum_base::PageNo;
 
-/// Writes that one turn takes at the most.
+/// Maximum number of writes in one turn.
 const RUN_PAGES_MAX: usize = 256;
 
-/// Writes in the order in which they came. Who has the turn takes those from the oldest on whose
-/// pages follow one another, so that writes in order use all planes of a zone.
+/// Writes in the order of arrival. The request with the turn takes the oldest one and those after
+/// it with consecutive pages, so that sequential writes use all planes of a zone.
 pub(super) struct Writes<P> {
     waiting: VecDeque<(PageNo, P)>,
-    /// Writes that left the queue, all told: the number of the oldest one in it.
+    /// Total number of writes that left the queue; also the number of the oldest one in it.
     pub taken: u64,
-    /// The first write that failed; all from it on are refused.
+    /// The first write that failed; it and all later ones are refused.
     pub failed_from: Option<u64>,
 }
 
@@ -22,13 +22,13 @@ impl<P> Default for Writes<P> {
 }
 
 impl<P> Writes<P> {
-    /// Queues a write; its number.
+    /// Queues a write. Returns its number.
     pub fn push(&mut self, page: PageNo, content: P) -> u64 {
         self.waiting.push_back((page, content));
         self.taken + self.waiting.len() as u64 - 1
     }
 
-    /// Takes the oldest and those that follow it in page order.
+    /// Takes the oldest write and those after it with consecutive pages.
     pub fn take_run(&mut self) -> Option<(PageNo, Vec<P>)> {
         let (first, content) = self.waiting.pop_front()?;
         let mut contents = vec![content];

@@ -1,11 +1,11 @@
-//! Cleaning of DFTL's blocks, such that it always ends.
+//! Cleaning of DFTL's blocks, in an order that guarantees that it ends.
 //!
-//! Emptying a data block takes as many slots as it has pages in force, and as many again in the
-//! worst case for their entries in the map: it may take more slots than it frees. But what it takes
-//! for the map leaves garbage in map blocks, and emptying these takes nothing besides. Free slots
-//! and garbage together are what is left beside pages and map; each block that is emptied turns
-//! garbage of data into free slots for good. So whenever less than three blocks are free, map blocks
-//! come first until they hold no garbage, and then there are enough for a data block again.
+//! Cleaning a data block takes as many slots as it has valid pages, and in the worst case as many
+//! again for their entries in the map: it may take more slots than it frees. But the map writes
+//! leave garbage in map blocks, and cleaning those takes no further map writes. Free slots plus
+//! garbage are a constant: all slots minus pages and map. Each cleaned block turns garbage of data
+//! into free slots for good. So whenever fewer than three blocks are free, map blocks are cleaned
+//! first until they hold no garbage; then there are enough free blocks for a data block again.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -14,9 +14,9 @@ use super::super::blocks::Block;
 use super::{Dftl, ENTRIES, Place, Role, Slot};
 
 impl<M: ZoneMedia> Dftl<M> {
-    /// Cleans until any request can be carried out, and any block be emptied after it.
+    /// Cleans until any request can be served, and any block can be cleaned after it.
     pub(super) async fn make_room(&mut self) -> Result<()> {
-        // One slot of data and one of the map for the request.
+        // The request takes one slot for data and one for the map.
         let wanted = 4 * u64::from(self.blocks.pages_per_block) + 2;
         while self.free_slots() < wanted {
             let Some(victim) = self.choose() else {
@@ -35,15 +35,15 @@ impl<M: ZoneMedia> Dftl<M> {
             + u64::from(room(self.map))
     }
 
-    /// The block with the least in force, of those that hold garbage and can be emptied now; one
-    /// of the map where free blocks are few.
+    /// Of the blocks that hold garbage and can be cleaned now, the one with the fewest valid pages;
+    /// a map block if free blocks are few.
     fn choose(&mut self) -> Option<ZoneNo> {
         let few = self.blocks.free_count() < 3;
         let (data, map) = (self.best(Role::Data), self.best(Role::Map));
         match (data, map) {
             (_, Some((.., zone))) if few => Some(zone),
             (Some(data), Some(map)) => Some(data.min(map).2),
-            // What is garbage in the open block counts, too.
+            // Garbage in the open block counts as well.
             (_, None) if few && self.map.is_some_and(|open| self.has_garbage(open)) => {
                 self.map.take()
             }
@@ -51,7 +51,8 @@ impl<M: ZoneMedia> Dftl<M> {
         }
     }
 
-    /// The block of `role` with the least in force that holds garbage; its rank with it.
+    /// Of the blocks of `role` that hold garbage, the one with the fewest valid pages, with its
+    /// rank.
     fn best(&self, role: Role) -> Option<(u32, u64, ZoneNo)> {
         let candidates = self.blocks.numbered().filter(|(zone, block)| {
             block.opening > 0
@@ -68,7 +69,7 @@ impl<M: ZoneMedia> Dftl<M> {
         self.live[block.index()] < self.blocks.get(block).filled()
     }
 
-    /// Copies what is in force in `victim`, and erases it.
+    /// Copies the valid pages of `victim` and erases it.
     async fn empty(&mut self, victim: ZoneNo) -> Result<()> {
         match self.blocks.get(victim).role {
             Role::Map => self.empty_map(victim).await?,

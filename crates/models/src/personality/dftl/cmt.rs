@@ -1,8 +1,8 @@
-//! The cached mapping table: some entries of the map, the least recently used given up first.
+//! The cached mapping table: some entries of the map, evicted in LRU order.
 //!
-//! Two segments, as the paper has it (Gupta et al., ASPLOS 2009, after Karedla, Love
-//! and Wherry, "Caching strategies to improve disk system performance", IEEE Computer 27(3), 1994):
-//! what was asked for once may go before what was asked for again.
+//! It has two segments, as in the paper (Gupta et al., ASPLOS 2009, after Karedla, Love and Wherry,
+//! "Caching strategies to improve disk system performance", IEEE Computer 27(3), 1994): entries
+//! used once are evicted before entries used again.
 use std::collections::{BTreeMap, BTreeSet};
 use tantalum_base::{FastMap, PageNo};
 
@@ -20,7 +20,7 @@ struct Translation {
 pub(super) struct Cmt {
     capacity: usize,
     entries: FastMap<PageNo, Translation>,
-    /// Pages whose entry on flash is older.
+    /// Pages whose entry on flash is out of date.
     dirty: BTreeSet<PageNo>,
     // Least recently used first.
     probation: BTreeMap<u64, PageNo>,
@@ -29,17 +29,17 @@ pub(super) struct Cmt {
 }
 
 impl Cmt {
-    /// Room for `capacity` entries, half of them protected.
+    /// A table for `capacity` entries, half of them protected.
     pub fn new(capacity: u32) -> Self {
         Cmt { capacity: capacity as usize, ..Cmt::default() }
     }
 
-    /// Whether another entry needs a victim.
+    /// Whether a victim must be evicted before another entry is inserted.
     pub fn is_full(&self) -> bool {
         self.entries.len() >= self.capacity
     }
 
-    /// The entry of `page`, where it is cached; it was used now.
+    /// The entry of `page`, if it is cached; counts as a use.
     pub fn get(&mut self, page: PageNo) -> Option<Slot> {
         self.clock += 1;
         let entry = self.entries.get_mut(&page)?;
@@ -60,12 +60,12 @@ impl Cmt {
         Some(slot)
     }
 
-    /// Whether `page` is cached; that is no use of it.
+    /// Whether `page` is cached; does not count as a use.
     pub fn contains(&self, page: PageNo) -> bool {
         self.entries.contains_key(&page)
     }
 
-    /// Takes a clean entry in, for which there is room.
+    /// Inserts a clean entry; there must be room for it.
     pub fn insert(&mut self, page: PageNo, slot: Slot) {
         self.clock += 1;
         let entry = Translation { slot, used: self.clock, protected: false };
@@ -74,20 +74,20 @@ impl Cmt {
         assert!(replaced.is_none() && self.entries.len() <= self.capacity, "{page} is cached");
     }
 
-    /// Changes a cached entry; it is dirty then.
+    /// Changes a cached entry, which becomes dirty.
     pub fn set(&mut self, page: PageNo, slot: Slot) {
         let entry = self.entries.get_mut(&page).expect("only cached entries are changed");
         entry.slot = slot;
         self.dirty.insert(page);
     }
 
-    /// The entry to go next, and whether it is dirty.
+    /// The entry to evict next, and whether it is dirty.
     pub fn victim(&self) -> Option<(PageNo, bool)> {
         let first = self.probation.first_key_value().or(self.protected.first_key_value());
         first.map(|(_, page)| (*page, self.dirty.contains(page)))
     }
 
-    /// Forgets a clean entry.
+    /// Removes a clean entry.
     pub fn remove(&mut self, page: PageNo) {
         debug_assert!(!self.dirty.contains(&page));
         if let Some(entry) = self.entries.remove(&page) {
@@ -101,7 +101,7 @@ impl Cmt {
         self.dirty.range(first..end).map(|page| (*page, self.entries[page].slot))
     }
 
-    /// The entries from `first` to before `end` are on flash.
+    /// Marks the entries from `first` to before `end` as clean: they were written to flash.
     pub fn set_clean(&mut self, first: PageNo, end: PageNo) {
         let behind = self.dirty.split_off(&first);
         self.dirty.extend(behind.range(end..));
@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(cmt.victim(), Some((PageNo(1), false)));
         cmt.remove(PageNo(1));
         cmt.insert(PageNo(5), slot(5));
-        // Two more uses: page 0 is the third of two protected ones and behind page 5 again.
+        // Two more uses. Page 0 is then the oldest of three for two protected places, and is again
+        // evicted after page 5.
         cmt.get(PageNo(2));
         cmt.get(PageNo(3));
         assert_eq!(cmt.victim(), Some((PageNo(5), false)));

@@ -1,14 +1,14 @@
-//! DFTL: page mapping whose map lies on flash, with part of it cached.
+//! DFTL: page mapping with the map on flash and part of it cached.
 //!
-//! Pages of the map hold 1024 entries each; where they lie is the global translation directory, in
-//! memory. An entry that is not cached is read from flash; a dirty one that must go takes all dirty
-//! entries of its page of the map along (lazy, batched updates). Data and map have blocks of their
-//! own, and cleaning empties the one with the least in force.
+//! Map pages hold 1024 entries each; the global translation directory, in memory, has their places.
+//! An entry that is not cached is read from flash. When a dirty one is evicted, all dirty entries
+//! of its map page are written with it (lazy, batched updates). Data and map have separate blocks;
+//! cleaning chooses the one with the fewest valid pages.
 //!
 //! Source: Gupta, Kim and Urgaonkar, "DFTL: a flash translation layer employing demand-based
-//! selective caching of page-level address mappings", ASPLOS 2009. Ours: the
-//! order in which cleaning takes data and map blocks, so that it always ends (`cleaning`), and
-//! recovery, of which the paper says nothing (`recovery`).
+//! selective caching of page-level address mappings", ASPLOS 2009. Our additions: the order in
+//! which data and map blocks are cleaned, so that cleaning always ends (`cleaning`), and recovery,
+//! which the paper does not describe (`recovery`).
 mod cleaning;
 mod cmt;
 mod recovery;
@@ -20,13 +20,13 @@ use tantalum_media::ZoneMedia;
 use super::blocks::{Blocks, Place, Role};
 use cmt::Cmt;
 
-/// Entries in a page of the map: 4 bytes each.
+/// Entries per map page: 4 bytes each.
 pub(super) const ENTRIES: u64 = (PAGE_BYTES / 4) as u64;
 
-/// Blocks beyond those of logical pages and map: what cleaning needs so that it always ends.
+/// Number of blocks beyond those for logical pages and map: enough that cleaning always ends.
 pub(super) const SPARE_BLOCKS: u32 = 6;
 
-/// A physical page: block times pages in a block plus offset.
+/// A physical page: block number times pages per block, plus offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Slot(u32);
 
@@ -39,16 +39,16 @@ impl Slot {
 pub(super) struct Dftl<M: ZoneMedia> {
     pub blocks: Blocks<M>,
     cmt: Cmt,
-    /// Where the pages of the map lie.
+    /// The place of each map page.
     directory: Vec<Option<Place>>,
-    /// By slot: in force.
+    /// For each slot, whether its page is valid.
     valid: Vec<bool>,
-    /// By block: slots in force.
+    /// For each block, its number of valid slots.
     live: Vec<u32>,
     data: Option<ZoneNo>,
     map: Option<ZoneNo>,
-    /// Why the map is not kept any more, if so: what is in force is in the cached entries and in the
-    /// pages of the map that the directory names, and both stay as they are.
+    /// The reason why the map is no longer updated, if so. The current entries are then the cached
+    /// ones and those of the map pages in the directory, and both stay unchanged.
     pub failed: Option<Error>,
 }
 
@@ -68,8 +68,8 @@ impl<M: ZoneMedia> Dftl<M> {
         }
     }
 
-    /// Reads one page. That may take cleaning and writing of the map; where these fail the page is
-    /// read all the same, and [`failed`](Self::failed) says why nothing is changed any more.
+    /// Reads one page. This may require cleaning and writes of the map. If these fail the page is
+    /// still read, and [`failed`](Self::failed) holds the reason why nothing is changed any more.
     pub async fn read(&mut self, page: PageNo) -> Result<M::Page> {
         let slot = match self.cached(page).await {
             Ok(slot) => slot,
@@ -85,7 +85,7 @@ impl<M: ZoneMedia> Dftl<M> {
         }
     }
 
-    /// The entry of `page`, which is cached then.
+    /// The entry of `page`, which is then cached.
     async fn cached(&mut self, page: PageNo) -> Result<Slot> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -94,7 +94,7 @@ impl<M: ZoneMedia> Dftl<M> {
         self.lookup(page).await
     }
 
-    /// The entry of `page`, with nothing changed.
+    /// The entry of `page`; changes nothing.
     async fn find(&mut self, page: PageNo) -> Result<Slot> {
         match self.cmt.get(page) {
             Some(slot) => Ok(slot),
@@ -102,7 +102,7 @@ impl<M: ZoneMedia> Dftl<M> {
         }
     }
 
-    /// The entry of `page` on flash, which is in force where none is cached.
+    /// The entry of `page` on flash. It is current if no entry is cached.
     async fn read_entry(&mut self, page: PageNo) -> Result<Slot> {
         match self.directory[(page.0 / ENTRIES) as usize] {
             None => Ok(Slot::NONE),
@@ -131,7 +131,7 @@ impl<M: ZoneMedia> Dftl<M> {
         Ok(())
     }
 
-    /// The entry of `page`, which is cached then.
+    /// The entry of `page`, which is then cached.
     async fn lookup(&mut self, page: PageNo) -> Result<Slot> {
         if let Some(slot) = self.cmt.get(page) {
             return Ok(slot);
@@ -148,8 +148,8 @@ impl<M: ZoneMedia> Dftl<M> {
         Ok(slot)
     }
 
-    /// Writes a page of the map anew with `changes` and all dirty cached entries that belong to
-    /// it.
+    /// Writes a new version of a map page, with `changes` and all dirty cached entries that belong
+    /// to it.
     async fn write_back(&mut self, number: u64, mut changes: BTreeMap<PageNo, Slot>) -> Result<()> {
         let old = self.directory[number as usize];
         let mut page = match old {
@@ -166,7 +166,7 @@ impl<M: ZoneMedia> Dftl<M> {
             bytes[at..at + 4].copy_from_slice(&slot.0.to_le_bytes());
         }
         let place = self.blocks.write_map(block, number, page).await?;
-        // Not before: where the write fails, the older page of the map stays in force.
+        // Only now: if the write fails, the older map page stays current.
         self.cmt.set_clean(first, end);
         self.validate(place);
         if let Some(old) = old {
@@ -200,12 +200,12 @@ impl<M: ZoneMedia> Dftl<M> {
     }
 }
 
-/// Whether a page could not be read back.
+/// Whether a page could not be read because of decay.
 pub(super) fn is_decay(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Uncorrectable | ErrorKind::Checksum)
 }
 
-/// The entry of `page` in its page of the map.
+/// The entry of `page` in its map page.
 fn entry(map: &PageBuf, page: PageNo) -> Slot {
     let at = (page.0 % ENTRIES) as usize * 4;
     let mut word = [0; 4];

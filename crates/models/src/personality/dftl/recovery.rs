@@ -1,9 +1,10 @@
-//! Recovery of DFTL: the spare areas of data blocks say all, and the map is written anew.
+//! Recovery of DFTL: the spare areas of data blocks contain all information, and the map is written
+//! anew.
 //!
-//! What was on flash of the map is older than the data by as much as was dirty in memory, so it is
-//! not read: its blocks are erased, which makes the room to write it again. Of two places with the
-//! same version the older block's counts: a block that cleaning had begun to fill with copies is
-//! free again, and a cut costs no room.
+//! The map on flash lacks all entries that were dirty in memory, so it is not read: its blocks are
+//! erased, which makes room to write it again. If two places have the same version, the one in the
+//! older block counts: a block that cleaning had started to fill with copies becomes free again, so
+//! a cut costs no room.
 use std::collections::BTreeMap;
 use tantalum_base::{PageNo, Result, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -12,7 +13,7 @@ use super::{Blocks, Dftl, ENTRIES, Place, Role, Slot};
 use crate::fault_points::Fault;
 
 impl<M: ZoneMedia> Dftl<M> {
-    /// What the blocks hold.
+    /// Recovers the layer from the content of the blocks.
     pub async fn recover(blocks: Blocks<M>, pages: u64, cmt: u32) -> Result<Self> {
         let mut this = Dftl::new(blocks, pages, cmt);
         let mut newest: BTreeMap<PageNo, (Version, Place)> = BTreeMap::new();
