@@ -1,4 +1,4 @@
-//! The devices that TxCache was measured against, on the TxSSD's array and behind its link.
+//! The devices with which TxCache was compared, on the TxSSD's array and behind its link.
 use tantalum_base::{Result, Spec};
 use tantalum_ftl::FtlOptions;
 
@@ -34,30 +34,30 @@ impl BaselineKind {
     }
 }
 
-/// A baseline at one capacity. WAL's log comes on top of the flash that the others have.
+/// A baseline at one capacity. WAL's log is extra flash beyond that of the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BaselineConfig {
-    /// As it was asked for, with every parameter.
+    /// Its name as requested, with every parameter.
     pub name: String,
-    /// Which one.
+    /// The kind.
     pub kind: BaselineKind,
-    /// Pages that the host gets.
+    /// Number of pages that the host sees.
     pub capacity_pages: u64,
-    /// Flash beyond them, as a share.
+    /// Flash beyond those pages, as a share of them.
     pub over_provisioning: f64,
-    /// Pages of the redo log; 0 where there is none.
+    /// Size of the redo log in pages; 0 if there is none.
     pub log_pages: u32,
     /// How a redo log commits.
     pub commit: WalCommit,
-    /// Transactions that may be open at once.
+    /// Maximum number of open transactions.
     pub transactions_max: u32,
     /// The link.
     pub link: HostQueueOptions,
 }
 
 impl BaselineConfig {
-    /// The device of `kind` that `spec` describes: `capacity` or `pages`, `op`, `transactions`,
-    /// and of WAL `log`, in pages, and `commit`.
+    /// Parses the parameters of a device of `kind`: `capacity` or `pages`, `op`, `transactions`;
+    /// for WAL also `log` (in pages) and `commit`.
     pub(super) fn of_spec(kind: BaselineKind, mut spec: Spec) -> Result<BaselineConfig> {
         let profile = Profile::tx_ssd();
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
@@ -69,7 +69,7 @@ impl BaselineConfig {
         );
         let (mut log_pages, mut commit) = (0, WalCommit::default());
         if kind == BaselineKind::Wal {
-            // In proportion to the capacity, as the cache of a TxSSD.
+            // In proportion to the capacity, like the cache of a TxSSD.
             let scaled = profile.scaled(pages, over_provisioning)?.ssd.cache_pages;
             log_pages = spec.count("log", 64..=1 << 29, u64::from(scaled))? as u32;
             let word = spec.word("commit", &["pages", "record"])?;
@@ -101,11 +101,11 @@ impl BaselineConfig {
         }
     }
 
-    /// Array, zones and FTL: the TxSSD's, with the log's zones at the end.
+    /// Array, zones and FTL: those of the TxSSD, with the log's zones at the end.
     ///
     /// # Errors
-    /// `InvalidInput` where the capacity is too small for a device or too large for the array, or
-    /// the log for any transaction.
+    /// `InvalidInput` if the capacity is too small for a device or too large for the array, or if
+    /// the log is too small for any transaction.
     pub fn device(&self) -> Result<DeviceConfig> {
         let plain = TxSsdConfig {
             over_provisioning: self.over_provisioning,

@@ -1,4 +1,4 @@
-//! A device as it is built: a profile at one capacity.
+//! The configuration of a device: a profile at one capacity.
 use crate::nand::Nand;
 use crate::{NandOptions, NandZones, NandZonesOptions};
 use std::rc::Rc;
@@ -12,20 +12,20 @@ use super::{DeviceSpec, Profile, memory};
 use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 use tantalum_ssd::{CacheKind, FlushMeaning, Ssd, SsdKind, SsdOptions};
 
-/// Words of an option; the first is the default.
+/// Accepted words of an on/off option; the first is the default.
 pub(super) const ON_OFF: [&str; 2] = ["on", "off"];
 const OFF_ON: [&str; 2] = ["off", "on"];
-/// Where copies go that cleaning makes.
+/// The destination of cleaning's copies.
 const WITH_WRITES: &str = "with-writes";
 const APART: &str = "apart";
 
 /// A device of simulated NAND behind a link.
 pub type SimulatedSsd<R, P> = HostQueue<R, Ssd<NandZones<R, P>>>;
 
-/// What a device of a profile is made with, at one capacity.
+/// The configuration of a device of a profile, at one capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// As it was asked for, with every parameter.
+    /// Its name as requested, with every parameter.
     pub name: String,
     /// The array. The seed is set when the device is built.
     pub nand: NandOptions,
@@ -40,25 +40,25 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// Makes the SSD that `text` names: `durassd`, `durassd:capacity=4GiB,op=0.07`. Takes also
+    /// Parses the SSD in `text`: `durassd`, `durassd:capacity=4GiB,op=0.07`. Further parameters:
     ///
     /// ```text
     /// pages          instead of `capacity`
     /// cache          pages of the write cache
     /// storage-cache  `off`: a write is acknowledged when it and its mapping are on flash
     /// barrier        `on`: a flush reaches the device
-    /// flush          what it does there: `order`, or `write-back` (and the mapping written down)
+    /// flush          effect of a flush there: `order`, or `write-back` (also writes the mapping)
     /// energy         bytes that the stored energy can dump; or `capacitors`, their number
-    /// quota          frames of the write cache that one command may take, 0 for any number
-    /// cleaning       which zone is emptied next: `greedy`, `cost-benefit`, `fifo`, `d-choices:8`
-    /// wear_spread    resets that zones may differ by, 0 for any number
-    /// copies         where cleaning copies to: `apart`, or `with-writes`
-    /// share-entries  the bound of the table of shared pages
+    /// quota          frames of the write cache per command, 0 for any number
+    /// cleaning       how the next zone to clean is chosen: `greedy`, `cost-benefit`, `fifo`, `d-choices:8`
+    /// wear_spread    maximum difference in resets between zones, 0 for no limit
+    /// copies         destination of cleaning's copies: `apart`, or `with-writes`
+    /// share-entries  the limit of the table of shared pages
     /// ```
     ///
     /// # Errors
-    /// `InvalidInput`, which lists what is accepted; also where the text names a device that is
-    /// none of [`DeviceKind::Ssd`](super::DeviceKind::Ssd).
+    /// `InvalidInput`, with a list of the accepted values; also if the device in the text is not a
+    /// [`DeviceKind::Ssd`](super::DeviceKind::Ssd).
     pub fn parse(text: &str) -> Result<DeviceConfig> {
         match DeviceSpec::parse(text)? {
             DeviceSpec::Ssd(config) => Ok(config),
@@ -70,7 +70,7 @@ impl DeviceConfig {
         }
     }
 
-    /// The device of `profile` that `spec` describes.
+    /// Parses the parameters of a device of `profile`.
     pub(super) fn of_profile(profile: &Profile, mut spec: Spec) -> Result<DeviceConfig> {
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
@@ -94,7 +94,7 @@ impl DeviceConfig {
             config = config.without_storage_cache();
             config.name.push_str(",storage-cache=off");
         }
-        // What a flush does matters only where it arrives.
+        // The effect of a flush matters only if it reaches the device.
         let barriers =
             if profile.link.barrier || durable.flush.is_some() { ON_OFF } else { OFF_ON };
         let barrier = spec.word("barrier", &barriers)? == "on";
@@ -121,7 +121,7 @@ impl DeviceConfig {
     }
 
     /// The same device with its write cache switched off: a write is acknowledged when it is on
-    /// flash, and its mapping too where the profile writes that down.
+    /// flash; if the profile persists the mapping, when its mapping is on flash as well.
     pub fn without_storage_cache(mut self) -> DeviceConfig {
         let options = SsdOptions::new(CacheKind::WriteThrough, self.ssd.cache_pages);
         let persist_mapping = self.ssd.persist_mapping;
@@ -132,12 +132,12 @@ impl DeviceConfig {
     /// The same device under a host with write barriers on or off.
     pub fn with_barrier(mut self, on: bool) -> DeviceConfig {
         self.link.barrier = on;
-        // What is acknowledged only when it is durable leaves a flush nothing to write back.
+        // If all acknowledged writes are durable, a flush has nothing to write back.
         self.ssd.flush = if on { FlushMeaning::WriteBack } else { FlushMeaning::Order };
         self
     }
 
-    /// The same device with room for `pages` pages in its write cache.
+    /// The same device with a write cache of `pages` pages.
     pub fn with_cache_pages(mut self, pages: u32) -> DeviceConfig {
         let old = self.ssd;
         self.ssd = SsdOptions {
@@ -153,7 +153,7 @@ impl DeviceConfig {
             ..SsdOptions::new(old.cache, pages)
         };
         let Some(dump) = self.ftl.dump else { return self };
-        // The energy for frames follows their number, that for mapping entries stays.
+        // The energy for frames follows their number; that for mapping entries stays the same.
         let page_bytes = PAGE_BYTES as u64;
         let entries_bytes = dump.budget_bytes - u64::from(dump.frames_max) * page_bytes;
         let least = DumpOptions::least(&self.geometry(), self.ftl.pages, pages);
@@ -161,7 +161,7 @@ impl DeviceConfig {
         self.with_dump(Some(DumpOptions { budget_bytes, ..least }))
     }
 
-    /// The same device with another dump, and as many zones more or less as that takes.
+    /// The same device with another dump; the number of zones changes by the size of the dump.
     pub(super) fn with_dump(mut self, dump: Option<DumpOptions>) -> DeviceConfig {
         let geometry = self.geometry();
         // A budget that is too small is refused when the device is built.
@@ -173,7 +173,7 @@ impl DeviceConfig {
         self
     }
 
-    /// The shape of the zones.
+    /// The geometry of the zones.
     pub fn geometry(&self) -> ZoneGeometry {
         let nand = &self.nand.geometry;
         ZoneGeometry {
@@ -185,25 +185,24 @@ impl DeviceConfig {
         }
     }
 
-    /// Places for pages.
+    /// Number of physical page slots.
     pub(super) fn slots(&self) -> u64 {
         let geometry = self.geometry();
         u64::from(geometry.zones) * u64::from(geometry.slots_per_zone)
     }
 
-    /// The FTL of a device whose chance comes from `seed`.
+    /// The FTL options, with `seed` for its random choices.
     pub(super) fn seeded_ftl(&self, seed: u64) -> FtlOptions {
         FtlOptions { cleaning: self.ftl.cleaning.seeded(seed), ..self.ftl }
     }
 
-    /// The device as it is made and opened; what its FTL leaves to chance comes from `seed`.
+    /// How the device is made and opened; `seed` determines the random choices of its FTL.
     pub fn kind(&self, seed: u64) -> Linked<SsdKind> {
         let below = SsdKind { ftl: self.seeded_ftl(seed), ssd: self.ssd };
         Linked { below, link: self.link }
     }
 
-    /// Makes the device, formats it and starts its tasks. What is left to chance comes from
-    /// `seed`.
+    /// Makes the device, formats it and starts its tasks. `seed` determines everything random.
     pub async fn build<R: Runtime, P: Payload>(
         &self,
         runtime: &R,
@@ -213,8 +212,8 @@ impl DeviceConfig {
         self.kind(seed).make(runtime, zones).await
     }
 
-    /// The zones over a new array, where this machine has the memory for the device's tables and
-    /// `frames` pages of caches.
+    /// The zones over a new array. Fails if this machine lacks the memory for the device's tables
+    /// and `frames` cache pages.
     pub(super) fn new_zones<R: Runtime, P: Payload>(
         &self,
         runtime: &R,

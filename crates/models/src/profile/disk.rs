@@ -1,4 +1,5 @@
-//! Disks: the Seagate Cheetah 15K.6 of the DuraSSD paper, and the three of the dissertation's table 4.1.
+//! Disks: the Seagate Cheetah 15K.6 of the DuraSSD paper, and the three disks of the dissertation's
+//! table 4.1.
 use crate::disk::{Disk, DiskOptions};
 use tantalum_base::{PAGE_BYTES, Result, Spec};
 
@@ -14,7 +15,7 @@ pub type SimulatedDisk<R, P> = HostQueue<R, Disk<R, P>>;
 pub struct DiskProfile {
     /// Its name.
     pub name: &'static str,
-    /// The disk, cache on.
+    /// The disk, with its cache on.
     pub disk: DiskOptions,
     /// The link.
     pub link: HostQueueOptions,
@@ -23,7 +24,7 @@ pub struct DiskProfile {
 impl DiskProfile {
     /// Table 1 names the drive and its cache of 16 MB.
     pub(super) fn cheetah_15k6() -> DiskProfile {
-        // Commands that the drive orders; chosen: SAS leaves the number to the drive.
+        // Number of commands that the drive reorders; chosen: SAS leaves it to the drive.
         let depth = 128;
         DiskProfile {
             name: "cheetah-15k6",
@@ -34,11 +35,11 @@ impl DiskProfile {
                 rotation_ns: 4_000_000,
                 outer_bytes_per_second: 171_000_000,
                 inner_bytes_per_second: 112_000_000,
-                // Chosen; neither changes what random accesses take by much.
+                // Chosen; neither changes the time of random accesses much.
                 zones: 16,
                 heads: 4,
-                // As drives of this generation are sold: 3.4 ms to read and 3.9 to write on
-                // average, 0.2 from track to track.
+                // As drives of this generation are specified: 3.4 ms for a read and 3.9 for a write
+                // on average, 0.2 from track to track.
                 seek_track_ns: 200_000,
                 seek_average_ns: 3_400_000,
                 write_settle_ns: 500_000,
@@ -47,7 +48,8 @@ impl DiskProfile {
                 queue_depth: depth,
                 cache_pages: 16_000_000 / PAGE_BYTES as u32,
             },
-            // Manual, 4.2.3: 300 MB/s a port. What a command costs is the disk's overhead.
+            // Manual, 4.2.3: 300 MB/s per port. The overhead of a command is in the disk's
+            // overhead.
             link: HostQueueOptions { depth, ..HostQueueOptions::at_rate(300_000_000) },
         }
     }
@@ -59,8 +61,9 @@ impl DiskProfile {
             disk: DiskOptions {
                 pages: 80_000_000_000 / PAGE_BYTES as u64,
                 rotation_ns: 8_333_333,
-                // As such drives are sold: 8.9 ms to read and 10.9 to write on average, 2.0 from
-                // track to track. Table A.1 has 15 ms, which are the write and half a turn.
+                // As such drives are specified: 8.9 ms for a read and 10.9 for a write on average,
+                // 2.0 from track to track. Table A.1 has 15 ms, which is the write plus half a
+                // revolution.
                 seek_track_ns: 2_000_000,
                 seek_average_ns: 8_900_000,
                 write_settle_ns: 2_000_000,
@@ -78,8 +81,8 @@ impl DiskProfile {
             disk: DiskOptions {
                 pages: 150_000_000_000 / PAGE_BYTES as u64,
                 rotation_ns: 6_000_000,
-                // As such drives are sold: 4.2 ms to read and 4.7 to write on average, and table
-                // A.1 has 4.5; 0.75 ms from track to track.
+                // As such drives are specified: 4.2 ms for a read and 4.7 for a write on average
+                // (table A.1 has 4.5); 0.75 ms from track to track.
                 seek_track_ns: 750_000,
                 seek_average_ns: 4_200_000,
                 write_settle_ns: 500_000,
@@ -98,9 +101,9 @@ impl DiskProfile {
             name: "mba3147rc",
             disk: DiskOptions {
                 pages: 147_000_000_000 / PAGE_BYTES as u64,
-                // Table A.1: 2.0 ms, which is half a turn.
+                // Table A.1: 2.0 ms, which is half a revolution.
                 rotation_ns: 4_000_000,
-                // As such drives are sold: 3.4 ms to read and 3.9 to write on average.
+                // As such drives are specified: 3.4 ms for a read and 3.9 for a write on average.
                 seek_track_ns: 200_000,
                 seek_average_ns: 3_400_000,
                 write_settle_ns: 500_000,
@@ -115,7 +118,8 @@ impl DiskProfile {
     }
 }
 
-/// What the dissertation's disks have in common. Chosen, but for the queue, which is that of SATA.
+/// The common options of the dissertation's disks. Chosen, except for the queue depth, which is
+/// that of SATA.
 const SATA_DISK: DiskOptions = DiskOptions {
     pages: 0,
     rotation_ns: 0,
@@ -131,13 +135,13 @@ const SATA_DISK: DiskOptions = DiskOptions {
     cache_pages: 0,
 };
 
-/// SATA (and SAS) at 3 Gb/s. What a command costs is the disk's overhead.
+/// SATA (and SAS) at 3 Gb/s. The overhead of a command is in the disk's overhead.
 const SATA: HostQueueOptions = HostQueueOptions::at_rate(300_000_000);
 
-/// What a disk is made with, at one capacity.
+/// The configuration of a disk at one capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskConfig {
-    /// As it was asked for, with every parameter.
+    /// Its name as requested, with every parameter.
     pub name: String,
     /// The disk.
     pub disk: DiskOptions,
@@ -146,8 +150,8 @@ pub struct DiskConfig {
 }
 
 impl DiskConfig {
-    /// The disk of `profile` that `spec` describes: `pages`, `cache` (pages of the write cache),
-    /// `storage-cache` and `barrier`. A smaller one has fewer cylinders, over the same stroke.
+    /// Parses the parameters of a disk of `profile`: `pages`, `cache` (pages of the write cache),
+    /// `storage-cache` and `barrier`. A smaller disk has fewer cylinders, over the same stroke.
     pub(super) fn of_profile(profile: &DiskProfile, mut spec: Spec) -> Result<DiskConfig> {
         let (mut disk, mut link) = (profile.disk, profile.link);
         disk.pages = spec.capacity_pages(1..=1 << 40, disk.pages)?;
@@ -168,7 +172,7 @@ impl DiskConfig {
         Ok(DiskConfig { name, disk, link })
     }
 
-    /// The disk as it is made and opened.
+    /// How the disk is made and opened.
     pub fn kind(&self) -> Linked<DiskOptions> {
         Linked { below: self.disk, link: self.link }
     }

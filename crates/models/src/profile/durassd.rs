@@ -1,4 +1,4 @@
-//! The SSDs of the DuraSSD paper: the prototype, and the two it was compared with.
+//! The SSDs of the DuraSSD paper: the prototype, and the two with which it was compared.
 use crate::nand::{NandGeometry, NandTiming};
 use tantalum_base::PAGE_BYTES;
 
@@ -7,13 +7,13 @@ use crate::energy::Capacitors;
 use crate::host_queue::HostQueueOptions;
 use tantalum_ssd::CacheKind;
 
-/// 480 GB in pages (section 3.1.2: 120 million mapping entries, roughly).
+/// 480 GB in pages (section 3.1.2: about 120 million mapping entries).
 const PAGES_480_GB: u64 = 480_000_000_000 / PAGE_BYTES as u64;
-/// 512 GiB of flash for 480 GB, as drives of that size are made; chosen.
+/// 512 GiB of flash for 480 GB, as usual for drives of that size; chosen.
 const OVER_PROVISIONING: f64 = 0.145;
 
-/// Section 2.3: "8 channels, 4 packages per channel, 4 chips per package, and 2 planes per chip"
-/// is the paper's example, not the prototype's shape; chosen is a quarter of it. 8 KiB flash pages:
+/// Section 2.3: "8 channels, 4 packages per channel, 4 chips per package, and 2 planes per chip" is
+/// the paper's example, not the prototype's geometry; a quarter of it is chosen. 8 KiB flash pages:
 /// section 3.1.2.
 const NAND: NandGeometry = NandGeometry {
     channels: 8,
@@ -25,9 +25,9 @@ const NAND: NandGeometry = NandGeometry {
     spare_bytes: 448,
 };
 
-/// Flash of multi-level cells, whose upper pages take four times as long as the lower ones; chosen.
-/// Table 1, cache off, no fsync: 498 writes a second are 2.01 ms each, in which the page is
-/// programmed and then a page of the mapping table: one of each kind.
+/// Multi-level cells, whose upper pages take four times as long to program as the lower ones;
+/// chosen. Table 1, cache off, no fsync: 498 writes a second are 2.01 ms each. In that time the
+/// page is programmed, and then a page of the mapping table: one page of each kind.
 const TIMING: NandTiming = NandTiming {
     read_ns: 60_000,
     program_ns: 371_000,
@@ -36,16 +36,16 @@ const TIMING: NandTiming = NandTiming {
     channel_bytes_per_second: 200_000_000,
 };
 
-/// Chosen: what SATA at 6 Gb/s leaves for data. Table 2, read-only with 128 threads: 89,083 reads
-/// of 4 KiB a second are 11.2 us each, of which the data take 7.4.
+/// Chosen: the data rate of SATA at 6 Gb/s. Table 2, read-only with 128 threads: 89,083 reads of 4
+/// KiB a second are 11.2 us each, of which the data take 7.4.
 const LINK: HostQueueOptions = HostQueueOptions {
     link_command_ns: 3_780,
     flush_ns: 2_000,
     ..HostQueueOptions::at_rate(550_000_000)
 };
 
-/// Section 3.1: fifteen tantalum capacitors, which allow "dozens of mega bytes"; the rest is chosen:
-/// 1.28 J and with that 51 MB, of which the cache takes 32 and changed mapping entries the rest.
+/// Section 3.1: fifteen tantalum capacitors, which allow "dozens of mega bytes". The rest is chosen:
+/// 1.28 J, enough for 51 MB; the cache takes 32, changed mapping entries the rest.
 const CAPACITORS: Capacitors = Capacitors {
     count: 15,
     microfarads: 470,
@@ -56,14 +56,14 @@ const CAPACITORS: Capacitors = Capacitors {
 };
 
 impl Profile {
-    /// DuraSSD, under a host with write barriers off: a flush never reaches the device.
+    /// DuraSSD, with a host that has write barriers off: a flush never reaches the device.
     pub(super) fn durassd() -> Profile {
         Profile {
             name: "durassd",
             pages: PAGES_480_GB,
             over_provisioning: OVER_PROVISIONING,
             cache: CacheKind::Durable,
-            // 512 MB less the 480 MB of the mapping table (section 3.1.2).
+            // 512 MB minus the 480 MB of the mapping table (section 3.1.2).
             cache_pages: 32_000_000 / PAGE_BYTES as u64,
             persist_mapping: true,
             nand: NAND,
@@ -80,8 +80,8 @@ impl Profile {
         }
     }
 
-    /// SSD-A. Its capacity and flash are not told; chosen as DuraSSD's, with which it shares what
-    /// a write takes without the cache (494 a second).
+    /// SSD-A. Its capacity and flash are not given; DuraSSD's are chosen, as both have the same
+    /// write time without the cache (494 a second).
     pub(super) fn ssd_a() -> Profile {
         Profile {
             name: "ssd-a",
@@ -95,8 +95,8 @@ impl Profile {
         }
     }
 
-    /// SSD-B. Its capacity and flash are not told; chosen as DuraSSD's but for programs, since
-    /// without the cache a write takes 0.86 ms (1,157 a second).
+    /// SSD-B. Its capacity and flash are not given; DuraSSD's are chosen except for the program
+    /// time, since without the cache a write takes 0.86 ms (1,157 a second).
     pub(super) fn ssd_b() -> Profile {
         Profile {
             name: "ssd-b",
@@ -105,9 +105,9 @@ impl Profile {
             capacitors: None,
             cache_pages: 128_000_000 / PAGE_BYTES as u64,
             timing: NandTiming { program_ns: 132_000, program_upper_ns: 528_000, ..TIMING },
-            // Table 1, cache on: 8,456 writes a second without fsync are 118 us each; 655 with one
-            // after each are 1.53 ms, of which programs and their transfers take what they do and
-            // each flush 0.2.
+            // Table 1, cache on: 8,456 writes a second without fsync are 118 us each; 655 with an
+            // fsync after each are 1.53 ms, of which each flush takes 0.2 and the rest is programs
+            // and transfers.
             link: HostQueueOptions { command_ns: 107_000, flush_ns: 200_000, ..LINK },
             ..Profile::durassd()
         }

@@ -1,5 +1,5 @@
-//! SSDs of the time before page mapping: a translation layer with log blocks over several channels,
-//! behind a link. One of them so far, the MTRON of the CFDC experiments.
+//! SSDs from the time before page mapping: a translation layer with log blocks over several
+//! channels, behind a link. There is one so far, the MTRON of the CFDC experiments.
 use crate::NandOptions;
 use crate::nand::{NandFaults, NandGeometry, NandTiming};
 use crate::personality::{
@@ -12,14 +12,14 @@ use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 /// A translation layer of an earlier device behind a link.
 pub type SimulatedHybrid<R, P> = HostQueue<R, SimulatedPersonality<R, P>>;
 
-/// A kind of such an SSD at its full size.
+/// A kind of such SSDs at full size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybridProfile {
     /// Its name.
     pub name: &'static str,
     /// Logical pages of the whole device.
     pub pages: u64,
-    /// Log blocks of BAST: how many places may be written at once.
+    /// Number of BAST's log blocks: the number of places that can be written at once.
     pub logs: u32,
     /// The array; `blocks_per_plane` follows from the capacity.
     pub nand: NandGeometry,
@@ -31,16 +31,16 @@ pub struct HybridProfile {
 
 impl HybridProfile {
     /// MTRON MSP-SATA7525-032, 32 GB of single-level cells: 12,000 random reads and 130 random
-    /// writes of 4 KiB a second (dissertation, 2.4.1, from its data sheet).
+    /// writes of 4 KiB a second (dissertation, 2.4.1, from the drive's data sheet).
     pub(super) fn mtron() -> HybridProfile {
         HybridProfile {
             name: "mtron",
             pages: 32_000_000_000 / PAGE_BYTES as u64,
             // Derived: uFLIP (Bouganim et al., CIDR 2009) finds random writes cheap as long as they
-            // stay within 8 MB, which are as many logs of 512 KiB.
+            // stay within 8 MB, which is 16 logs of 512 KiB.
             logs: 16,
             nand: NandGeometry {
-                // Chosen: what writes 120 MB/s in order needs.
+                // Chosen: enough to write 120 MB/s sequentially.
                 channels: 4,
                 packages_per_channel: 2,
                 planes_per_package: 1,
@@ -51,8 +51,8 @@ impl HybridProfile {
                 page_bytes: PAGE_BYTES as u32,
                 spare_bytes: 128,
             },
-            // Single-level cells as the DFTL paper has them (table 1). The channel is derived:
-            // 12,000 random reads a second are 83 us each, of which sensing takes 25 and the link 27.
+            // Single-level cells as in the DFTL paper (table 1). The channel is derived: 12,000
+            // random reads a second are 83 us each, of which sensing takes 25 and the link 27.
             timing: NandTiming {
                 read_ns: 25_000,
                 program_ns: 200_000,
@@ -69,7 +69,7 @@ impl HybridProfile {
 /// Such an SSD at one capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybridConfig {
-    /// As it was asked for, with every parameter.
+    /// Its name as requested, with every parameter.
     pub name: String,
     /// Layer and array.
     pub layer: PersonalityConfig,
@@ -78,9 +78,9 @@ pub struct HybridConfig {
 }
 
 impl HybridConfig {
-    /// The device of `profile` that `spec` describes: `capacity` or `pages`, `logs`, `layer` (`bast`, whose logs are each of one
-    /// block; `fast`, whose logs all blocks share; `block-map`, which has none), `block` (pages of a block in each plane),
-    /// `channels`, `packages` (of each channel, with a plane each). These stay as they are at any capacity.
+    /// Parses the parameters of a device of `profile`: `capacity` or `pages`, `logs`, `layer` (`bast`, whose logs belong to one
+    /// block each; `fast`, whose logs all blocks share; `block-map`, which has none), `block` (pages per block in each plane),
+    /// `channels`, `packages` (per channel, with one plane each). These do not depend on the capacity.
     pub(super) fn of_profile(profile: &HybridProfile, mut spec: Spec) -> Result<HybridConfig> {
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let logs = spec.count("logs", 1..=65_536, u64::from(profile.logs))? as u32;
@@ -123,7 +123,7 @@ impl HybridConfig {
         Ok(HybridConfig { name, layer, link: profile.link })
     }
 
-    /// The device as it is made and opened.
+    /// How the device is made and opened.
     pub fn kind(&self) -> Linked<PersonalityKind> {
         Linked { below: self.layer.kind(), link: self.link }
     }

@@ -1,20 +1,20 @@
-//! Whether this machine has the memory for a device's tables, before they are made: an allocation
-//! that fails ends the program, and says nothing of the device that was asked for.
+//! Checks that this machine has the memory for a device's tables before they are made: a failed
+//! allocation ends the program, without a word about the requested device.
 use tantalum_base::size::human_bytes;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Bytes that the mapping takes for each logical page, at the least.
+/// Minimum bytes of the mapping per logical page.
 const MAPPING_BYTES_A_PAGE: u64 = 6;
-/// Bytes that it takes for each place of a page.
+/// Bytes of the mapping per physical slot.
 const MAPPING_BYTES_A_SLOT: u64 = 4;
-/// Bytes that a frame of a write cache takes, empty, at the least.
+/// Minimum bytes of an empty frame of a write cache.
 const FRAME_BYTES: u64 = 64;
 
-/// Checks that the device called `name`, with `pages` logical pages, `slots` places for them and
-/// `frames` in its caches, can be made here at all.
+/// Checks that there is memory for the device called `name`, with `pages` logical pages, `slots`
+/// physical slots and `frames` frames in its caches.
 ///
 /// # Errors
-/// `InvalidInput` where this machine refuses so much memory.
+/// `InvalidInput` if this machine cannot provide so much memory.
 pub(super) fn check(name: &str, pages: u64, slots: u64, frames: u64) -> Result<()> {
     let bytes = pages * MAPPING_BYTES_A_PAGE + slots * MAPPING_BYTES_A_SLOT + frames * FRAME_BYTES;
     let fits =

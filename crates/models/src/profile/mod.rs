@@ -1,18 +1,18 @@
-//! Devices as numbers: those of the papers, those they were compared with, and those of today. One file a paper, or a kind.
+//! Devices as numbers: those of the papers, those with which they were compared, and today's. One file per paper or kind.
 //!
 //! ```text
-//! registry   every device that has a name: from text to a configuration to a device
+//! registry   every named device: from text to a configuration to a device
 //! simulated  a device of any kind
-//! config     an SSD as it is built: a profile at one capacity
-//! parameters what several kinds of devices take in text
-//! memory     whether this machine has what a device takes
+//! config     the configuration of an SSD: a profile at one capacity
+//! parameters text parameters that several kinds of devices accept
+//! memory     whether this machine has the memory for a device
 //! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them, and three others
 //! open_ssd   OpenSSD                       tx_ssd TxSSD; baseline WAL, TxFlash beside it
-//! hybrid     MTRON, behind log blocks      x25_m  X25-M
-//! nvme       drives of today              cloud  storage of clouds
+//! hybrid     MTRON, with log blocks        x25_m  X25-M
+//! nvme       today's drives                cloud  cloud storage
 //! ```
 //!
-//! `docs/devices/` says which numbers come from a paper and which are chosen.
+//! `docs/devices/` documents which numbers come from a paper and which are chosen.
 mod baseline;
 mod cloud;
 mod config;
@@ -47,7 +47,7 @@ pub use registry::{DEVICES, DeviceEntry, DeviceFamily, DeviceSpec};
 pub use simulated::{Simulated, SimulatedDevice};
 pub use tx_ssd::{SimulatedTxSsd, TxSsdConfig};
 
-/// A kind of device at its full size.
+/// A kind of device at full size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Its name.
@@ -56,11 +56,11 @@ pub struct Profile {
     pub pages: u64,
     /// Flash beyond the logical pages, as a share of them.
     pub over_provisioning: f64,
-    /// How the write cache keeps its promise.
+    /// The durability of the write cache.
     pub cache: CacheKind,
-    /// Pages of the write cache of the whole device.
+    /// Size of the whole device's write cache, in pages.
     pub cache_pages: u64,
-    /// Flushes, and writes without the cache, also write the mapping table down.
+    /// Whether flushes, and writes without the cache, also write the mapping table to flash.
     pub persist_mapping: bool,
     /// The array; `blocks_per_plane` follows from the capacity.
     pub nand: NandGeometry,
@@ -68,37 +68,36 @@ pub struct Profile {
     pub timing: NandTiming,
     /// The link.
     pub link: HostQueueOptions,
-    /// One command may take no more frames of the write cache than its share of a full queue's.
+    /// Whether a command may take no more write-cache frames than its share with a full queue.
     pub command_quota: bool,
-    /// What feeds the dump of a durable cache; it shrinks with the capacity, to the least with
-    /// which the scaled cache can be dumped.
+    /// The capacitors for the dump of a durable cache. They scale with the capacity, down to the
+    /// minimum that can dump the scaled cache.
     pub capacitors: Option<Capacitors>,
-    /// Entries of the table of shared pages, which does not shrink with the capacity; `None` lets
-    /// it grow.
+    /// Maximum number of entries in the table of shared pages, at any capacity; `None` for no
+    /// limit.
     pub share_entries_max: Option<u32>,
-    /// Hosts write behind what cleaning copies, in the same zone.
+    /// Whether hosts' writes follow cleaning's copies in the same zone.
     pub copies_with_writes: bool,
 }
 
-/// The least write cache of a scaled device, where the whole one has no less: "a buffer pool of several
+/// Minimum write cache of a scaled device, unless the whole device has less: "a buffer pool of several
 /// megabytes would be good enough" (DuraSSD, section 3.1.1).
 const CACHE_PAGES_MIN: u64 = 1024;
-/// Zones that a scaled device has at least, so that cleaning works as on the whole device.
+/// Minimum number of zones of a scaled device, so that cleaning works as on the whole device.
 const ZONES_MIN: u64 = 128;
 const PAGES_PER_BLOCK_MIN: u32 = 16;
-/// Of the zones for which an FTL needs room beyond its pages these are of the flash that the device has, where hosts write behind
-/// copies: hosts' open zone, cleaning's, which becomes hosts' next one, and one of garbage. Firmware with one log has one block free, and
-/// no others.
+/// If hosts' writes follow copies, this many of the zones that an FTL needs beyond its pages are taken from the device's own flash: the
+/// hosts' open zone; cleaning's open zone, which becomes the hosts' next one; and one of garbage. Firmware with one log has one free
+/// block and no more.
 const ZONES_OF_ONE_LOG: u32 = 3;
 
 impl Profile {
-    /// This profile with `pages` logical pages and flash of `over_provisioning` times that
-    /// beyond them. Channels and planes stay where the capacity allows it; the write cache
-    /// shrinks in proportion, to 4 MiB at the least, or not at all where it has no more. The zones that the FTL keeps for itself come
-    /// on top, so that a small device cleans as much as a large one.
+    /// This profile with `pages` logical pages, and `over_provisioning` times as much flash beyond them. Channels and planes are kept
+    /// if the capacity allows it. The write cache scales with the capacity, down to 4 MiB; a smaller one is not scaled. The zones
+    /// that the FTL keeps for itself are added, so that a small device cleans as much as a large one.
     ///
     /// # Errors
-    /// `InvalidInput` where the capacity is too small for a device or too large for the array.
+    /// `InvalidInput` if the capacity is too small for a device or too large for the array.
     pub fn scaled(&self, pages: u64, over_provisioning: f64) -> Result<DeviceConfig> {
         let refuse = |problem: String| Error::new(ErrorKind::InvalidInput, problem);
         if !(0.0..=8.0).contains(&over_provisioning) || pages == 0 {
@@ -165,8 +164,8 @@ impl Profile {
             ftl,
             ssd: SsdOptions {
                 persist_mapping: self.persist_mapping,
-                // Double buffering (DuraSSD, section 3.1.1), and one to hand over; more would only
-                // queue in the planes, before what cleaning wants to read.
+                // Double buffering (DuraSSD, section 3.1.1), plus one in transfer. More would only
+                // queue in the planes, ahead of cleaning's reads.
                 write_back_pages_max: stripe_pages(&nand),
                 write_backs_in_flight: 3,
                 command_quota_pages: if self.command_quota {
@@ -181,7 +180,7 @@ impl Profile {
         })
     }
 
-    /// The array's shape for `raw_pages`: blocks shrink first, then planes become fewer.
+    /// The array's geometry for `raw_pages`: first blocks become smaller, then planes fewer.
     fn shape(&self, raw_pages: u64) -> NandGeometry {
         let mut nand = self.nand;
         let zones = |nand: &NandGeometry| {
@@ -204,13 +203,13 @@ impl Profile {
     }
 }
 
-/// One flash page in every plane: what keeps the whole array busy.
+/// One flash page in every plane: enough to keep the whole array busy.
 fn stripe_pages(nand: &NandGeometry) -> u32 {
     nand.planes() * nand.slots_per_page()
 }
 
-/// Cleaning moves a group of pages at a time, first reads and then programs it, so that it needs
-/// long appends to keep up with hosts.
+/// Cleaning reads and then programs one group of pages at a time, so it needs long appends to keep
+/// up with hosts.
 fn append_pages_max(nand: &NandGeometry) -> u32 {
     (4 * stripe_pages(nand)).min(u32::from(u16::MAX))
 }

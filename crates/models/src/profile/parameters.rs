@@ -1,4 +1,4 @@
-//! Parameters in text that several kinds of devices take.
+//! Text parameters that several kinds of devices accept.
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, Spec};
 use tantalum_ftl::{DumpOptions, FtlOptions};
@@ -8,18 +8,18 @@ use super::{DeviceConfig, Profile};
 use crate::energy::Capacitors;
 use tantalum_ssd::{CacheKind, FlushMeaning};
 
-/// Pages that the write cache of a device of `pages` pages may have: more would never be used, and
-/// frames take memory when the device is made. `usual` is what it has where nothing is said.
+/// Maximum size in pages of the write cache of a device of `pages` pages: more would never be used,
+/// and frames take memory when the device is made. `usual` is the default size.
 pub(super) fn cache_pages_max(pages: u64, usual: u64) -> u64 {
     pages.max(usual).min(u64::from(u32::MAX / 2))
 }
 
-/// How a page-mapping FTL cleans and levels wear, where that was said.
+/// Options for cleaning and wear levelling of a page-mapping FTL, if given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FtlParameters {
-    /// Which zone is cleaned next.
+    /// The cleaning policy.
     pub cleaning: Option<CleaningSpec>,
-    /// Resets that zones may differ by; `u32::MAX` never levels.
+    /// Maximum difference in resets between zones; `u32::MAX` switches levelling off.
     pub wear_spread_max: Option<u32>,
 }
 
@@ -55,23 +55,23 @@ impl FtlParameters {
         Ok(FtlParameters { cleaning, wear_spread_max })
     }
 
-    /// Sets in `ftl` what was said.
+    /// Applies the given options to `ftl`.
     pub(super) fn apply(&self, ftl: &mut FtlOptions) {
         ftl.cleaning = self.cleaning.unwrap_or(ftl.cleaning);
         ftl.wear_spread_max = self.wear_spread_max.unwrap_or(ftl.wear_spread_max);
     }
 }
 
-/// What only a durable cache has, where it was said.
+/// Options for durable caches only, if given.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct DurableParameters {
-    /// What a flush does.
+    /// The effect of a flush.
     pub flush: Option<FlushMeaning>,
     energy: Option<Energy>,
 }
 
 impl DurableParameters {
-    /// Takes `flush`, and `energy` or `capacitors`, where `profile` has a durable cache.
+    /// Takes `flush`, and `energy` or `capacitors`, if `profile` has a durable cache.
     pub(super) fn take(profile: &Profile, spec: &mut Spec) -> Result<Self> {
         if profile.cache != CacheKind::Durable {
             return Ok(DurableParameters::default());
@@ -87,7 +87,7 @@ impl DurableParameters {
         Ok(DurableParameters { flush, energy: Energy::take(spec)? })
     }
 
-    /// An error where something was said of the device called `name`, whose cache is off.
+    /// Returns an error if an option was given for the device called `name`, whose cache is off.
     pub(super) fn check_none_given(&self, name: &str) -> Result<()> {
         if *self == DurableParameters::default() {
             return Ok(());
@@ -98,7 +98,7 @@ impl DurableParameters {
         Err(Error::new(ErrorKind::InvalidInput, context))
     }
 
-    /// Sets in `config`, a device of `profile`, what was said.
+    /// Applies the given options to `config`, a device of `profile`.
     pub(super) fn apply(
         &self,
         profile: &Profile,
@@ -123,18 +123,18 @@ impl DurableParameters {
     }
 }
 
-/// Stored energy that was asked for.
+/// The requested stored energy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Energy {
-    /// In bytes that can be dumped.
+    /// As the number of bytes that can be dumped.
     Bytes(u64),
-    /// In capacitors of the profile's kind.
+    /// As the number of capacitors of the profile's kind.
     Capacitors(u32),
 }
 
 impl Energy {
-    /// Takes `energy` (bytes that it can dump, with a unit) or `capacitors` (their number), where one
-    /// was given.
+    /// Takes `energy` (the number of bytes that it can dump, with a unit) or `capacitors` (their
+    /// number), if one is given.
     pub(super) fn take(spec: &mut Spec) -> Result<Option<Energy>> {
         let words = "bytes that can be dumped, with a unit; default in proportion to capacity and \
                      cache";
@@ -157,7 +157,7 @@ impl Energy {
         }
     }
 
-    /// The parameter as it is written.
+    /// The parameter as text.
     pub(super) fn text(self) -> String {
         match self {
             Energy::Bytes(bytes) => format!("energy={bytes}B"),
@@ -165,10 +165,10 @@ impl Energy {
         }
     }
 
-    /// Gives `config`, a device of `profile`, this energy and no other.
+    /// Sets the energy of `config`, a device of `profile`, to exactly this.
     ///
     /// # Errors
-    /// `InvalidInput` where its cache takes more energy: it says how much.
+    /// `InvalidInput` if its cache needs more energy; the error states how much.
     fn apply(self, profile: &Profile, mut config: DeviceConfig) -> Result<DeviceConfig> {
         let (Some(dump), Some(capacitors)) = (config.ftl.dump, profile.capacitors) else {
             return Ok(config);
@@ -203,9 +203,9 @@ impl Energy {
     }
 }
 
-/// Frames that one of `depth` commands may take of a cache of `cache_pages`, where each has a share
-/// (DuraSSD, section 3.1.1): 64 KiB at the least, so that a small cache does not refuse what hosts
-/// write at once.
+/// Number of frames that one of `depth` commands may take of a cache of `cache_pages`, if each has
+/// an equal share (DuraSSD, section 3.1.1): at least 64 KiB, so that a small cache does not refuse
+/// the usual writes of hosts.
 pub(super) fn command_share_pages(cache_pages: u32, depth: u32) -> u32 {
     (cache_pages / depth).max(COMMAND_SHARE_PAGES_MIN).min(cache_pages)
 }

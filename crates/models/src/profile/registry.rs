@@ -1,5 +1,5 @@
-//! Every device that has a name. A new one is an entry of [`DEVICES`]; a new kind of device is a
-//! variant of [`DeviceFamily`] and [`DeviceSpec`] besides.
+//! Every named device. To add a device, add an entry to [`DEVICES`]; for a new kind of device, also
+//! add a variant to [`DeviceFamily`] and [`DeviceSpec`].
 use crate::personality::PersonalityConfig;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -16,29 +16,30 @@ use crate::baselines::Clustering;
 use crate::disk::Platters;
 use crate::metered::Blocks;
 
-/// How a device of a name is made.
+/// How a named device is made.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceFamily {
-    /// Flash behind a page mapping and a write cache.
+    /// Flash with page mapping and a write cache.
     Ssd(fn() -> Profile),
-    /// An arm over platters.
+    /// A disk with platters and an arm.
     Disk(fn() -> DiskProfile),
-    /// Flash behind a page mapping and a cache in NVRAM; made of pages and pages of the cache.
+    /// Flash with page mapping and a cache in NVRAM; made from its number of pages and its cache
+    /// size in pages.
     TxSsd(fn(u64, u32) -> TxSsdConfig),
-    /// The same flash behind a redo log, or with shadow pages.
+    /// The same flash with a redo log or with shadow pages.
     Baseline(BaselineKind),
-    /// Flash behind log blocks and a link.
+    /// Flash with log blocks, behind a link.
     Hybrid(fn() -> HybridProfile),
-    /// A translation layer of an earlier device, over flash.
+    /// A translation layer of an earlier device, on flash.
     Personality,
-    /// Storage that a cloud rents out.
+    /// Cloud storage.
     Cloud(fn() -> CloudProfile),
 }
 
-/// A device's name.
+/// A named device.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceEntry {
-    /// What users call it.
+    /// Its name for users.
     pub name: &'static str,
     /// How it is made.
     pub family: DeviceFamily,
@@ -76,7 +77,7 @@ const fn entry(name: &'static str, family: DeviceFamily) -> DeviceEntry {
     DeviceEntry { name, family }
 }
 
-/// What a device is made with, whatever its kind.
+/// The configuration of a device of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceSpec {
     /// An SSD.
@@ -85,24 +86,24 @@ pub enum DeviceSpec {
     Disk(DiskConfig),
     /// A TxSSD.
     TxSsd(TxSsdConfig),
-    /// A device that TxCache was measured against.
+    /// A device with which TxCache was compared.
     Baseline(BaselineConfig),
     /// A translation layer behind a link.
     Hybrid(HybridConfig),
     /// A translation layer.
     Personality(PersonalityConfig),
-    /// Storage that a cloud rents out.
+    /// Cloud storage.
     Cloud(CloudConfig),
 }
 
 impl DeviceSpec {
-    /// The device that `text` names: a name of [`DEVICES`], alone or with parameters, such as
-    /// `durassd:capacity=4GiB,barrier=on`. Every device takes `capacity` (bytes with a unit) or
-    /// `pages`; what else it takes its own page in `docs/devices/` says. Case and
-    /// hyphens of names do not matter.
+    /// Parses the device in `text`: a name in [`DEVICES`], alone or with parameters, such as
+    /// `durassd:capacity=4GiB,barrier=on`. Every device accepts `capacity` (bytes with a unit) or
+    /// `pages`; its page in `docs/devices/` has its other parameters. Case and hyphens of names do
+    /// not matter.
     ///
     /// # Errors
-    /// `InvalidInput`, which lists what is accepted.
+    /// `InvalidInput`, with a list of the accepted values.
     pub fn parse(text: &str) -> Result<DeviceSpec> {
         let names: Vec<&str> = DEVICES.iter().map(|entry| entry.name).collect();
         let text = &*Spec::spelled(text, &names);
@@ -130,7 +131,7 @@ impl DeviceSpec {
         })
     }
 
-    /// As it was asked for, with every parameter.
+    /// Its name as requested, with every parameter.
     pub fn name(&self) -> &str {
         match self {
             DeviceSpec::Ssd(config) => &config.name,
@@ -156,7 +157,7 @@ impl DeviceSpec {
         }
     }
 
-    /// Pages of its write cache; 0 where it has none.
+    /// Size of its write cache in pages; 0 if it has none.
     pub fn cache_pages(&self) -> u32 {
         match self {
             DeviceSpec::Ssd(config) => config.ssd.cache_pages,
@@ -169,15 +170,15 @@ impl DeviceSpec {
         }
     }
 
-    /// Whether a flush is answered without being done, and makes a difference: it does not reach the
-    /// device (`barrier=off`), whose cache loses what was acknowledged.
+    /// Whether a flush is acknowledged without effect although it would matter: it does not reach
+    /// the device (`barrier=off`), whose cache can lose acknowledged writes.
     pub fn drops_flushes(&self) -> bool {
         match self {
             DeviceSpec::Ssd(config) => {
                 !config.link.barrier && config.ssd.cache.durability() != Durability::OnAck
             }
             DeviceSpec::Disk(config) => !config.link.barrier && config.disk.cache_pages > 0,
-            // Their links have no such setting, or they have none.
+            // Their links have no such option, or they have no link.
             DeviceSpec::TxSsd(_)
             | DeviceSpec::Baseline(_)
             | DeviceSpec::Hybrid(_)
@@ -186,21 +187,22 @@ impl DeviceSpec {
         }
     }
 
-    /// Makes the device in virtual time, with stamps for contents, formats it and starts its tasks. What is left to chance comes
-    /// from `seed`.
+    /// Makes the device in virtual time, with stamps as contents, formats it and starts its tasks. `seed` determines everything
+    /// random.
     ///
     /// # Errors
-    /// `InvalidInput` where the device cannot be so.
-    // Boxed here, so that the kinds are compiled in this crate.
+    /// `InvalidInput` if the device cannot be made with this configuration.
+    // Boxed here, so that the device kinds are compiled in this crate.
     #[inline(never)]
     pub fn build<'a>(&'a self, runtime: &'a Virtual, seed: u64) -> Building<'a, Stamp> {
         Box::pin(self.build_with(runtime, seed))
     }
 
-    /// The same in any time, with any contents. The kinds are compiled again where this is called.
+    /// As [`build`](Self::build), for any runtime and any contents. The device kinds are compiled
+    /// again in the caller's crate.
     ///
     /// # Errors
-    /// `InvalidInput` where the device cannot be so.
+    /// `InvalidInput` if the device cannot be made with this configuration.
     pub async fn build_with<R: Runtime, P: Payload>(
         &self,
         runtime: &R,

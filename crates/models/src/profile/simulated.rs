@@ -1,8 +1,7 @@
-//! A simulated device of any kind, behind its link if it has one; itself a device.
+//! A simulated device of any kind, behind its link if it has one. It is a device itself.
 //!
-//! Which device a name stands for is known only when the program runs. A call is found in a table then, and its future is
-//! allocated. Whoever is written for any device, such as replay and the papers' hosts, is so compiled once, and not once a kind; and the
-//! kinds are compiled here alone.
+//! The kind of a named device is known only at run time. So a call goes through a table, and its future is allocated. In return, code
+//! for any device, such as replay and the papers' hosts, is compiled once and not once per kind, and the kinds are compiled only here.
 use std::pin::Pin;
 use std::rc::Rc;
 use tantalum_base::{Extent, Limits, PageDevice, PageNo, PageRange, Payload, Result, TxId};
@@ -12,27 +11,27 @@ use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
 use crate::Nand;
 use crate::host_queue::HostQueue;
 
-/// A device that was made from its name.
+/// A device made from its name.
 pub struct Simulated<P: Payload> {
     /// The device.
     pub device: Rc<SimulatedDevice<P>>,
-    /// The same without its link; `None` of what is not of flash, and does not age.
+    /// The same device without its link; `None` if it is not flash and does not age.
     pub ages: Option<Rc<SimulatedDevice<P>>>,
-    /// The array below it, if it is one of flash.
+    /// The array below it, if it is flash.
     pub array: Option<Nand<P>>,
 }
 
-/// A device of any kind. Starting it does nothing: whoever made it started it.
+/// A device of any kind. Starting it does nothing: its maker has started it.
 pub struct SimulatedDevice<P>(Rc<dyn AnyDevice<P>>);
 
 impl<P: Payload> SimulatedDevice<P> {
-    /// `device`, which was started or is by somebody else.
+    /// Wraps `device`, which has been started, or is started by others.
     pub fn new(device: Rc<impl LifeCycle<Page = P>>) -> Rc<Self> {
         Rc::new(SimulatedDevice(device))
     }
 }
 
-/// A device in which a link may be told from what it leads to.
+/// A device whose inner device, past its link if it has one, can be reached.
 pub(super) trait PastLink<P: Payload> {
     /// The device that does the work.
     fn past_link(self: &Rc<Self>) -> Rc<SimulatedDevice<P>>;

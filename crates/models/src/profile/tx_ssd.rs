@@ -1,4 +1,4 @@
-//! The TxSSD of the TxCache paper (table II), with its transactional cache or without.
+//! The TxSSD of the TxCache paper (table II), with or without its transactional cache.
 use crate::NandZones;
 use crate::nand::{NandGeometry, NandTiming};
 use std::rc::Rc;
@@ -19,14 +19,15 @@ const PAGES_32_GB: u64 = (32 << 30) / PAGE_BYTES as u64;
 const CACHE_PAGES_32_MB: u64 = (32 << 20) / PAGE_BYTES as u64;
 /// Table II: cleaning starts below this share of free zones.
 const CLEANING_THRESHOLD_PERCENT: u32 = 5;
-/// Not told; chosen.
+/// Not given; chosen.
 const OVER_PROVISIONING: f64 = 0.15;
 
 /// A TxCache over simulated NAND behind a link.
 pub type SimulatedTxSsd<R, P> = HostQueue<R, TxCache<R, NandZones<R, P>>>;
 
 impl Profile {
-    /// The TxSSD of table II without the transactional cache: a durable write cache of its size.
+    /// The TxSSD of table II without the transactional cache: with a durable write cache of the
+    /// same size.
     pub fn tx_ssd() -> Profile {
         Profile {
             name: "txssd",
@@ -35,8 +36,8 @@ impl Profile {
             cache: CacheKind::Durable,
             cache_pages: CACHE_PAGES_32_MB,
             persist_mapping: false,
-            // Table II: 8 packages of 8 planes, blocks of 64 pages of 4 KiB. One channel a package;
-            // chosen.
+            // Table II: 8 packages of 8 planes, blocks of 64 pages of 4 KiB. One channel per
+            // package; chosen.
             nand: NandGeometry {
                 channels: 8,
                 packages_per_channel: 1,
@@ -46,7 +47,7 @@ impl Profile {
                 page_bytes: 4096,
                 spare_bytes: 128,
             },
-            // Table II. The channel is not told; chosen is 25 ns a byte.
+            // Table II. The channel is not given; 25 ns a byte is chosen.
             timing: NandTiming {
                 read_ns: 25_000,
                 program_ns: 200_000,
@@ -54,8 +55,8 @@ impl Profile {
                 erase_ns: 1_500_000,
                 channel_bytes_per_second: 40_000_000,
             },
-            // Not told. Section III-A names SATA's command queue; chosen are its second
-            // generation's rate and no other cost.
+            // Not given. Section III-A names SATA's command queue; chosen: the rate of SATA's
+            // second generation and no other cost.
             link: HostQueueOptions { flush_alone: false, ..HostQueueOptions::at_rate(300_000_000) },
             command_quota: false,
             capacitors: None,
@@ -68,17 +69,18 @@ impl Profile {
 /// A TxSSD at one capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TxSsdConfig {
-    /// As it was asked for, with every parameter; without them where it was not made from text.
+    /// Its name as requested, with every parameter; without parameters if it was not made from
+    /// text.
     pub name: String,
-    /// Pages that the host gets.
+    /// Number of pages that the host sees.
     pub capacity_pages: u64,
-    /// Flash beyond them (and the extended cache), as a share.
+    /// Flash beyond those pages (and the extended cache), as a share.
     pub over_provisioning: f64,
     /// The transactional cache.
     pub cache: TxCacheOptions,
-    /// Which zone of the flash is cleaned next.
+    /// The cleaning policy of the flash.
     pub cleaning: CleaningSpec,
-    /// Resets that zones of the flash may differ by; `u32::MAX` never levels.
+    /// Maximum difference in resets between zones of the flash; `u32::MAX` switches levelling off.
     pub wear_spread_max: u32,
     /// The link.
     pub link: HostQueueOptions,
@@ -102,7 +104,7 @@ impl TxSsdConfig {
         }
     }
 
-    /// The same device as the paper's NVCache: no transactions.
+    /// The same device as the paper's NVCache, without transactions.
     pub fn nv_cache(capacity_pages: u64, cache_pages: u32) -> Self {
         TxSsdConfig {
             name: "nvcache".to_owned(),
@@ -111,17 +113,17 @@ impl TxSsdConfig {
         }
     }
 
-    /// The device of `kind` that `spec` describes: `capacity` or `pages`, `op`, `cache` (pages of
-    /// the cache), `cleaning`, `wear_spread`; with transactions also `extended` (pages of the extended
-    /// cache, as many as the cache has where nothing is said), `transactions` and `headers` (how many),
+    /// Parses the parameters of a device of `kind`: `capacity` or `pages`, `op`, `cache` (pages of the
+    /// cache), `cleaning`, `wear_spread`; with transactions also `extended` (pages of the extended
+    /// cache, by default as many as the cache has), `transactions` and `headers` (their numbers),
     /// `release` (of headers: `written-back` or `mapped`).
     pub(super) fn of_spec(kind: fn(u64, u32) -> Self, mut spec: Spec) -> Result<TxSsdConfig> {
         let profile = Profile::tx_ssd();
         let pages = spec.capacity_pages(1..=u64::from(u32::MAX / 2), profile.pages)?;
         let over_provisioning = spec.number("op", 0.0..=8.0, profile.over_provisioning)?;
-        // In proportion to the capacity, as of any profile.
+        // In proportion to the capacity, as for any profile.
         let usual = u64::from(profile.scaled(pages, over_provisioning)?.ssd.cache_pages);
-        // Cache and extended cache have 2^30 pages at the most.
+        // Cache and extended cache have at most 2^30 pages.
         let most = cache_pages_max(pages, usual).min(1 << 29);
         let cache = spec.count("cache", 64..=most, usual)? as u32;
         let mut config = TxSsdConfig { over_provisioning, ..kind(pages, cache) };
@@ -138,7 +140,7 @@ impl TxSsdConfig {
         Ok(config)
     }
 
-    /// Takes what only a cache with transactions has.
+    /// Takes the parameters that only a cache with transactions has.
     fn take_transactions(&mut self, spec: &mut Spec) -> Result<()> {
         let cache = &mut self.cache;
         let most = u64::from(cache.cache_pages).max(self.capacity_pages).min(1 << 29);
@@ -153,7 +155,7 @@ impl TxSsdConfig {
         };
         take("extended", 0, most, &mut cache.extended_pages)?;
         take("transactions", 1, 1 << 16, &mut cache.transactions_max)?;
-        // Each open transaction has a header.
+        // Each open transaction needs a header.
         cache.headers = cache.headers.max(cache.transactions_max);
         take("headers", u64::from(cache.transactions_max), 1 << 20, &mut cache.headers)?;
         let release = spec.word("release", &["written-back", "mapped"])?;
@@ -164,11 +166,11 @@ impl TxSsdConfig {
         Ok(())
     }
 
-    /// Array, zones and FTL of this device, and a plain SSD with a durable cache of the same size
-    /// over them, for comparison. The FTL's logical pages include the extended cache.
+    /// Array, zones and FTL of this device, and for comparison a plain SSD with a durable cache of
+    /// the same size on them. The FTL's logical pages include the extended cache.
     ///
     /// # Errors
-    /// `InvalidInput` where the capacity is too small for a device or too large for the array.
+    /// `InvalidInput` if the capacity is too small for a device or too large for the array.
     pub fn device(&self) -> Result<DeviceConfig> {
         let pages = self.capacity_pages + u64::from(self.cache.extended_pages);
         let device = Profile::tx_ssd().scaled(pages, self.over_provisioning)?;
@@ -181,11 +183,10 @@ impl TxSsdConfig {
         Ok(device)
     }
 
-    /// Makes the device, formats it and starts its tasks. What is left to chance comes from
-    /// `seed`.
+    /// Makes the device, formats it and starts its tasks. `seed` determines everything random.
     ///
     /// # Errors
-    /// `InvalidInput` where the configuration makes no sense.
+    /// `InvalidInput` if the configuration is not valid.
     pub async fn build<R: Runtime, P: Payload>(
         &self,
         runtime: &R,
@@ -195,7 +196,7 @@ impl TxSsdConfig {
         kind.make(runtime, zones).await
     }
 
-    /// The device as it is made and opened; what its FTL leaves to chance comes from `seed`.
+    /// How the device is made and opened; `seed` determines the random choices of its FTL.
     ///
     /// # Errors
     /// As [`device`](Self::device).

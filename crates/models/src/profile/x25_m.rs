@@ -1,8 +1,8 @@
-//! The Intel X25-M of 160 GB, SSDSA2MH160G1GN, of the energy and cost-ratio experiments.
+//! The Intel X25-M of 160 GB, SSDSA2MH160G1GN, used in the energy and cost-ratio experiments.
 //!
-//! Sources: Intel's data sheet of the first generation, which has 50 nm flash, as AnandTech's review of the second one gives it beside that
-//! one's ("The SSD Relapse", 2009); Tom's Hardware's review of the drive (2008); Micron's data sheet of flash of that process,
-//! MT29F16G08MAA. The 8,600 random writes of the dissertation's 5.1.1 are of the second generation.
+//! Sources: Intel's data sheet of the first generation, which has 50 nm flash, as quoted in AnandTech's review of the second generation
+//! ("The SSD Relapse", 2009); Tom's Hardware's review of the drive (2008); Micron's data sheet of flash of that process, MT29F16G08MAA. The
+//! 8,600 random writes of the dissertation's 5.1.1 are of the second generation.
 use crate::nand::{NandGeometry, NandTiming};
 use tantalum_base::PAGE_BYTES;
 
@@ -12,32 +12,33 @@ use tantalum_ssd::CacheKind;
 
 /// Its name.
 const PAGES_160_GB: u64 = 160_000_000_000 / PAGE_BYTES as u64;
-/// Twenty packages of 8 GiB (AnandTech) behind 160 GB.
+/// Twenty packages of 8 GiB (AnandTech) for 160 GB.
 const OVER_PROVISIONING: f64 = 0.0737;
 
-/// What SATA at 3 Gb/s leaves for data: 250 MB/s, as the drive is sold. Derived: 35,000 random reads a second are 28.6 us each, of
-/// which the data take 16.4.
+/// The data rate of SATA at 3 Gb/s: 250 MB/s, as the drive is specified. Derived: 35,000 random reads a second are 28.6 us each,
+/// of which the data take 16.4.
 const LINK_COMMAND_NS: u64 = 12_200;
 const LINK_BYTES_PER_SECOND: u64 = 250_000_000;
 const PAGE_TRANSFER_NS: u64 = PAGE_BYTES as u64 * 1_000_000_000 / LINK_BYTES_PER_SECOND;
-/// As the drive is sold: a write takes 115 us.
+/// As the drive is specified: a write takes 115 us.
 const WRITE_NS: u64 = 115_000;
 
 impl Profile {
-    /// An SSD behind a page mapping, which has next to no write cache.
+    /// An SSD with page mapping and almost no write cache.
     pub(super) fn x25_m() -> Profile {
         Profile {
             name: "x25-m",
             pages: PAGES_160_GB,
             over_provisioning: OVER_PROVISIONING,
             cache: CacheKind::Volatile,
-            // The 16 MB of DRAM hold no data of hosts (Tom's Hardware); the controller's own memory does. Its 256 KiB are
-            // chosen: no source at hand states them.
+            // The 16 MB of DRAM hold no host data (Tom's Hardware); the controller's own memory does. Its 256 KiB are
+            // chosen: no available source states the size.
             cache_pages: (256 << 10) / PAGE_BYTES as u64,
             persist_mapping: false,
             nand: NandGeometry {
-                // Ten channels of two packages each (the reviews). A package programs one page at a time; chosen: the drive of 80 GB, with
-                // half as many chips in each, is sold with the same rates. The rest is the flash's data sheet, but for the spare bytes.
+                // Ten channels of two packages each (the reviews). A package programs one page at a time; chosen, because the 80 GB drive,
+                // with half as many chips in each package, is specified with the same rates. The rest is from the flash's data sheet,
+                // except for the spare bytes.
                 channels: 10,
                 packages_per_channel: 2,
                 planes_per_package: 1,
@@ -47,9 +48,9 @@ impl Profile {
                 spare_bytes: 128,
             },
             timing: NandTiming {
-                // Chosen, with the channel: a read takes 85 us, as the drive is sold.
+                // Chosen, together with the channel: a read takes 85 us, as the drive is specified.
                 read_ns: 32_000,
-                // The flash's data sheet: 0.9 ms in the mean. Upper pages take four times as long as lower ones; chosen.
+                // The flash's data sheet: 0.9 ms on average. Upper pages take four times as long as lower ones; chosen.
                 program_ns: 360_000,
                 program_upper_ns: 1_440_000,
                 // The flash's data sheet.

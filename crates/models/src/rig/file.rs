@@ -7,12 +7,12 @@ use tantalum_media::{CutPlan, Episode, Episodes, FileZones, FileZonesOptions, Io
 use tantalum_runtime::Virtual;
 
 const ZONES: u32 = 14;
-/// As few as an era and the one before it take, so that their places are soon used again.
+/// As few as an era and the one before it need, so that their places are soon reused.
 const ANCHORS: u32 = 12;
 const ZONES_BYTE: u64 = anchor_area_bytes(ANCHORS);
 const SLOTS_PER_ZONE: u32 = 32;
 
-/// Zones in a file, under a store that keeps unsynced writes apart.
+/// Zones in a file, over a store that keeps unsynced writes separate.
 pub struct FileRig {
     disk: MemoryStore,
     store: Option<CrashStore<MemoryStore, Virtual>>,
@@ -81,7 +81,7 @@ impl Rig for FileRig {
         self.store.as_ref().map(|store| store.episodes().clone())
     }
 
-    /// A file knows no scans, which are reads, and its slots are bytes.
+    /// A file has no scans, only reads, and its slots are ranges of bytes.
     fn begin(&self, mut episode: Episode) {
         if episode.classes.contains(&IoClass::Scan) {
             episode.classes.push(IoClass::Read);

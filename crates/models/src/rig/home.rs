@@ -1,25 +1,25 @@
-//! A home and the journal beside it, which lose power.
+//! A home and its journal, with power loss.
 use tantalum_base::{Error, ErrorKind, Result, Rng};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore, UntilCut};
 use tantalum_media::{CutPlan, Episodes};
 use tantalum_runtime::Virtual;
 
-/// A store that stops everything when its power goes.
+/// A store that stops all operations when its power is lost.
 pub type HomeStore = UntilCut<PoweredStore>;
 
 type PoweredStore = CrashStore<MemoryStore, Virtual>;
 
-/// Which of the two.
+/// The home or the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomePart {
     /// The home.
     Home,
-    /// The journal beside it.
+    /// Its journal.
     Journal,
 }
 
-/// Two stores, each of which keeps what is not synced apart. They lose power at the same moment, and what one of them
-/// has made durable says nothing of the other.
+/// Two stores that keep unsynced data separate. They lose power at the same moment; the durability of data in one
+/// implies nothing for the other.
 pub struct HomeRig {
     home: MemoryStore,
     journal: MemoryStore,
@@ -29,7 +29,7 @@ pub struct HomeRig {
 }
 
 impl HomeRig {
-    /// New ones, which hold zeros; what is left to chance comes from `seed`.
+    /// New stores, which hold zeros; `seed` determines everything random.
     pub fn new(seed: u64, home_bytes: u64, journal_bytes: u64) -> Self {
         HomeRig {
             home: MemoryStore::new(home_bytes),
@@ -40,7 +40,7 @@ impl HomeRig {
         }
     }
 
-    /// Power comes on.
+    /// Switches the power on.
     pub fn power_on(&mut self, runtime: &Virtual) {
         let options = CrashOptions {
             seed: self.seed,
@@ -56,10 +56,10 @@ impl HomeRig {
         self.powered.as_ref().map(|powered| &powered[part as usize])
     }
 
-    /// The store, as it is now, until the power goes.
+    /// The store in its present state; it works until the power is lost.
     ///
     /// # Errors
-    /// `PowerCut` where there is no power.
+    /// `PowerCut` if the power is off.
     pub fn open(&self, part: HomePart) -> Result<HomeStore> {
         let Some(store) = self.powered(part).cloned() else {
             return Err(Error::new(ErrorKind::PowerCut, "the home has no power"));
@@ -68,33 +68,33 @@ impl HomeRig {
         Ok(UntilCut::new(store, move || watched.is_cut()))
     }
 
-    /// Plans to cut power at an operation of `part`, counted from now.
+    /// Plans a power cut at an operation of `part`, counted from now.
     pub fn plan(&self, part: HomePart, plan: CutPlan) {
         if let Some(store) = self.powered(part) {
             store.plan_cut(plan);
         }
     }
 
-    /// The errors that pass over `part`; none in the dark. They reach bytes.
+    /// The error episodes of `part`, whose addresses are bytes; none while the power is off.
     pub fn episodes(&self, part: HomePart) -> Option<Episodes<Virtual>> {
         self.powered(part).map(|store| store.episodes().clone())
     }
 
-    /// Writes, zeroings and syncs of `part` since the power came on; 0 in the dark.
+    /// Number of writes, zeroings and syncs of `part` since the power came on; 0 while it is off.
     pub fn operations(&self, part: HomePart) -> u64 {
         self.powered(part).map_or(0, CrashStore::operations)
     }
 
-    /// Whether power has been cut here since it came on.
+    /// Whether the power has been cut here since it came on.
     pub fn is_cut(&self) -> bool {
         self.powered.iter().flatten().any(CrashStore::is_cut)
     }
 
-    /// Decides what the cut leaves behind; cuts now where it was not planned here. To be called when the
-    /// executor's tasks are dropped.
+    /// Applies the effects of the cut; cuts now if no planned cut happened. Call it after the executor's
+    /// tasks have been dropped.
     ///
     /// # Errors
-    /// None but for those of memory.
+    /// Only errors of memory.
     pub fn power_off(&mut self, runtime: &Virtual) -> Result<()> {
         for store in self.powered.take().into_iter().flatten() {
             let mut rng = Rng::new(self.rng.next_u64());
@@ -104,7 +104,7 @@ impl HomeRig {
         Ok(())
     }
 
-    /// What `part` holds in the dark, as a store of its own.
+    /// The content of `part` while the power is off, as a store of its own.
     pub fn copy(&self, part: HomePart) -> MemoryStore {
         let store = match part {
             HomePart::Home => &self.home,

@@ -1,4 +1,4 @@
-//! Media whose power can be cut at a chosen operation, and that survive the executor.
+//! Media whose power can be cut at a chosen operation, and which survive the executor.
 mod file;
 mod home;
 mod nand;
@@ -14,8 +14,7 @@ use tantalum_media::block_store::{IoFaultKind, LostBlocks};
 use tantalum_media::{CutPlan, Episode, Episodes, ZoneMedia};
 use tantalum_runtime::Virtual;
 
-/// An array of simulated flash and the zones over it; the rig has seeds of its own for what is left to
-/// chance.
+/// An array of simulated flash and its zones. The rig has its own seeds for everything random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArrayShape {
     /// The array.
@@ -27,13 +26,13 @@ pub struct ArrayShape {
 /// A write or sync that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoFault {
-    /// Its number among the writes and syncs since the power came on.
+    /// Its number, counted over writes and syncs since the power came on.
     pub operation: u64,
-    /// What it answers.
+    /// The error that it returns.
     pub kind: IoFaultKind,
 }
 
-/// An array small enough to be cut everywhere.
+/// An array small enough to be cut at every operation.
 pub const SMALL: NandGeometry = NandGeometry {
     channels: 2,
     packages_per_channel: 1,
@@ -43,22 +42,22 @@ pub const SMALL: NandGeometry = NandGeometry {
     page_bytes: 8192,
     spare_bytes: 128,
 };
-/// The zones over it.
+/// Its zones.
 pub const SMALL_ZONES: NandZonesOptions =
     NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 16 };
 
-/// How large a medium is.
+/// The size of a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// So small that it can be cut everywhere.
+    /// So small that it can be cut at every operation.
     Small,
-    /// More zones than a page of the zone table has, each so short that checkpoints reach over their
-    /// ends; for as many logical pages as several chunks of the map.
+    /// More zones than fit in one page of the zone table, each so short that checkpoints extend past
+    /// their ends; for as many logical pages as several chunks of the map.
     Large,
 }
 
 impl Size {
-    /// That for so many logical pages.
+    /// The size for this number of logical pages.
     pub fn of_pages(pages: u64) -> Self {
         if pages < LARGE_PAGES { Size::Small } else { Size::Large }
     }
@@ -66,17 +65,18 @@ impl Size {
 
 /// Logical pages of a device on a large medium.
 pub const LARGE_PAGES: u64 = 1500;
-/// A large medium: zones, and the slots of each on a file, and the flash pages of a block on NAND.
+/// The number of zones of a large medium, the slots of each in a file, and the flash pages per
+/// block on NAND.
 const LARGE_ZONES: u32 = 200;
 const LARGE_SLOTS_PER_ZONE: u32 = 16;
 const LARGE_PAGES_PER_BLOCK: u32 = 4;
 
-/// A medium that can be cut.
+/// A medium whose power can be cut.
 pub trait Rig {
     /// The zones.
     type Media: ZoneMedia;
 
-    /// A fresh medium; everything that is left to chance comes from `seed`.
+    /// A new medium; `seed` determines everything random.
     fn new(seed: u64) -> Self
     where
         Self: Sized,
@@ -84,7 +84,7 @@ pub trait Rig {
         Self::with_more_zones(seed, 0)
     }
 
-    /// The same, with `more` zones than others have.
+    /// A new medium with `more` additional zones.
     fn with_more_zones(seed: u64, more: u32) -> Self
     where
         Self: Sized,
@@ -92,13 +92,13 @@ pub trait Rig {
         Self::of_size(seed, Size::Small, more)
     }
 
-    /// A medium of this size, with `more` zones than others have.
+    /// A new medium of this size with `more` additional zones.
     fn of_size(seed: u64, size: Size, more: u32) -> Self;
 
-    /// An array of this shape, where the medium is one.
+    /// An array of this shape, if the medium is an array.
     ///
     /// # Errors
-    /// `InvalidInput` where it is none, or the shape is illegal.
+    /// `InvalidInput` if it is not, or if the shape is invalid.
     fn of_shape(_seed: u64, _shape: &ArrayShape) -> Result<Self>
     where
         Self: Sized,
@@ -106,55 +106,58 @@ pub trait Rig {
         Err(Error::new(ErrorKind::InvalidInput, "a device with an array of its own runs on nand"))
     }
 
-    /// The zones, as they are now, on the executor of this power-on.
+    /// The zones in their present state, on the executor of this power-on.
     fn open(&mut self, runtime: &Virtual) -> Self::Media;
 
-    /// Plans to cut power.
+    /// Plans a power cut.
     fn plan(&mut self, plan: CutPlan);
 
-    /// Operations since the last `open`.
+    /// Number of operations since the last `open`.
     fn operations(&self) -> u64 {
         self.operations_watch()()
     }
 
-    /// Tells what [`operations`](Self::operations) does, until the next `open`.
+    /// A function that returns the same as [`operations`](Self::operations), until the next `open`.
     fn operations_watch(&self) -> impl Fn() -> u64 + 'static;
 
-    /// Lets these programs fail, counted from now on from 0, and none that was named before; nothing
-    /// where the medium has none.
+    /// Makes these programs fail, counted from now, from 0, and cancels earlier requests; does
+    /// nothing if the medium has no programs.
     fn fail_programs(&mut self, _programs: &[u64]) {}
 
-    /// Whether writes and syncs may fail as those of a file do.
+    /// Whether writes and syncs may fail like those of a file.
     const FAILS_IO: bool = false;
 
-    /// Lets these writes and syncs fail, counted from the last `open`; nothing where the medium has none.
+    /// Makes these writes and syncs fail, counted from the last `open`; does nothing if the medium has
+    /// none.
     fn fail_io(&mut self, _faults: &[IoFault]) {}
 
-    /// The errors that pass over it, until the next `open`; none before the first.
+    /// The error episodes of the medium, until the next `open`; none before the first `open`.
     fn episodes(&self) -> Option<Episodes<Virtual>>;
 
-    /// Lets errors pass over it that reach these slots.
+    /// Starts an episode of errors in the given slots.
     fn begin(&self, episode: Episode) {
         self.episodes().map(|episodes| episodes.begin(episode));
     }
 
-    /// Loses the next append, until the next `open`; nothing where what is read tells of that.
+    /// A function that loses the next append, until the next `open`; does nothing if reads report
+    /// such a loss.
     fn loser(&self) -> impl Fn(LostBlocks) + 'static {
         |_| {}
     }
 
-    /// Damages what is stored of a slot: one bit of it, or all. Nothing where what is read tells of that.
+    /// A function that damages the stored data of a slot: one bit of it, or all. Does nothing if reads
+    /// report such damage.
     fn striker(&self) -> impl Fn(SlotNo, Option<u32>) + 'static {
         |_, _| {}
     }
 
-    /// Whether power has been cut since the last `open`.
+    /// Whether the power has been cut since the last `open`.
     fn is_cut(&self) -> bool;
 
-    /// Tells what [`is_cut`](Self::is_cut) does, until the next `open`.
+    /// A function that returns the same as [`is_cut`](Self::is_cut), until the next `open`.
     fn cut_watch(&self) -> impl Fn() -> bool + 'static;
 
-    /// Decides what the cut leaves behind; cuts now where the plan was not reached. To be called
-    /// when the executor's tasks are dropped.
+    /// Applies the effects of the cut; cuts now if the plan was not reached. Call it after the
+    /// executor's tasks have been dropped.
     fn power_off(&mut self, runtime: &Virtual) -> Result<()>;
 }

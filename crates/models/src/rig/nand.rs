@@ -1,4 +1,4 @@
-//! An array of simulated flash that loses power.
+//! An array of simulated flash, with power loss.
 use super::{ArrayShape, LARGE_PAGES_PER_BLOCK, LARGE_ZONES, Rig, SMALL, SMALL_ZONES, Size};
 use crate::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use crate::nand_zones::{NandZones, NandZonesOptions};
@@ -9,7 +9,7 @@ use tantalum_media::{CutPlan, Episodes, Fate};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
-/// Simulated NAND, small enough to be cut everywhere.
+/// Simulated NAND, small enough to be cut at every operation.
 pub struct NandRig<P> {
     nand: Nand<P>,
     options: NandZonesOptions,
@@ -46,7 +46,7 @@ impl<P: Payload> Rig for NandRig<P> {
 
     fn of_shape(seed: u64, shape: &ArrayShape) -> Result<Self> {
         let nand = Nand::new(&NandOptions { seed, ..shape.nand })?;
-        // What is refused is refused here, and not when it is opened.
+        // Invalid shapes are refused here, and not only when the array is opened.
         NandZones::new(Virtual::new(Schedule::Fifo), nand.clone(), shape.zones)?;
         let (options, rng) = (shape.zones, Rng::split(seed, "rig"));
         Ok(NandRig {
@@ -66,8 +66,8 @@ impl<P: Payload> Rig for NandRig<P> {
             None => NandZones::new(runtime.clone(), self.nand.clone(), self.options)
                 .unwrap_or_else(|error| panic!("the rig's options are legal: {error}")),
         };
-        // Each opening takes the power from the handles before it; the one that is kept is only
-        // opened again.
+        // Each opening invalidates the handles before it. The handle that is kept is only used to
+        // open the array again.
         let opened = zones.reopen(runtime.clone());
         self.zones = Some(zones);
         self.operations_before = self.nand.mutations();

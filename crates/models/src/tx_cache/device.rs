@@ -1,4 +1,4 @@
-//! The device: what each command does.
+//! The device: the effect of each command.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
@@ -15,9 +15,9 @@ use super::options::TxCacheOptions;
 use super::state::CacheState;
 use super::statistics::TxCacheStatistics;
 
-/// Frame, header and mapping of each page: what a write takes in the paper's NVCache, which has no transactions to chain pages to
-/// (section IV-B). Here a write of several pages is all or nothing without transactions too, and what that takes besides
-/// is not charged.
+/// The NVRAM accesses of a write in the paper's NVCache, which has no transactions to chain pages to (section IV-B): frame,
+/// header and mapping of each page. Here a write of several pages is atomic even without transactions; the extra accesses for
+/// that are not charged.
 const NV_CACHE_WRITE_ACCESSES: u64 = 3;
 
 /// A flash device with a transactional write cache in NVRAM (TxCache).
@@ -26,50 +26,51 @@ pub struct TxCache<R, M: ZoneMedia> {
     pub(super) ftl: Rc<Ftl<M>>,
     pub(super) options: TxCacheOptions,
     limits: Limits,
-    /// Pages in one write-back: what keeps every plane busy.
+    /// Number of pages in one write-back: enough to keep every plane busy.
     pub(super) batch_pages: u32,
     pub(super) state: RefCell<CacheState<M::Page>>,
-    /// Why the device refuses writes, if it does.
+    /// The reason why the device refuses writes, if it does.
     pub(super) failed: RefCell<Option<Error>>,
-    /// Writers are served in the order in which they came.
+    /// Writers are served in the order of arrival.
     pub(super) write_turn: Semaphore,
     /// One trim at a time.
     pub(super) trim_turn: Semaphore,
-    /// How the last trim ended, and the stores that its end took.
+    /// The result of the last trim, with the number of NVRAM stores at its end.
     pub(super) trimmed: RefCell<Option<Result<u64>>>,
-    /// Frames that the writer whose turn it is waits for.
+    /// Number of frames for which the current writer waits.
     pub(super) frames_wanted: Cell<u32>,
-    /// Transactions that wait for a header.
+    /// Number of transactions that wait for a header.
     pub(super) begins_waiting: Cell<u32>,
-    /// The FTL's tasks run.
+    /// Whether the FTL's tasks run.
     ftl_started: Cell<bool>,
-    /// Somebody waits until everything committed is written back.
+    /// Number of callers that wait until all committed pages are written back.
     pub(super) draining: Cell<u32>,
-    /// Frames, places of the extended cache or transaction headers became free, or pages came home.
+    /// Signals that frames, slots of the extended cache or transaction headers became free, or that
+    /// pages came home.
     pub(super) room: WaitQueue,
-    /// There may be something to write back.
+    /// Signals that there may be something to write back.
     pub(super) work: WaitQueue,
-    /// A writer wants pages to go to the extended cache.
+    /// Signals that a writer needs pages moved to the extended cache.
     pub(super) spill_work: WaitQueue,
-    /// A trim is noted.
+    /// Signals that a trim is recorded.
     pub(super) trim_work: WaitQueue,
-    /// Commands of a transaction, or the transaction itself, ended.
+    /// Signals the end of a transaction or of its commands.
     pub(super) gates: WaitQueue,
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// A device over `ftl`, new, with an empty cache. The last `extended_pages` of the FTL's
-    /// logical pages are the extended cache; the device offers the others.
+    /// A new device over `ftl`, with an empty cache. The last `extended_pages` of the FTL's logical
+    /// pages are the extended cache; the device offers the others.
     ///
     /// # Errors
-    /// `InvalidInput` where the options contradict each other or the FTL is too small.
+    /// `InvalidInput` if the options contradict each other or the FTL is too small.
     pub fn new(runtime: R, ftl: Rc<Ftl<M>>, options: TxCacheOptions) -> Result<Self> {
         let pages = check(&ftl, &options)?;
         let nvram = TxNvram::new(&options, pages)?;
         Ok(Self::with_nvram(runtime, ftl, options, nvram))
     }
 
-    /// A device whose cache is taken for empty, whatever `nvram` holds.
+    /// A device whose cache is assumed to be empty, regardless of the content of `nvram`.
     pub(super) fn with_nvram(
         runtime: R,
         ftl: Rc<Ftl<M>>,
@@ -88,8 +89,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             durability: Durability::OnAck,
         };
         let append_pages_max = ftl.media().geometry().append_pages_max;
-        // What is being written back stays in its frames: a small cache must not lose a good part of
-        // them to one long append.
+        // Pages being written back stay in their frames: one long append must not take up a large
+        // part of a small cache.
         let batch_pages = append_pages_max.min((options.cache_pages / 16).max(64));
         TxCache {
             runtime,
@@ -119,12 +120,12 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         &self.ftl
     }
 
-    /// What it was made with.
+    /// The options that it was made with.
     pub fn options(&self) -> &TxCacheOptions {
         &self.options
     }
 
-    /// What survives a power cut, beside the medium.
+    /// The state, beside the medium, that survives a power cut.
     pub fn nvram(&self) -> TxNvram<M::Page> {
         self.state.borrow().nvram.clone()
     }
@@ -139,7 +140,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Starts the FTL's tasks, once: a recovery may need the room that they make.
+    /// Starts the FTL's tasks, if they do not run yet: a recovery may need the room that they make.
     pub(super) fn start_ftl(&self) {
         if self.ftl_started.replace(true) {
             return;
@@ -154,7 +155,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// What to tell a waiter: the failure, or that `ready` holds; `None` while it does not.
+    /// The result for a waiter: the failure, or success if `ready`; `None` otherwise.
     pub(super) fn unless_failed(&self, ready: bool) -> Option<Result<()>> {
         match &*self.failed.borrow() {
             Some(error) => Some(Err(latched(error))),
@@ -162,7 +163,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// The device has failed because of `error`: it refuses writes, and everybody is told.
+    /// Marks the device as failed because of `error`: it refuses writes, and all waiters are woken.
     pub(super) fn fail(&self, error: &Error) {
         self.failed.borrow_mut().get_or_insert_with(|| error.clone());
         for queue in [&self.room, &self.work, &self.spill_work, &self.trim_work, &self.gates] {
@@ -170,7 +171,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Lets the time pass that so many accesses to NVRAM take: one event, however many they are.
+    /// Waits for the time of this many NVRAM accesses: one event for any number.
     pub(super) async fn pay(&self, accesses: u64) {
         let nanoseconds = accesses * self.options.nvram_access_ns;
         if nanoseconds > 0 {
@@ -178,7 +179,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Changes the state, and returns how many stores to NVRAM that took.
+    /// Changes the state. Returns the number of NVRAM stores.
     pub(super) fn change(&self, change: impl FnOnce(&mut CacheState<M::Page>)) -> u64 {
         let state = &mut *self.state.borrow_mut();
         let before = state.nvram.region.stores();
@@ -186,7 +187,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         state.nvram.region.stores() - before
     }
 
-    /// Reads from frames what is there; of the others the page of the FTL and the index in `out`.
+    /// Reads the pages that are in frames. Returns, for the others, the FTL's page and the index in
+    /// `out`.
     fn read_frames(
         &self,
         first: PageNo,
@@ -216,7 +218,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         missed
     }
 
-    /// The FTL's page that is place `extended` of the extended cache.
+    /// The FTL's page for slot `extended` of the extended cache.
     pub(super) fn extended_page(&self, extended: u32) -> PageNo {
         PageNo(self.limits.pages + u64::from(extended))
     }
@@ -229,8 +231,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     ) -> Result<()> {
         let missed = self.read_frames(first, out, number);
         let hits = out.len() - missed.len();
-        // No await since the frames were read: all pages are as they were at that moment, also where
-        // a place of the extended cache is given up and filled with another page meanwhile.
+        // There is no await since the frames were read, so all pages are read as of that moment,
+        // even if a slot of the extended cache is freed and reused in the meantime.
         match missed[..] {
             [] => {}
             [(page, _)] if out.len() == 1 && page == first => self.ftl.read(&[page], out).await?,
@@ -241,7 +243,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 }
 
-/// Checks `options` against the FTL; the pages that the host gets.
+/// Checks `options` against the FTL. Returns the number of pages that the host sees.
 pub(super) fn check<M: ZoneMedia>(ftl: &Ftl<M>, options: &TxCacheOptions) -> Result<u32> {
     options.check()?;
     let pages = ftl.options().pages.checked_sub(u64::from(options.extended_pages));
@@ -279,7 +281,7 @@ impl<R: Runtime, M: ZoneMedia> LifeCycle for TxCache<R, M> {
         self.start_ftl();
     }
 
-    /// Aborts what is open, writes all that is committed home and leaves a checkpoint.
+    /// Aborts open transactions, writes all committed pages home and writes a checkpoint.
     async fn close(&self) -> Result<()> {
         self.check_failed()?;
         let open: Vec<TxId> = {
@@ -300,7 +302,8 @@ impl<R: Runtime, M: ZoneMedia> LifeCycle for TxCache<R, M> {
         };
         self.room.until(drained).await?;
         drop(draining);
-        // A task: a checkpoint that is begun must be ended, also where this is given up.
+        // A task: a checkpoint must be finished once it is begun, even if the caller drops this
+        // future.
         let ftl = Rc::clone(&self.ftl);
         self.runtime.spawn("close", async move { ftl.close().await }).await
     }

@@ -1,4 +1,4 @@
-//! A TxCache as it is made and opened.
+//! How a TxCache is made and opened.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -20,7 +20,7 @@ pub struct TxCacheKind {
     pub cache: TxCacheOptions,
 }
 
-/// The NVRAM of a device, once that is made.
+/// The NVRAM of a device, after the device is made.
 pub type KeptNvram<P> = Rc<RefCell<Option<TxNvram<P>>>>;
 
 impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for TxCacheKind {

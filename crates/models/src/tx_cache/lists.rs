@@ -1,12 +1,12 @@
-//! Lists of page headers, newest at the head: links are `u32` indexes into one array, and each
-//! list's sentinel closes its ring. A header is in one list at the most.
+//! Lists of page headers, newest at the head. Links are `u32` indexes into one array, and each list
+//! is a ring closed by its sentinel. A header is in at most one list.
 
-/// Which list.
+/// The list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     /// Committed versions in frames, by last use: candidates for replacement.
     Committed,
-    /// Committed versions in the extended cache: to be copied home.
+    /// Committed versions in the extended cache, which must be copied home.
     Extended,
     /// Uncommitted versions in frames, by last write: candidates for the extended cache.
     Uncommitted,
@@ -41,12 +41,12 @@ impl Lists {
         self.headers + list as u32
     }
 
-    /// The oldest of `list`.
+    /// The oldest header of `list`.
     pub(super) fn oldest(&self, list: List) -> Option<u32> {
         self.inside(self.nodes[self.sentinel(list) as usize].newer)
     }
 
-    /// The next newer one than `header`, which is in a list.
+    /// The next newer header after `header`, which must be in a list.
     pub(super) fn newer(&self, header: u32) -> Option<u32> {
         self.inside(self.nodes[header as usize].newer)
     }
@@ -55,7 +55,7 @@ impl Lists {
         (at < self.headers).then_some(at)
     }
 
-    /// Puts `header` at the head of `list`, out of any other.
+    /// Moves `header` to the head of `list`, from any list.
     pub(super) fn push(&mut self, list: List, header: u32) {
         self.remove(header);
         let sentinel = self.sentinel(list);
@@ -66,7 +66,7 @@ impl Lists {
         self.lens[list as usize] += 1;
     }
 
-    /// Takes `header` out of the list it is in, if any.
+    /// Removes `header` from its list, if it is in one.
     pub(super) fn remove(&mut self, header: u32) {
         let Node { newer, older, list } = self.nodes[header as usize];
         let Some(list) = list else { return };

@@ -1,6 +1,6 @@
-//! Transaction metadata in NVRAM (TxCache, figure 2): what survives a power cut.
+//! Transaction metadata in NVRAM (TxCache, figure 2): the state that survives a power cut.
 //!
-//! A header is at most 64 bytes, one cache line, and is stored as a whole; so is an entry of the
+//! A header is at most 64 bytes, one cache line, and is stored atomically; so is an entry of the
 //! mapping. A page in a frame is not: a cut may tear it, so a frame is filled before anything
 //! points to it.
 use crate::nvram::{Nvram, NvramCell, NvramSlab};
@@ -15,7 +15,7 @@ const HEADER_BYTES: u64 = 64;
 const MAP_ENTRY_BYTES: u64 = 4;
 const TRIM_BYTES: u64 = 16;
 
-/// Where a page version lies (page mapping).
+/// The location of a page version (page mapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePlace {
     /// In this frame of the page cache.
@@ -29,14 +29,14 @@ pub enum PagePlace {
 pub struct PageHeader {
     /// The page.
     pub page: PageNo,
-    /// Number of the Tx Header it belongs to; `u32::MAX` where it needs none.
+    /// Number of the Tx Header that it belongs to; `u32::MAX` if it needs none.
     pub transaction: u32,
-    /// Next Page Header in the Tx Chain; `u32::MAX` ends it.
+    /// Next Page Header in the Tx Chain; `u32::MAX` at the end.
     pub next: u32,
-    /// Page Header of the version last committed when this one was written, or committed
-    /// (Version Chain); `u32::MAX` where that is not in the cache.
+    /// Page Header of the version that was the last committed one when this one was written, or
+    /// committed (Version Chain); `u32::MAX` if that is not in the cache.
     pub previous: u32,
-    /// Where the content is.
+    /// The location of the content.
     pub place: PagePlace,
 }
 
@@ -56,8 +56,8 @@ pub struct Flags {
 /// CacheState of a Tx Header (figure 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TxState {
-    /// To be taken by the next `begin`. An abort leads here at once: its pages are free as soon as
-    /// no running transaction and no mapping entry leads to them.
+    /// Can be used by the next `begin`. An abort leads here at once: its pages become free as soon
+    /// as no running transaction and no mapping entry leads to them.
     Free,
     /// Begun.
     Running,
@@ -72,9 +72,9 @@ pub enum TxState {
 pub struct TxHeader {
     /// The transaction's id.
     pub id: TxId,
-    /// First Page Header of the Tx Chain; `u32::MAX` where it has written nothing.
+    /// First Page Header of the Tx Chain; `u32::MAX` if the transaction has written nothing.
     pub first: u32,
-    /// How far it is.
+    /// Its state.
     pub flags: Flags,
 }
 
@@ -85,7 +85,7 @@ impl TxHeader {
         flags: Flags { free: true, committed: false, mapped: false, written_back: false },
     };
 
-    /// What the flags say.
+    /// The state given by the flags.
     pub fn state(&self) -> TxState {
         match self.flags {
             Flags { free: true, .. } => TxState::Free,
@@ -96,16 +96,17 @@ impl TxHeader {
     }
 }
 
-/// All that a TxCache keeps in NVRAM. Clones name the same memory; keep one across a power cut.
+/// The complete NVRAM state of a TxCache. Clones share the same memory; keep one across a power
+/// cut.
 pub struct TxNvram<P> {
     pub(super) region: Nvram,
     /// Tx Headers; the last one is for writes outside of transactions.
     pub(super) transactions: NvramSlab<TxHeader>,
-    /// Page Headers, as many as pages can be in frames and in the extended cache.
+    /// Page Headers, one for each page that fits in the frames and in the extended cache.
     pub(super) headers: NvramSlab<PageHeader>,
     pub(super) frames: NvramSlab<P>,
     /// The part of the mapping table that leads into the cache: the Page Header of each page's
-    /// committed version. A page without an entry is where the FTL's mapping says.
+    /// committed version. A page without an entry is where the FTL's mapping points.
     pub(super) mapping: NvramSlab<u32>,
     /// A trim that has begun to take effect.
     pub(super) trim: NvramCell<Option<PageRange>>,
@@ -125,7 +126,7 @@ impl<P> Clone for TxNvram<P> {
 }
 
 impl<P: Payload> TxNvram<P> {
-    /// NVRAM for a device of `pages` pages, as it leaves the factory.
+    /// NVRAM for a device of `pages` pages, in its factory state.
     pub(super) fn new(options: &TxCacheOptions, pages: u32) -> Result<Self> {
         let page_headers = options.cache_pages + options.extended_pages;
         let tx_headers = options.headers + 1;
@@ -146,7 +147,7 @@ impl<P: Payload> TxNvram<P> {
         })
     }
 
-    /// Whether this is the NVRAM of a device with these settings.
+    /// Whether this NVRAM belongs to a device with these options.
     pub(super) fn fits(&self, options: &TxCacheOptions, pages: u32) -> bool {
         self.transactions.slots() == options.headers + 1
             && self.headers.slots() == options.cache_pages + options.extended_pages
@@ -154,7 +155,7 @@ impl<P: Payload> TxNvram<P> {
             && self.mapping.slots() == pages
     }
 
-    /// The region: its stores can be counted and cut.
+    /// The region, with which stores can be counted and cut.
     pub fn region(&self) -> &Nvram {
         &self.region
     }
@@ -169,12 +170,12 @@ impl<P: Payload> TxNvram<P> {
         self.transactions.slots()
     }
 
-    /// Page Header `number`, which was stored before.
+    /// Page Header `number`, which must have been stored before.
     pub(super) fn header(&self, number: u32) -> PageHeader {
         self.headers.get(number).expect("what is pointed to was stored before")
     }
 
-    /// Where the committed version of `page` is, if it is in the cache.
+    /// The Page Header of the committed version of `page`, if it is in the cache.
     #[inline]
     pub(super) fn mapped(&self, page: PageNo) -> Option<u32> {
         self.mapping.get(page.0 as u32)

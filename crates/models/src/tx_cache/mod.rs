@@ -1,21 +1,21 @@
-//! TxCache: a write cache in NVRAM that carries transactions (Lu et al., "TxCache: Transactional
-//! Cache using Byte-Addressable Non-Volatile Memories in SSDs", sections III and IV).
+//! TxCache: a write cache in NVRAM with transactions (Lu et al., "TxCache: Transactional Cache
+//! using Byte-Addressable Non-Volatile Memories in SSDs", sections III and IV).
 //!
 //! ```text
-//! device        PageDevice: what each command does, reads
+//! device        PageDevice: the effect of each command, reads
 //! ├ transactions  begin with a proposed id; commands and commits in order; conflicts
 //! ├ room          frames for writers; the extended cache for transactions larger than the cache
-//! ├ write_back    committed pages go home in batches
-//! ├ trim          all or nothing over cache and home
+//! ├ write_back    writes committed pages home in batches
+//! ├ trim          atomic over cache and home
 //! └ recovery      two steps from flags in NVRAM, then the indexes
 //! state         every change, as a sequence of stores to NVRAM
-//! metadata      Page Headers, Tx Headers, flags, mapping: what survives
+//! metadata      Page Headers, Tx Headers, flags, mapping: the state that survives
 //! lists         candidates for replacement and for the extended cache
 //! ```
 //!
-//! Every change is a sequence of stores to NVRAM without an await in between; each store may be
-//! the last before a power cut. A page version counts where the mapping leads to it, so a commit
-//! is one flag, and an entry of the mapping for each page, which recovery can repeat.
+//! Every change is a sequence of stores to NVRAM without an await between them; a power cut may
+//! come after any store. A page version takes effect when the mapping leads to it. So a commit is
+//! one flag, plus one mapping entry per page, which recovery can repeat.
 mod device;
 mod kind;
 mod lists;

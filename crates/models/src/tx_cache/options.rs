@@ -1,44 +1,44 @@
-//! What a TxCache is made with.
+//! Options of a TxCache.
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// When the header of a committed transaction, and with it its id, may be used again.
+/// When the header of a committed transaction, and with it its id, may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderRelease {
     /// When all its pages are written back or replaced (TxCache, section III-C).
     WrittenBack,
-    /// When all its pages are in the mapping, from when on recovery has nothing to do for it. A
-    /// short transaction then holds its header for the time of its commit alone.
+    /// When all its pages are in the mapping; from then on recovery need not process it. A short
+    /// transaction then holds its header only during its commit.
     Mapped,
 }
 
-/// Settings of a TxCache. Sizes in pages.
+/// Options of a TxCache. Sizes are in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TxCacheOptions {
-    /// Frames of the page cache in NVRAM.
+    /// Number of frames of the page cache in NVRAM.
     pub cache_pages: u32,
-    /// Pages of the extended cache: the log area in flash for transactions that the page cache
-    /// cannot hold.
+    /// Size of the extended cache: the log area in flash for transactions that do not fit in the
+    /// page cache.
     pub extended_pages: u32,
-    /// Transactions that may be open at once; 0 is a cache without transactions (NVCache).
+    /// Maximum number of open transactions; 0 for a cache without transactions (NVCache).
     pub transactions_max: u32,
-    /// Transaction headers, for open transactions and for committed ones that are not released. Too few of them for
-    /// what the cache holds make pages go home early, only to release headers.
+    /// Number of transaction headers, for open transactions and for committed ones that are not released. If there
+    /// are too few for the content of the cache, pages go home early only to release headers.
     pub headers: u32,
     /// When headers are released.
     pub header_release: HeaderRelease,
-    /// Pages that a single write may have, inside of a transaction too.
+    /// Maximum number of pages in a single write, also inside of a transaction.
     pub write_pages_max: u32,
-    /// Write-back keeps about this many frames free.
+    /// Number of frames that write-back keeps free, approximately.
     pub free_frames: u32,
-    /// Batches being written back at the same time.
+    /// Number of batches written back at the same time.
     pub write_backs_in_flight: u32,
-    /// What an access to a page or a header in NVRAM takes (section IV-A: 0.15 µs).
+    /// Time of an access to a page or a header in NVRAM (section IV-A: 0.15 µs).
     pub nvram_access_ns: u64,
 }
 
 impl TxCacheOptions {
-    /// Defaults for a page cache of `cache_pages`: 128 transactions open at once (section IV-E), a header for every
-    /// second page, an extended cache of the same size.
+    /// Defaults for a page cache of `cache_pages`: 128 open transactions (section IV-E), a header for every second
+    /// page, an extended cache of the same size.
     pub fn new(cache_pages: u32) -> Self {
         let transactions_max = 128;
         TxCacheOptions {
@@ -64,13 +64,13 @@ impl TxCacheOptions {
         }
     }
 
-    /// Frames that uncommitted pages may hold. The others stay for writes outside of transactions,
-    /// which therefore always find room in the end.
+    /// Maximum number of frames with uncommitted pages. The rest is reserved for writes outside of
+    /// transactions, which therefore always find room eventually.
     pub fn uncommitted_frames_max(&self) -> u32 {
         self.cache_pages.saturating_sub(self.write_pages_max)
     }
 
-    /// Checks the settings against each other.
+    /// Checks the options against each other.
     ///
     /// # Errors
     /// `InvalidInput`.

@@ -1,8 +1,8 @@
-//! Crash recovery (TxCache, section III-D), from NVRAM and medium alone, in its two steps: find
-//! out the status of each transaction by its flags; roll back what is not committed, and complete
-//! the mapping of what is. Both steps can be cut and repeated.
+//! Crash recovery (TxCache, section III-D), from NVRAM and medium only, in its two steps: determine
+//! the status of each transaction by its flags; then roll back uncommitted transactions, and
+//! complete the mapping of committed ones. Both steps can be interrupted and repeated.
 //!
-//! Then the indexes that need not survive are built again from the Page Headers.
+//! After that the indexes that do not survive are rebuilt from the Page Headers.
 use crate::fault_points::Fault;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
@@ -15,35 +15,35 @@ use super::metadata::{PagePlace, TxHeader, TxNvram, TxState};
 use super::options::{HeaderRelease, TxCacheOptions};
 use super::state::CacheState;
 
-/// What a recovery of the cache found and did. The FTL's own comes before it.
+/// The results of a recovery of the cache. The FTL's own recovery precedes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxRecoveryReport {
-    /// Tx Headers looked at.
+    /// Number of Tx Headers examined.
     pub headers: u32,
-    /// Transactions rolled forward: committed, and their mapping was not complete.
+    /// Transactions rolled forward: committed, but with an incomplete mapping.
     pub redone: u32,
-    /// Pages of those.
+    /// Pages of those transactions.
     pub pages_redone: u64,
     /// Transactions rolled back.
     pub undone: u32,
     /// Whether a trim was completed.
     pub trim_redone: bool,
-    /// Accesses to NVRAM of these steps.
+    /// NVRAM accesses of these steps.
     pub accesses: u64,
-    /// Time that these steps took (section IV-E, table III).
+    /// Time of these steps (section IV-E, table III).
     pub time_ns: u64,
-    /// Page Headers looked at to build the indexes again: free places, and the order of
+    /// Number of Page Headers examined to rebuild the indexes: free slots, and the order of
     /// replacement.
     pub page_headers: u32,
-    /// Time that this took, after the steps.
+    /// Time to rebuild the indexes, after the two steps.
     pub index_ns: u64,
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Opens the device that `nvram` and `ftl`, itself recovered, hold.
+    /// Opens the device stored in `nvram` and `ftl`, which must be recovered itself.
     ///
     /// # Errors
-    /// `InvalidInput` where `options` are not those that it was made with; the medium's.
+    /// `InvalidInput` if `options` differ from those that it was made with; errors of the medium.
     pub async fn recover(
         runtime: R,
         ftl: Rc<Ftl<M>>,
@@ -63,7 +63,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         let before = nvram.region().stores();
         roll(&nvram, &mut report);
         if let Some(range) = nvram.trim.get() {
-            // The record of the trim needs room, which cleaning may have to make.
+            // Recording the trim needs room, which cleaning may have to make.
             device.start_ftl();
             device.ftl.trim(range, true).await?;
             unmap(&nvram, range, &mut report);
@@ -91,7 +91,7 @@ fn roll<P: tantalum_base::Payload>(nvram: &TxNvram<P>, report: &mut TxRecoveryRe
         match header.state() {
             TxState::Running if !redo_anyway => {
                 report.undone += 1;
-                // Nothing else leads to its pages: they are free with it.
+                // Nothing else leads to its pages, so they become free with it.
                 nvram.transactions.put(number, TxHeader::FREE);
             }
             TxState::Running | TxState::Commit if !header.flags.mapped => {
@@ -114,7 +114,8 @@ fn roll<P: tantalum_base::Payload>(nvram: &TxNvram<P>, report: &mut TxRecoveryRe
     }
 }
 
-/// Takes `range` out of the mapping; looks at the pages or at the Page Headers, whichever are fewer.
+/// Removes `range` from the mapping. Walks over the pages or over the Page Headers, whichever are
+/// fewer.
 fn unmap<P: tantalum_base::Payload>(
     nvram: &TxNvram<P>,
     range: PageRange,
@@ -140,7 +141,7 @@ fn unmap<P: tantalum_base::Payload>(
 }
 
 impl<P: tantalum_base::Payload> CacheState<P> {
-    /// Builds the indexes again: a page header is in use where the mapping leads to it.
+    /// Rebuilds the indexes: a page header is in use if the mapping leads to it.
     fn build(&mut self, release: HeaderRelease, report: &mut TxRecoveryReport) {
         let tx_headers = self.transactions.len() as u32;
         let mut members: Vec<Vec<u32>> = (0..tx_headers).map(|_| Vec::new()).collect();

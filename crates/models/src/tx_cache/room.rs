@@ -1,8 +1,8 @@
-//! Room: waits for frames, and moves pages of open transactions to the extended cache.
+//! Room: waiting for frames, and moving pages of open transactions to the extended cache.
 //!
-//! Uncommitted pages may fill all frames but as many as one write may take. Beyond that the
-//! oldest of them go to the extended cache, so committed pages always leave by themselves and
-//! a write outside of transactions always finds room in the end.
+//! Uncommitted pages may fill all frames except as many as one write may need. Beyond that the
+//! oldest of them go to the extended cache. The remaining frames hold committed pages, which leave
+//! by themselves, so a write outside of transactions always finds room eventually.
 use crate::fault_points::Fault;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
 use tantalum_media::ZoneMedia;
@@ -15,11 +15,11 @@ use super::metadata::{PageHeader, PagePlace};
 use super::state::{CacheState, Use};
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Waits until a write of `pages` pages from `first` on, in transaction `number` or outside,
-    /// finds its frames. To be called in the writer's turn.
+    /// Waits until there are frames for a write of `pages` pages from `first` on, in transaction
+    /// `number` or outside. Call it during the writer's turn.
     ///
     /// # Errors
-    /// `Conflict`, `TooLarge` and `OutOfSpace`, with nothing changed.
+    /// `Conflict`, `TooLarge` and `OutOfSpace`; nothing is changed then.
     pub(super) async fn wait_for_room(
         &self,
         first: PageNo,
@@ -70,8 +70,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
                     return None;
                 }
                 if over > 0 {
-                    // A swap: it takes frames that are kept for plain writes, until as many pages
-                    // are in the places that it gives up.
+                    // A swap: it uses frames reserved for plain writes until as many pages have
+                    // moved to the slots of the extended cache that it frees.
                     self.spill_work.wake_all();
                 }
                 return Some(Ok(()));
@@ -85,8 +85,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         self.options.uncommitted_frames_max() + self.options.extended_pages
     }
 
-    /// Has `pages` uncommitted pages moved to the extended cache; an error where there is no room
-    /// and none will come by itself.
+    /// Requests that `pages` uncommitted pages are moved to the extended cache. Returns an error if
+    /// it has no room and none will become free by itself.
     fn want_spill(&self, pages: u32) -> Option<Result<()>> {
         let state = &mut *self.state.borrow_mut();
         if state.spilling > 0 {
@@ -155,24 +155,25 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
     }
 }
 
-/// What a write in a transaction needs.
+/// The needs of a write in a transaction.
 struct Demand {
-    /// Pages that the transaction has not written yet.
+    /// Number of pages that the transaction has not written yet.
     new_pages: u32,
-    /// Frames.
+    /// Number of frames needed.
     frames: u32,
 }
 
 impl Demand {
-    /// Places of the extended cache that the write gives up: those of pages that are written again.
+    /// Number of slots of the extended cache that the write frees: those of pages that it
+    /// overwrites.
     fn given_up(&self) -> u32 {
         self.frames - self.new_pages
     }
 }
 
 impl<P: Payload> CacheState<P> {
-    /// What a write of `pages` pages from `first` on needs; `None` while one of them is on its way
-    /// to the extended cache.
+    /// The needs of a write of `pages` pages from `first` on; `None` while one of them is being
+    /// moved to the extended cache.
     fn demand(&self, first: PageNo, pages: u32, number: u32) -> Result<Option<Demand>> {
         let mut demand = Demand { new_pages: 0, frames: 0 };
         let mut moving = false;
@@ -192,15 +193,16 @@ impl<P: Payload> CacheState<P> {
         Ok((!moving).then_some(demand))
     }
 
-    /// Whether only the places that this write gives up make room for it: no others are free for the
-    /// `over` pages that it is too much for the frames.
+    /// Whether the write fits only with the slots that it frees itself: the free ones are too few
+    /// for the `over` pages by which it exceeds the frames.
     fn can_swap(&self, over: u32, demand: &Demand) -> bool {
         let free = self.free_extended.len() as u32;
         self.spilling == 0 && free < over && over <= free + demand.given_up()
     }
 
-    /// Takes the oldest uncommitted pages, `most` at once, for the extended cache, each with its
-    /// place there: where a writer wants it, and where there are more than `frames_max` in frames.
+    /// Selects the oldest uncommitted pages, up to `most`, for the extended cache, and allocates a
+    /// slot there for each. Does so only if a writer needs it, or if more than `frames_max`
+    /// uncommitted pages are in frames.
     fn take_spill(&mut self, most: u32, frames_max: u32, batch: &mut Vec<(u32, u32)>) -> bool {
         let wanted = std::mem::take(&mut self.spill_wanted) > 0;
         if !wanted && self.uncommitted_frames <= frames_max {
@@ -212,7 +214,7 @@ impl<P: Payload> CacheState<P> {
             self.lists.remove(header);
             self.headers[header as usize].usage = Use::Spilling;
             let number = self.nvram.header(header).transaction;
-            // Its commit or abort waits.
+            // Its commit or abort must wait.
             self.transactions[number as usize].in_flight += 1;
             batch.push((header, extended));
         }
@@ -229,7 +231,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// The batch is durable in the extended cache: its frames are free.
+    /// The batch is durable in the extended cache: frees its frames.
     fn spilled(&mut self, batch: &[(u32, u32)]) {
         for (number, extended) in batch {
             let header = self.nvram.header(*number);
@@ -244,7 +246,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// The batch did not reach the extended cache: it stays where it is.
+    /// The batch did not reach the extended cache: its pages stay in their frames.
     fn not_spilled(&mut self, batch: &[(u32, u32)]) {
         for (number, extended) in batch {
             self.headers[*number as usize].usage = Use::Uncommitted;

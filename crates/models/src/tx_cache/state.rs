@@ -1,4 +1,4 @@
-//! The cache's state: what NVRAM holds, and the indexes over it that need not survive.
+//! The cache's state: the content of NVRAM, and the indexes that do not survive.
 use tantalum_base::{FastMap, FastSet, PageNo, PageRange, Payload, TxId};
 
 use super::lists::{List, Lists};
@@ -7,34 +7,34 @@ use super::options::{HeaderRelease, TxCacheOptions};
 use super::statistics::TxCacheStatistics;
 use crate::fault_points::Fault;
 
-/// What a page header is used for.
+/// The use of a page header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Free,
-    /// Of an open transaction.
+    /// A version of an open transaction.
     Uncommitted,
-    /// Of an open transaction, on its way to the extended cache.
+    /// A version of an open transaction that is being moved to the extended cache.
     Spilling,
-    /// The committed version, in force.
+    /// The current committed version.
     Committed,
-    /// The committed version, on its way home.
+    /// The current committed version, being written home.
     GoingHome,
-    /// The committed version, in a place of the extended cache that the medium does not give back. It
-    /// stays in force, so that the page is an error and not an older content, until another version
-    /// replaces it or the page is trimmed.
+    /// The current committed version, in a slot of the extended cache that the medium cannot read. It
+    /// stays current, so that reads of the page fail and do not return an older content, until
+    /// another version replaces it or the page is trimmed.
     Lost,
-    /// Was on its way home when a newer version replaced it; free when it has arrived, as until
-    /// then the newer one must not be written home.
+    /// A newer version replaced it while it was being written home. It is freed when it has
+    /// arrived; until then the newer version must not be written home.
     Superseded,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct HeaderState {
     pub usage: Use,
-    /// The transaction whose header is held until this page is written back.
+    /// The committed transaction whose header is kept until this page is written back.
     pub owner: u32,
-    /// When the version was written, or put in force, among all such events; 0 where that was
-    /// before a recovery.
+    /// The number of the event at which the version was written or became current, counted over all
+    /// such events; 0 if that was before a recovery.
     pub at: u64,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Phase {
     #[default]
     Free,
     Open,
-    /// Committed, and some of its pages are not written back.
+    /// Committed; some of its pages are not written back yet.
     Committed,
 }
 
@@ -51,24 +51,24 @@ pub(super) enum Phase {
 pub(super) struct Transaction {
     pub id: TxId,
     pub phase: Phase,
-    /// A commit or abort waits for the commands before it; those behind it wait for its end.
+    /// Whether a commit or abort waits for earlier commands; later ones wait for its end.
     pub ending: bool,
-    /// Reads and writes in flight, and pages on their way to the extended cache.
+    /// Number of reads and writes in flight, and of pages being moved to the extended cache.
     pub in_flight: u32,
-    /// Pages written.
+    /// Number of pages written.
     pub pages: u32,
-    /// Pages not written back, once it is committed.
+    /// Number of pages not yet written back, after the commit.
     outstanding: u32,
-    /// Of those, pages that are not on their way home either.
+    /// Of those, the number of pages that are not being written home either.
     staying: u32,
-    /// Its page headers, once it is committed.
+    /// Its page headers, after the commit.
     pub members: Vec<u32>,
-    /// Tells uses of this header apart.
+    /// Distinguishes successive uses of this header.
     pub commit_number: u64,
 }
 
 impl Transaction {
-    /// Pages that hold its header, and how many of them are not on their way home.
+    /// The number of pages that keep its header, and how many of them are not being written home.
     pub(super) fn held_by(&self) -> (u32, u32) {
         (self.outstanding, self.staying)
     }
@@ -86,36 +86,37 @@ pub(super) struct CacheState<P> {
     pub by_id: FastMap<TxId, u32>,
     pub next_id: u64,
     pub open: u32,
-    /// The page header of the open transaction that holds a page.
+    /// For each page held by an open transaction, its page header.
     pub holders: FastMap<PageNo, u32>,
-    /// Frames with pages of open transactions.
+    /// Number of frames with pages of open transactions.
     pub uncommitted_frames: u32,
-    /// Frames whose pages are on their way home.
+    /// Number of frames whose pages are being written home.
     pub going_frames: u32,
-    /// Pages that are on their way home.
+    /// Pages that are being written home.
     pub going_home: FastSet<PageNo>,
-    /// Pages of the extended cache that hold committed versions: they become free by themselves.
+    /// Number of slots of the extended cache with committed versions: they become free by
+    /// themselves.
     pub extended_leaving: u32,
-    /// Pages on their way to the extended cache.
+    /// Number of pages being moved to the extended cache.
     pub spilling: u32,
-    /// Pages that a writer wants to see there.
+    /// Number of pages that a writer needs moved there.
     pub spill_wanted: u32,
-    /// What is being trimmed; nothing of it may be written home.
+    /// The range being trimmed; none of its pages may be written home.
     pub trimming: Option<PageRange>,
     /// Committed transactions, oldest first: header and commit number.
     pub committed: std::collections::VecDeque<(u32, u64)>,
-    /// Committed transactions whose last pages are on their way home: their headers become free
-    /// by themselves.
+    /// Number of committed transactions whose last pages are being written home: their headers
+    /// become free by themselves.
     pub headers_leaving: u32,
     commits: u64,
-    /// Versions written or put in force.
+    /// Number of versions that were written or became current.
     events: u64,
     release: HeaderRelease,
     pub statistics: TxCacheStatistics,
 }
 
 impl<P: Payload> CacheState<P> {
-    /// Nothing is in use, whatever `nvram` holds.
+    /// Nothing is in use, regardless of the content of `nvram`.
     pub(super) fn new(nvram: TxNvram<P>, options: &TxCacheOptions) -> Self {
         let headers = options.cache_pages + options.extended_pages;
         let free = HeaderState { usage: Use::Free, owner: NONE, at: 0 };
@@ -148,7 +149,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// The version of `page` that transaction `number` sees, or everybody.
+    /// The version of `page` visible to transaction `number`, or to everybody if `None`.
     pub(super) fn find(&self, page: PageNo, number: Option<u32>) -> Option<u32> {
         if let Some(number) = number
             && let Some(own) = self.held_by(page, number)
@@ -158,13 +159,13 @@ impl<P: Payload> CacheState<P> {
         self.nvram.mapped(page)
     }
 
-    /// The version of `page` that open transaction `number` wrote.
+    /// The version of `page` written by open transaction `number`.
     pub(super) fn held_by(&self, page: PageNo, number: u32) -> Option<u32> {
         let held = *self.holders.get(&page)?;
         (self.nvram.header(held).transaction == number).then_some(held)
     }
 
-    /// Begins a transaction in header `number`, which is free: one store.
+    /// Begins a transaction in header `number`, which must be free: one store.
     pub(super) fn begin(&mut self, number: u32, id: TxId) {
         let flags = Flags::default();
         self.nvram.transactions.put(number, TxHeader { id, first: NONE, flags });
@@ -177,7 +178,7 @@ impl<P: Payload> CacheState<P> {
         self.statistics.begins += 1;
     }
 
-    /// Writes a page in open transaction `number`; a frame must be free where it needs one.
+    /// Writes a page in open transaction `number`; a frame must be free if it needs one.
     pub(super) fn write_inside(&mut self, number: u32, page: PageNo, content: P) {
         if Fault::OldVersionFreed.is_planted()
             && let Some(old) = self.nvram.mapping.take(page.0 as u32)
@@ -197,7 +198,7 @@ impl<P: Payload> CacheState<P> {
         self.transactions[number as usize].pages += 1;
     }
 
-    /// Writes an uncommitted page again; nobody but its transaction sees it in between.
+    /// Overwrites an uncommitted page; only its transaction can see it in between.
     fn rewrite(&mut self, own: u32, content: P) {
         let header = self.nvram.header(own);
         match header.place {
@@ -215,8 +216,8 @@ impl<P: Payload> CacheState<P> {
         self.statistics.pages_rewritten += 1;
     }
 
-    /// A new version in a frame of its own: the frame first, then the header. Nothing leads to it
-    /// yet.
+    /// Makes a new version in a frame of its own: first the frame, then the header. Nothing leads
+    /// to it yet.
     fn new_version(&mut self, page: PageNo, transaction: u32, next: u32, content: P) -> u32 {
         let frame = self.free_frames.pop().expect("the writer waited for frames");
         let new = self.free_headers.pop().expect("there is a header for every place");
@@ -228,7 +229,7 @@ impl<P: Payload> CacheState<P> {
         new
     }
 
-    /// The version of page header `header` is written or put in force now.
+    /// Records that the version of page header `header` is written or becomes current now.
     fn happens(&mut self, header: u32) {
         self.events += 1;
         self.headers[header as usize].at = self.events;
@@ -240,11 +241,11 @@ impl<P: Payload> CacheState<P> {
         self.nvram.transactions.put(number, TxHeader { first: header, ..transaction });
     }
 
-    /// Writes pages outside of transactions, as a transaction of this command alone. Frames must
-    /// be free.
+    /// Writes pages outside of transactions, as a transaction of this single command. There must be
+    /// enough free frames.
     pub(super) fn write_outside(&mut self, first: PageNo, pages: &[P]) {
         if let [content] = pages {
-            // The mapping's one store commits it.
+            // The mapping's single store commits it.
             let new = self.new_version(first, NONE, NONE, content.clone());
             return self.put_in_force(new);
         }
@@ -266,19 +267,19 @@ impl<P: Payload> CacheState<P> {
         self.nvram.transactions.put(command, TxHeader::FREE);
     }
 
-    /// Makes the version of page header `new` the committed one of its page. It frees the version
-    /// that it points to; nobody else may.
+    /// Makes the version of page header `new` the committed version of its page. It alone frees the
+    /// version that it replaces.
     fn put_in_force(&mut self, new: u32) {
         let header = self.nvram.header(new);
         let previous = self.nvram.mapped(header.page).unwrap_or(NONE);
         if header.previous != previous {
-            // Another version was committed since this one was written.
+            // Another version was committed after this one was written.
             self.nvram.headers.put(new, PageHeader { previous, ..header });
         }
         self.nvram.mapping.put(header.page.0 as u32, new);
         self.happens(new);
         self.enlist(new, header.place);
-        // Only now: until the mapping leads to the new version the old one is the latest.
+        // Only now: until the mapping leads to the new version, the old one is the latest.
         if previous != NONE {
             let waits = self.headers[previous as usize].usage == Use::Committed;
             self.statistics.pages_coalesced += u64::from(waits);
@@ -286,7 +287,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// A committed version is a candidate for write-back.
+    /// Makes a committed version a candidate for write-back.
     pub(super) fn enlist(&mut self, header: u32, place: PagePlace) {
         self.headers[header as usize].usage = Use::Committed;
         match place {
@@ -298,7 +299,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// The mapping does not lead to committed version `old` any more.
+    /// Handles that the mapping no longer leads to committed version `old`.
     pub(super) fn left_cache(&mut self, old: u32) {
         if self.headers[old as usize].usage == Use::GoingHome {
             self.headers[old as usize].usage = Use::Superseded;
@@ -307,7 +308,7 @@ impl<P: Payload> CacheState<P> {
         self.free(old);
     }
 
-    /// Nothing leads to page header `header` any more: its place is free, and perhaps the
+    /// Frees page header `header`, to which nothing leads any more, with its slot, and possibly the
     /// transaction that it belonged to.
     pub(super) fn free(&mut self, header: u32) {
         self.lists.remove(header);
@@ -335,7 +336,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// A page does not hold the header of committed transaction `number` any more.
+    /// A page no longer keeps the header of committed transaction `number`.
     fn gives_up_header(&mut self, number: u32) {
         let transaction = &mut self.transactions[number as usize];
         transaction.outstanding -= 1;
@@ -344,9 +345,9 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// The medium does not give back what page header `header`, on its way home, has in the extended
-    /// cache. It holds neither its transaction's header any more, nor a place that becomes free by
-    /// itself.
+    /// The medium cannot read the content of page header `header` in the extended cache, which was
+    /// to be written home. The page no longer keeps its transaction's header, and its slot no longer
+    /// becomes free by itself.
     pub(super) fn lose(&mut self, header: u32) {
         let page = self.nvram.header(header).page;
         self.going_home.remove(&page);
@@ -363,7 +364,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// A page that holds the header of committed transaction `number` is on its way home, or was
+    /// A page that keeps the header of committed transaction `number` is being written home, or was
     /// replaced.
     pub(super) fn leaves(&mut self, number: u32) {
         let transaction = &mut self.transactions[number as usize];
@@ -371,14 +372,14 @@ impl<P: Payload> CacheState<P> {
         self.headers_leaving += u32::from(transaction.staying == 0);
     }
 
-    /// All pages of committed transaction `number` are written back, or lost: its header is free.
+    /// All pages of committed transaction `number` are written back or lost: frees its header.
     fn checkpoint(&mut self, number: u32) {
         self.headers_leaving -= 1;
         self.nvram.flag(number, |flags| flags.written_back = true);
         self.set_free(number);
     }
 
-    /// Transaction header `number` is free: one store.
+    /// Frees transaction header `number`: one store.
     fn set_free(&mut self, number: u32) {
         self.nvram.transactions.put(number, TxHeader::FREE);
         let transaction = &mut self.transactions[number as usize];
@@ -388,7 +389,7 @@ impl<P: Payload> CacheState<P> {
         self.free_transactions.push(number);
     }
 
-    /// Commits open transaction `number`, of which nothing is in flight.
+    /// Commits open transaction `number`, which must have nothing in flight.
     pub(super) fn commit(&mut self, number: u32) {
         self.statistics.commits += 1;
         self.open -= 1;
@@ -412,8 +413,8 @@ impl<P: Payload> CacheState<P> {
         self.hold_header(number, members);
     }
 
-    /// Keeps the header of committed transaction `number` until `members`, its page headers that
-    /// are in force, are written back.
+    /// Keeps the header of committed transaction `number` until `members`, its current page
+    /// headers, are written back.
     pub(super) fn hold_header(&mut self, number: u32, members: Vec<u32>) {
         self.commits += 1;
         for header in &members {
@@ -436,7 +437,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// Aborts open transaction `number`, of which nothing is in flight.
+    /// Aborts open transaction `number`, which must have nothing in flight.
     pub(super) fn abort(&mut self, number: u32) {
         self.statistics.aborts += 1;
         self.open -= 1;

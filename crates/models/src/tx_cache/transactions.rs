@@ -1,12 +1,13 @@
-//! The interface of table I: ids, and the order of commands around begin, commit and abort.
+//! The interface of table I: transaction ids, and the order of commands around begin, commit and
+//! abort.
 //!
-//! Commands of one transaction may pass each other between two control commands. A commit or abort
-//! waits until those that came before it have ended, and those that come while it waits wait for
-//! it; they then find the transaction gone.
+//! Commands of one transaction may overtake each other between two control commands. A commit or
+//! abort waits until all earlier commands have ended. Commands that arrive while it waits, wait for
+//! it; they then find that the transaction no longer exists.
 //!
-//! The rule for conflicts: the first transaction to write a page holds it to its end. Another one that
-//! writes it is refused with `Conflict` and may go on or abort; a write or trim outside of transactions,
-//! which is a transaction of this one command, is refused likewise.
+//! The conflict rule: the first transaction to write a page holds it until its end. Another one that
+//! writes the page gets `Conflict` and may go on or abort. A write or trim outside of transactions,
+//! which is a transaction of this single command, is refused in the same way.
 use crate::fault_points::Fault;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result, TxId};
 use tantalum_media::ZoneMedia;
@@ -16,7 +17,7 @@ use tantalum_runtime::sync::Waiting;
 use super::device::TxCache;
 use super::state::{CacheState, Phase, Transaction};
 
-/// A command of a transaction, for as long as it is in flight.
+/// A command of a transaction while it is in flight.
 pub(super) struct Inside<'a, R: Runtime, M: ZoneMedia> {
     device: &'a TxCache<R, M>,
     pub number: u32,
@@ -28,7 +29,7 @@ impl<R: Runtime, M: ZoneMedia> Drop for Inside<'_, R, M> {
     }
 }
 
-/// A commit or abort, from when it came to when it is done.
+/// A commit or abort, from its arrival to its end.
 pub(super) struct Ending<'a, R: Runtime, M: ZoneMedia> {
     device: &'a TxCache<R, M>,
     pub number: u32,
@@ -42,14 +43,15 @@ impl<R: Runtime, M: ZoneMedia> Drop for Ending<'_, R, M> {
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Begins a transaction called `proposed`, or called otherwise where that is taken: by an open
-    /// transaction, or by a committed one whose pages are not all written back (table I, BEGIN).
+    /// Begins a transaction called `proposed`. If that id is in use by an open transaction, or by a
+    /// committed one whose pages are not all written back, it gets another id (table I, BEGIN).
     /// Without a proposal the device chooses.
     ///
-    /// Where every header is held by a committed transaction, this waits for write-back.
+    /// If all headers are held by committed transactions, waits for write-back.
     ///
     /// # Errors
-    /// `TooManyTransactions` where as many are open as may be; `Unsupported` where there are none.
+    /// `TooManyTransactions` if the maximum number is open; `Unsupported` for a cache without
+    /// transactions.
     pub async fn begin_as(&self, proposed: Option<TxId>) -> Result<TxId> {
         self.check_failed()?;
         if self.options.transactions_max == 0 {
@@ -58,8 +60,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         if let Some(error) = self.too_many() {
             return Err(error);
         }
-        // Paid for before the store: a begin that is given up between the two would leave a
-        // transaction of which nobody knows.
+        // The time is charged before the store: otherwise a begin whose future is dropped between
+        // the two would leave a transaction that nobody knows.
         self.pay(1).await;
         let header = || {
             if let Some(error) = self.too_many() {
@@ -97,13 +99,14 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         })
     }
 
-    /// Starts a command of `tx`, once no commit or abort is before it.
+    /// Starts a command of `tx`, after all earlier commits and aborts.
     pub(super) async fn enter(&self, tx: TxId) -> Result<Inside<'_, R, M>> {
         let number = self.gate(tx, |transaction| transaction.in_flight += 1).await?;
         Ok(Inside { device: self, number })
     }
 
-    /// The open transaction `tx`, once nobody ends it, and after `mark` of it.
+    /// The header of open transaction `tx`, once no commit or abort of it is waiting. Applies
+    /// `mark` to it.
     async fn gate(&self, tx: TxId, mark: impl Fn(&mut Transaction)) -> Result<u32> {
         let open = || {
             let state = &mut *self.state.borrow_mut();
@@ -121,7 +124,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         self.gates.until(open).await
     }
 
-    /// So many commands, or pages on their way to the extended cache, have ended.
+    /// Records that `count` commands, or moves of pages to the extended cache, have ended.
     pub(super) fn left(&self, number: u32, count: u32) {
         let transaction = &mut self.state.borrow_mut().transactions[number as usize];
         transaction.in_flight -= count;
@@ -130,7 +133,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Waits for the commands of `tx` before its commit or abort; holds up those behind.
+    /// Waits for the commands of `tx` before its commit or abort, and delays later ones.
     pub(super) async fn end(&self, tx: TxId) -> Result<Ending<'_, R, M>> {
         let number = self.gate(tx, |transaction| transaction.ending = true).await?;
         let ending = Ending { device: self, number };
@@ -142,7 +145,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         Ok(ending)
     }
 
-    /// Fails with `Conflict` where a transaction holds a page of `range`, which is to change outside of transactions.
+    /// Returns `Conflict` if a transaction holds a page of `range`, which is to be changed outside of transactions.
     pub(super) fn check_released(&self, range: PageRange) -> Result<()> {
         let state = self.state.borrow();
         match state.first_held(range) {
@@ -151,8 +154,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// A transaction ended, or versions were replaced: there may be room, as what they held is free,
-    /// or something to write back.
+    /// Called when a transaction ended, or versions were replaced: there may be free room, or
+    /// something to write back.
     pub(super) fn after_change(&self) {
         self.room.wake_all();
         self.wake_flushers();
@@ -180,7 +183,7 @@ impl<P: tantalum_base::Payload> CacheState<P> {
         self.holders.keys().copied().filter(|page| range.contains(*page)).min()
     }
 
-    /// The error of who would change `page`, which another transaction holds.
+    /// The error for a change of `page`, which another transaction holds.
     pub(super) fn conflict(&self, page: PageNo) -> Error {
         let header = self.holders.get(&page).map(|held| self.nvram.header(*held));
         let holder =
@@ -191,7 +194,7 @@ impl<P: tantalum_base::Payload> CacheState<P> {
         Error::new(ErrorKind::Conflict, context)
     }
 
-    /// `proposed` where it is available, otherwise the next id that is.
+    /// `proposed` if it is available, otherwise the next available id.
     fn choose_id(&mut self, proposed: Option<TxId>) -> TxId {
         if let Some(proposed) = proposed
             && !self.by_id.contains_key(&proposed)

@@ -1,10 +1,10 @@
-//! Trim: all or nothing, though part of the range is in the cache and part of it at home.
+//! Trim: atomic, although part of the range may be in the cache and part at home.
 //!
-//! The range is noted in NVRAM first, and that decides: the trimmer completes it, or recovery. The
-//! cache gives the range up in the step in which the FTL's mapping does: not before, as under a
-//! cached version lies an older one, and not behind it, or a reader would see half of the trim.
-//! What would become visible in the range meanwhile waits: else it could be seen behind the trim
-//! and then be dropped with it.
+//! The range is first recorded in NVRAM, which commits the trim: either the trimmer completes it,
+//! or recovery does. The cache drops the range in the same step as the FTL's mapping. It must not
+//! do so earlier, because an older version lies below a cached one, nor later, or a reader would
+//! see half of the trim. Changes that would become visible in the range in the meantime wait:
+//! otherwise they could be seen after the trim and then be dropped with it.
 use crate::fault_points::Fault;
 use std::future::ready;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result};
@@ -14,8 +14,8 @@ use tantalum_runtime::Runtime;
 use super::device::{TxCache, latched};
 use super::state::{CacheState, Use};
 
-/// Keeps a range from being written home, and from becoming visible. Once the trim is noted it
-/// does so to the trim's end, also where the command was given up.
+/// Keeps pages of a range from being written home and from becoming visible. Once the trim is
+/// recorded this lasts to the trim's end, even if the command is dropped.
 struct Trimming<'a, R: Runtime, M: ZoneMedia>(&'a TxCache<R, M>);
 
 impl<R: Runtime, M: ZoneMedia> Drop for Trimming<'_, R, M> {
@@ -27,8 +27,8 @@ impl<R: Runtime, M: ZoneMedia> Drop for Trimming<'_, R, M> {
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Waits while a page of transaction `number`, which is about to commit, is being trimmed, or is on
-    /// its way to the extended cache: while the commit waits for the trim, others need room.
+    /// Waits while a page of transaction `number`, which is about to commit, is being trimmed, or is
+    /// being moved to the extended cache: others need room while the commit waits for the trim.
     pub(super) async fn wait_for_trim(&self, number: u32) -> Result<()> {
         let clear = || {
             let state = self.state.borrow();
@@ -43,10 +43,10 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         self.room.until(clear).await
     }
 
-    /// Gives `range` up, which lies on the device.
+    /// Trims `range`, which must lie on the device.
     pub(super) async fn trim_range(&self, range: PageRange) -> Result<()> {
         let _turn = self.trim_turn.acquire(1).await;
-        // One whose command was given up may be under way still.
+        // A trim whose command was dropped may still be running.
         self.room.until(|| self.unless_failed(self.state.borrow().trimming.is_none())).await?;
         self.state.borrow_mut().trimming = Some(range);
         let _trimming = Trimming(self);
@@ -67,9 +67,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         Ok(())
     }
 
-    /// Brings the trim that is noted to its end: a note that was left alone would take with it what
-    /// is written later. So the command, which may be given up, only waits for this. Ends when the
-    /// device fails.
+    /// Completes the recorded trim: an abandoned record would also drop pages written later. So the
+    /// command, which may be dropped, only waits for this task. Ends when the device fails.
     pub(super) async fn run_trimmer(&self) -> Result<()> {
         loop {
             let due = || match &*self.failed.borrow() {
@@ -86,9 +85,9 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             if let Err(error) = &trimmed
                 && !no_room(error)
             {
-                // Whether it took effect is not known; the note stays for recovery. A log that failed
-                // for want of space below it does not say so: it may hold the trim, and the cache may
-                // have given the range up.
+                // It is not known whether the trim took effect; the record stays for recovery. If the
+                // log failed because of lack of space below it, the error does not show this: the log
+                // may contain the trim, and the cache may have dropped the range.
                 *self.trimmed.borrow_mut() = Some(Err(error.clone()));
                 self.fail(error);
                 return trimmed;
@@ -99,7 +98,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// What was held up by a trim goes on.
+    /// Lets everything go on that waited for the trim.
     fn trim_ended(&self) {
         self.state.borrow_mut().trimming = None;
         self.room.wake_all();
@@ -108,7 +107,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
 }
 
 impl<P: Payload> CacheState<P> {
-    /// Drops the committed versions of `range`, none of which is on its way home.
+    /// Drops the committed versions of `range`, none of which may be on its way home.
     fn drop_range(&mut self, range: PageRange) {
         let drop_page = |state: &mut Self, page: PageNo| {
             if let Some(old) = state.nvram.mapping.take(page.0 as u32) {

@@ -1,4 +1,4 @@
-//! Whether NVRAM and the indexes over it agree, for tests.
+//! Checks that NVRAM and its indexes agree, for tests.
 use tantalum_base::{PageNo, Payload};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -9,7 +9,7 @@ use super::metadata::{NONE, PagePlace, TxState};
 use super::state::{CacheState, Phase, Use};
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// Panics where the structures of the cache contradict each other; the FTL may be at work.
+    /// Panics if the structures of the cache are inconsistent; the FTL may be at work.
     pub fn validate_cache(&self) {
         let state = self.state.borrow();
         state.validate_mapping();
@@ -20,7 +20,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
 }
 
 impl<P: Payload> CacheState<P> {
-    /// Each entry of the mapping leads to a header of that page, which is in force.
+    /// Each entry of the mapping leads to a header of that page, which is current.
     fn validate_mapping(&self) {
         let mut in_force = 0;
         self.nvram.mapping.for_each(|page, header| {
@@ -39,7 +39,7 @@ impl<P: Payload> CacheState<P> {
         assert_eq!(self.lists.len(List::Uncommitted) as usize, self.uncommitted_in_frames());
     }
 
-    /// Uncommitted pages in frames that are not on their way to the extended cache.
+    /// Number of uncommitted pages in frames that are not being moved to the extended cache.
     fn uncommitted_in_frames(&self) -> usize {
         let numbered = (0u32..).zip(&self.headers);
         let waits = |(number, header): &(u32, &super::state::HeaderState)| {
@@ -49,7 +49,7 @@ impl<P: Payload> CacheState<P> {
         numbered.filter(waits).count()
     }
 
-    /// Each frame, each place of the extended cache and each header is free or used once.
+    /// Each frame, each slot of the extended cache and each header is either free or used once.
     fn validate_places(&self) {
         let mut frames = vec![0; self.nvram.frames.slots() as usize];
         let extended_pages = self.nvram.headers.slots() - self.nvram.frames.slots();
@@ -76,7 +76,7 @@ impl<P: Payload> CacheState<P> {
                 }
             }
         }
-        // What is on its way to the extended cache has its place there already.
+        // Pages being moved to the extended cache already have their slots there.
         let taken = extended.iter().filter(|uses| **uses == 0).count() as u32;
         assert!(frames.iter().all(|uses| *uses == 1), "{frames:?}");
         assert!(extended.iter().all(|uses| *uses <= 1) && taken == self.spilling, "{extended:?}");
@@ -87,7 +87,7 @@ impl<P: Payload> CacheState<P> {
         );
     }
 
-    /// Each chain holds the pages of its transaction, and each header says what its phase is.
+    /// Each chain contains the pages of its transaction, and each header matches its phase.
     fn validate_transactions(&self) {
         let mut held = 0;
         for (number, transaction) in (0u32..).zip(&self.transactions) {
@@ -120,7 +120,7 @@ impl<P: Payload> CacheState<P> {
         assert!(self.headers.iter().filter(free).all(|header| header.owner == NONE));
     }
 
-    /// Pages that hold the header of a committed transaction are counted.
+    /// The counts of pages that keep the header of a committed transaction are correct.
     fn validate_held_headers(&self) {
         let mut leaving = 0;
         for (number, transaction) in (0u32..).zip(&self.transactions) {
@@ -134,9 +134,9 @@ impl<P: Payload> CacheState<P> {
         assert_eq!(self.headers_leaving, leaving);
     }
 
-    /// Each version points to the one that was in force before it: that is in force as long as
-    /// nothing came in between, and free, or free as soon as it has arrived at home, once the
-    /// one that points to it is in force.
+    /// Each version points to the one that was current before it. That one is still current if
+    /// nothing was committed in between. Once the version that points to it is current, it is free,
+    /// or becomes free when it has arrived at home.
     fn validate_version_chains(&self) {
         for (number, header) in (0u32..).zip(&self.headers) {
             if matches!(header.usage, Use::Free | Use::Superseded) {

@@ -1,10 +1,11 @@
-//! Write-back: committed pages go to their home locations, in batches that keep every plane busy.
+//! Write-back: committed pages are written to their home locations, in batches that keep every
+//! plane busy.
 //!
-//! First the extended cache is emptied; then go the pages of the oldest committed transactions,
-//! where headers are short; then the least recently used pages, while frames are short. (The
-//! paper tells that only committed pages are candidates, section III-B, but not in which order.)
-//! A page that is home leaves the cache. One that the medium does not give back from the extended cache
-//! stays there and is lost; the others go home without it.
+//! The order: first the extended cache is emptied; then, if headers are short, pages of the oldest
+//! committed transactions are written; then, while frames are short, the least recently used pages.
+//! (The paper states that only committed pages are candidates, section III-B, but not the order.) A
+//! page that is home leaves the cache. A page that the medium cannot read from the extended cache stays
+//! there and is lost; the others are written without it.
 use tantalum_base::{ErrorKind, PageNo, Payload, Result};
 use tantalum_media::ZoneMedia;
 use tantalum_runtime::Runtime;
@@ -15,21 +16,23 @@ use super::metadata::{NONE, PagePlace};
 use super::options::HeaderRelease;
 use super::state::{CacheState, Phase, Use};
 
-/// What write-back is to bring about.
+/// The goals of write-back.
 struct Aim {
-    /// Pages in a batch.
+    /// Number of pages in a batch.
     batch_pages: u32,
-    /// Frames to have free, those on their way home included; all of them when draining.
+    /// Number of frames that should be free, including those on their way home; all of them when
+    /// draining.
     frames: u32,
-    /// Write back less than a batch for that.
+    /// Whether to write back less than a full batch for that.
     urgent: bool,
-    /// Transaction headers to have free or on their way to it: half of them, and as many as transactions may be
-    /// open are enough. So those that run out while batches are on their way are fewer than those that are left.
+    /// Number of transaction headers that should be free or about to become free. Half of them, and no more than
+    /// the maximum number of open transactions, is enough: then fewer headers are used up while batches are in
+    /// flight than are left.
     headers: u32,
 }
 
 impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
-    /// One flusher; `write_backs_in_flight` of them run side by side. Ends when the device fails.
+    /// One flusher; `write_backs_in_flight` of them run in parallel. Ends when the device fails.
     pub(super) async fn run_flusher(&self) -> Result<()> {
         let mut batch = Vec::new();
         loop {
@@ -44,7 +47,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             let lost = match self.write_home(&mut batch).await {
                 Ok(lost) => lost,
                 Err(error) => {
-                    // The pages stay in the cache: that is all there is of them.
+                    // The pages stay in the cache, which holds their only copy.
                     self.fail(&error);
                     return Err(error);
                 }
@@ -61,8 +64,8 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Writes the pages of `batch` to their home locations; takes those out, and returns them, that the
-    /// medium does not give back.
+    /// Writes the pages of `batch` to their home locations. Removes from it, and returns, those that
+    /// the medium cannot read.
     async fn write_home(&self, batch: &mut Vec<u32>) -> Result<Vec<u32>> {
         let mut pages: Vec<(PageNo, M::Page)> = Vec::with_capacity(batch.len());
         let (mut places, mut indexes) = (Vec::new(), Vec::new());
@@ -85,7 +88,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
         let mut lost = Vec::new();
         let read = self.read_extended(&places).await?;
-        // From behind, so that the indexes before stay.
+        // Backwards, so that earlier indexes stay valid.
         for (index, content) in indexes.into_iter().zip(read).rev() {
             match content {
                 Some(content) => pages[index].1 = content,
@@ -101,7 +104,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         Ok(lost)
     }
 
-    /// Reads the FTL's pages `places`; `None` for each that the medium does not give back.
+    /// Reads the FTL's pages `places`; `None` for each that the medium cannot read.
     async fn read_extended(&self, places: &[PageNo]) -> Result<Vec<Option<M::Page>>> {
         let mut contents = vec![M::Page::zero(); places.len()];
         if places.is_empty() || self.ftl.read(places, &mut contents).await.is_ok() {
@@ -112,7 +115,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
             let mut content = [M::Page::zero()];
             match self.ftl.read(&[*place], &mut content).await {
                 Ok(()) => found.extend(content.map(Some)),
-                // The medium is gone, not what it holds.
+                // The medium is off; its content is not lost.
                 Err(error) if error.kind() == ErrorKind::PowerCut => return Err(error),
                 Err(_) => found.push(None),
             }
@@ -138,7 +141,7 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
         }
     }
 
-    /// Wakes the flushers where there is something for them; most writes give them nothing.
+    /// Wakes the flushers if there is work for them; after most writes there is none.
     pub(super) fn wake_flushers(&self) {
         if self.state.borrow().is_due(&self.aim()) {
             self.work.wake_all();
@@ -147,12 +150,12 @@ impl<R: Runtime, M: ZoneMedia> TxCache<R, M> {
 }
 
 impl<P: Payload> CacheState<P> {
-    /// Pages of which the cache holds the committed version.
+    /// Number of pages whose committed version is in the cache.
     pub(super) fn in_force(&self) -> u32 {
         self.lists.len(List::Committed) + self.lists.len(List::Extended)
     }
 
-    /// The version was read: its replacement can wait.
+    /// Records that the version was read, which delays its replacement.
     pub(super) fn touch(&mut self, header: u32) {
         if self.headers[header as usize].usage == Use::Committed {
             self.lists.push(List::Committed, header);
@@ -176,14 +179,14 @@ impl<P: Payload> CacheState<P> {
             || (self.headers_short(aim) > 0 && !self.committed.is_empty())
     }
 
-    /// Takes the next batch; false where none is due.
+    /// Takes the next batch; returns false if none is due.
     fn take_batch(&mut self, aim: &Aim, batch: &mut Vec<u32>) -> bool {
         self.take_oldest(List::Extended, aim.batch_pages, batch);
         self.take_oldest_transactions(aim, batch);
         let room = aim.batch_pages - batch.len() as u32;
         let short = self.frames_short(aim);
         if short > 0 {
-            // One program of a plane takes as long as one of all.
+            // A program on one plane takes as long as one on all planes.
             let pages = if aim.urgent { room } else { room.min(short) };
             self.take_oldest(List::Committed, pages, batch);
         }
@@ -202,9 +205,9 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// Where headers are short, fills the batch with pages of committed transactions, the oldest
-    /// first. It goes beyond those that are short: to program a few pages takes as long as to keep
-    /// every plane busy, so that batches of a few pages would hold up every begin.
+    /// If headers are short, fills the batch with pages of committed transactions, the oldest
+    /// first. It takes more than the missing headers require: programming a few pages takes as long
+    /// as keeping every plane busy, so small batches would delay every begin.
     fn take_oldest_transactions(&mut self, aim: &Aim, batch: &mut Vec<u32>) {
         if self.headers_short(aim) == 0 {
             return;
@@ -228,7 +231,7 @@ impl<P: Payload> CacheState<P> {
         }
     }
 
-    /// Drops transactions from the queue whose headers have been released.
+    /// Removes from the queue transactions whose headers have been released.
     pub(super) fn forget_checkpointed(&mut self) {
         let held = |(number, commit_number): &(u32, u64)| {
             let transaction = &self.transactions[*number as usize];
@@ -237,7 +240,8 @@ impl<P: Payload> CacheState<P> {
         self.committed.retain(held);
     }
 
-    /// Takes a committed version for write-back; false where it has to wait or is no such thing.
+    /// Takes a committed version for write-back; returns false if it must wait, or is not a
+    /// committed version.
     fn take(&mut self, header: u32, batch: &mut Vec<u32>) -> bool {
         if self.headers[header as usize].usage != Use::Committed {
             return false;
