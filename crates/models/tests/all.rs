@@ -1,4 +1,5 @@
-//! The tests of the simulated devices, in one program: each of them compiles it for its media and payloads, and they share that.
+//! The tests of the simulated devices, in one program: each test program would compile the devices for its media and payloads;
+//! here they share that.
 
 mod baselines;
 mod commits;

@@ -1,8 +1,8 @@
-//! The baselines of TxCache keep what they promise: power is cut at every media operation of a
-//! load by three clients, with every fate, and inside recovery.
+//! The baselines of TxCache keep their promises: power is cut at every media operation of a load by
+//! three clients, with every fate, and inside recovery.
 //!
-//! The crash lab runs these devices too; here cuts fall into every third operation or so of the recovery as
-//! well, and what a scan of the medium finds is compared with what recovery did.
+//! The crash lab runs these devices too. Here there are also cuts at about every third operation of the
+//! recovery, and the result of a scan of the medium is compared with that of the recovery.
 use crate::support::baselines::{
     AtomicLog, Baseline, RedoLog, TxFlash, run, scan_against_recovery,
 };
@@ -25,7 +25,8 @@ fn nightly() -> bool {
     std::env::var_os("TANTALUM_NIGHTLY").is_some()
 }
 
-/// Every `step`-th operation of the load with one fate after the other; nightly all with all.
+/// Cuts at every `step`-th operation of the load, with alternating fates; in nightly runs at every
+/// operation with every fate.
 fn cut_everywhere<B: Baseline + 'static, R: Rig + 'static>(seed: u64, step: usize) {
     let step = if nightly() { 1 } else { step };
     let operations = run::<B, R>(seed, COMMANDS, None, None).unwrap();
@@ -100,8 +101,8 @@ fn cycles_give_the_mapping_that_recovery_gives() {
     assert!(broken > 5, "no cut broke a cycle: {broken}");
 }
 
-/// A commit record must not queue behind a transaction that waits for the log to be emptied: it is
-/// emptied only when the commits under way are done.
+/// A commit record must not queue behind a transaction that waits until the log is emptied: the log
+/// is emptied only after the commits in progress have ended.
 #[test]
 fn a_full_log_lets_commits_under_way_end() {
     let slots = [WalCommit::Pages, WalCommit::Record].map(slots_of_many_commits);
@@ -109,7 +110,7 @@ fn a_full_log_lets_commits_under_way_end() {
     assert_eq!(slots, [4 * 60 * 6, 4 * 60 * 8]);
 }
 
-/// Slots of the log that four clients' commits of six pages each take.
+/// Number of log slots used by four clients' commits of six pages each.
 fn slots_of_many_commits(commit: WalCommit) -> u64 {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = NandRig::<Stamp>::new(13).open(&runtime);
@@ -146,7 +147,7 @@ fn slots_of_many_commits(commit: WalCommit) -> u64 {
     ended.unwrap().unwrap()
 }
 
-/// Whether any of the cuts at every third operation is noticed.
+/// Whether any cut at every third operation is noticed.
 fn is_noticed<B: Baseline + 'static>(seed: u64) -> bool {
     (0..80).step_by(3).any(|after| {
         let cut = Some((after, Fate::ALL[(after / 3 % 3) as usize]));

@@ -1,5 +1,5 @@
-//! Commits on every device that has transactions: their pages stay their own until they are there, and
-//! one that fails has ended its transaction.
+//! Commits on every device with transactions: pages stay private until the commit, and a failed commit
+//! has ended its transaction.
 use crate::reads::devices::{Shape, Zones, run, zones};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -26,13 +26,13 @@ fn media(runtime: &Virtual) -> Result<Rc<Zones>> {
     zones(runtime, Shape { blocks_per_plane: 40, ..Shape::SMALL }).map(Rc::new)
 }
 
-/// What each test is run on.
+/// The kind of device under test.
 trait Kind: Copy + 'static {
     type Device: PageDevice<Page = Stamp>;
 
     async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>>;
 
-    /// The medium under the FTL, to fail it.
+    /// The medium under the FTL, to inject failures.
     fn faults(device: &Self::Device) -> &Media;
 }
 
@@ -136,7 +136,8 @@ async fn read<D: PageDevice<Page = Stamp>>(device: &D, page: PageNo) -> Result<u
     Ok(count_of(out[0]))
 }
 
-/// Adds one to `page`, in a transaction that holds it before it looks; false where another holds it.
+/// Adds one to `page`, in a transaction that holds the page before it reads it. Returns false if
+/// another transaction holds it.
 async fn add_one<D: PageDevice<Page = Stamp>>(device: &D, page: PageNo, fill: u64) -> Result<bool> {
     let tx = device.begin().await?;
     // More pages than one, so that the commit needs room.
@@ -156,7 +157,7 @@ async fn add_one<D: PageDevice<Page = Stamp>>(device: &D, page: PageNo, fill: u6
     Ok(true)
 }
 
-/// Clients that add to the same two pages: nothing that was committed is undone.
+/// Clients that add to the same two pages: nothing committed is undone.
 fn nothing_is_undone(kind: impl Kind) {
     for seed in 0..12 {
         let (added, counts) = run(seed, move |runtime| async move {
@@ -203,7 +204,7 @@ fn a_page_belongs_to_its_transaction_until_the_commit_is_there() {
     nothing_is_undone(TxCached);
 }
 
-/// The transaction has ended and holds nothing.
+/// Checks that the transaction has ended and holds nothing.
 async fn has_ended<D: PageDevice<Page = Stamp>>(device: &D, tx: TxId, page: PageNo) {
     let gone = |error: Error| assert_eq!(error.kind(), ErrorKind::UnknownTransaction, "{error}");
     let mut out = [Stamp::zero()];
@@ -218,7 +219,8 @@ async fn has_ended<D: PageDevice<Page = Stamp>>(device: &D, tx: TxId, page: Page
     device.abort(next).await.unwrap();
 }
 
-/// Transactions go on until a commit fails, as `fail` makes the medium do.
+/// Runs transactions until a commit fails because of the medium's failures set by `fail`. Returns
+/// the kind of the error.
 fn ends_what_it_refuses<K: Kind>(kind: K, fail: fn(&Media)) -> ErrorKind {
     run(0, move |runtime| async move {
         let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
@@ -231,7 +233,7 @@ fn ends_what_it_refuses<K: Kind>(kind: K, fail: fn(&Media)) -> ErrorKind {
         for count in 2..100_000u64 {
             let tx = match device.begin().await {
                 Ok(tx) => tx,
-                // What failed was behind the last commit: none can be begun.
+                // The failure came after the last commit, so no transaction can be begun.
                 Err(error) => return error.kind(),
             };
             let page = PageNo(count * 7 % PAGES);
@@ -278,14 +280,14 @@ fn a_commit_that_fails_has_ended_its_transaction() {
 
 #[test]
 fn a_commit_that_finds_no_room_has_ended_its_transaction() {
-    // Every other zone, so that cleaning goes on until they are too few.
+    // Every other zone, so that cleaning continues until there are too few.
     let zones_go = |media: &Media| (0..1_000).step_by(2).for_each(|nth| media.fail_reset(nth));
     let through = ends_what_it_refuses(WriteCached(CacheKind::WriteThrough), zones_go);
     assert_eq!(through, ErrorKind::OutOfSpace);
     assert_eq!(ends_what_it_refuses(Shadow, zones_go), ErrorKind::OutOfSpace);
 }
 
-/// What a transaction in one call may be, and that it leaves nothing behind where it is refused.
+/// The limits of a transaction in one call; if it is refused, it leaves nothing behind.
 fn a_scattered_write_is_a_transaction(kind: impl Kind) {
     run(0, move |runtime| async move {
         let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
@@ -309,7 +311,7 @@ fn a_scattered_write_is_a_transaction(kind: impl Kind) {
         for (page, count) in [(3, 1), (4, 0), (7, 1), (90, 1)] {
             assert_eq!(read(&*device, PageNo(page)).await.unwrap(), count, "page {page}");
         }
-        // Its own, and what lies before and behind it.
+        // Its own pages, and those before and after them.
         let mut out = [Stamp::zero(); 6];
         device.read(PageNo(2), &mut out, Some(tx)).await.unwrap();
         assert_eq!(out.map(count_of), [0, 1, 5, 0, 0, 1]);
@@ -333,7 +335,7 @@ fn pages_are_written_in_one_call_as_in_a_transaction() {
     a_scattered_write_is_a_transaction(RedoLogged(WalCommit::Record));
 }
 
-/// What an open transaction holds nobody else changes, by whatever call; all else goes on.
+/// No call may change a page that an open transaction holds; everything else goes on.
 fn a_held_page_is_closed_to_others(kind: impl Kind) {
     run(0, move |runtime| async move {
         let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
@@ -373,7 +375,7 @@ fn a_held_page_is_closed_to_others(kind: impl Kind) {
         for page in 0..8 {
             assert_eq!(read(&*device, PageNo(page)).await.unwrap(), 1, "page {page}");
         }
-        // Its neighbours are free, and its content may be taken.
+        // Its neighbours are free, and its content may be read and shared.
         write(&[3], 2, None).await.unwrap();
         device.trim(PageRange::new(PageNo(5), 3)).await.unwrap();
         if can_share {
@@ -401,7 +403,8 @@ fn refused_as(done: &Result<()>, kind: ErrorKind) -> bool {
     done.as_ref().is_err_and(|error| error.kind() == kind)
 }
 
-/// Which was accepted first counts: a write that is in flight when a transaction takes its page goes on.
+/// The order of acceptance counts: a write that is in flight when a transaction takes its page is not
+/// refused.
 fn a_write_in_flight_is_not_refused(kind: impl Kind) {
     run(0, move |runtime| async move {
         let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());

@@ -1,5 +1,5 @@
-//! Drives of today and cloud storage, beside the figures of their data sheets: each expected figure here is theirs, with its source, and
-//! none is of the simulation.
+//! Today's drives and cloud storage, compared with their data sheets: each expected figure here comes from a data sheet or other source,
+//! none from the simulation.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Rng, Stamp};
@@ -9,11 +9,11 @@ use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 type Device = Rc<SimulatedDevice<Stamp>>;
 
-/// Pages that are filled and read: many of each plane.
+/// Number of pages that are filled and read: many in each plane.
 const SPAN: u64 = 1 << 16;
-/// Pages of a request in order: 128 KiB.
+/// Pages of a sequential request: 128 KiB.
 const LONG: u64 = 32;
-/// Longer than anything that a device still does.
+/// Longer than any remaining work of a device.
 const REST_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ impl Load {
     }
 }
 
-/// The outcome of `test` on a new device called `text`.
+/// Runs `test` on a new device called `text` and returns its result.
 fn on<T: 'static>(
     text: &'static str,
     test: impl AsyncFnOnce(&Virtual, &Device) -> T + 'static,
@@ -75,7 +75,7 @@ fn on<T: 'static>(
     found.unwrap()
 }
 
-/// Writes `span` pages in order.
+/// Writes `span` pages sequentially.
 async fn fill(runtime: &Virtual, device: &Device, span: u64) {
     let fill =
         Load { write: true, in_order: true, len: LONG, requests: span / LONG, span, ..READS };
@@ -84,7 +84,7 @@ async fn fill(runtime: &Virtual, device: &Device, span: u64) {
     runtime.sleep(REST_NS).await;
 }
 
-/// Nanoseconds that an idle device called `text` takes on average for a read at random, for a write, and for the flush behind it.
+/// Mean times in nanoseconds of an idle device called `text`: of a random read, of a write, and of the flush after it.
 fn single_ns(text: &'static str) -> [f64; 3] {
     on(text, async |runtime, device| {
         fill(runtime, device, SPAN).await;
@@ -104,8 +104,8 @@ fn single_ns(text: &'static str) -> [f64; 3] {
     })
 }
 
-/// Rates of a device called `text` with a full queue, before it is cleaned: reads at random a second, and bytes a second that are read
-/// and written in order.
+/// Rates of a device called `text` with a full queue, before cleaning starts: random reads a second, and bytes a second of sequential
+/// reads and writes.
 fn many(text: &'static str) -> [f64; 3] {
     on(text, async |runtime, device| {
         fill(runtime, device, SPAN).await;
@@ -118,7 +118,8 @@ fn many(text: &'static str) -> [f64; 3] {
     })
 }
 
-/// Whether `found` differs from the data sheet's figure by no more than `tolerance`, as a share of that.
+/// Asserts that `found` differs from the data sheet's figure by at most `tolerance`, as a share of that
+/// figure.
 #[track_caller]
 fn near(what: &str, found: f64, sheet: f64, tolerance: f64) {
     let error = found / sheet - 1.0;
@@ -135,7 +136,7 @@ fn a_consumers_drive_with_three_bits_a_cell_is_as_its_data_sheet_and_reviews_say
     // Samsung's data sheet of the 990 PRO of 1 TB, queue depth 1: 22,000 random reads a second and 80,000 writes.
     near("read", 1e9 / read_ns, 22_000.0, 0.03);
     near("write", 1e9 / write_ns, 80_000.0, 0.03);
-    // Callaghan, 2026: consumers' drives take 0.9 to 3.5 ms for a sync. Ours writes the page and its mapping.
+    // Callaghan, 2026: consumer drives take 0.9 to 3.5 ms for a sync. Ours writes the page and its mapping.
     assert!((900_000.0..3_500_000.0).contains(&flush_ns), "{flush_ns}");
     let [reads, read, write] = many("nvme-tlc:capacity=4GiB");
     // The data sheet, queue depth 32 in 16 threads: 1,200,000 random reads a second; 7,450 MB/s.
@@ -148,8 +149,8 @@ fn a_consumers_drive_with_three_bits_a_cell_is_as_its_data_sheet_and_reviews_say
 #[test]
 fn a_drive_with_four_bits_a_cell_is_as_its_specification_and_reviews_say() {
     let [read_ns, write_ns, flush_ns] = single_ns("nvme-qlc:capacity=4GiB");
-    // Intel's specification of the 670p of 2 TB, queue depth 1: 54,000 random writes a second. Its 20,000 reads are of the SLC cache;
-    // the flash itself takes 85 us to sense (ISSCC 2021).
+    // Intel's specification of the 670p of 2 TB, queue depth 1: 54,000 random writes a second. Its 20,000 reads are from the SLC
+    // cache; the flash itself takes 85 us to sense (ISSCC 2021).
     near("write", 1e9 / write_ns, 54_000.0, 0.03);
     assert!((85_000.0..100_000.0).contains(&read_ns), "{read_ns}");
     // No source: two programs, one of the page and one of its mapping.
@@ -165,10 +166,10 @@ fn a_drive_with_four_bits_a_cell_is_as_its_specification_and_reviews_say() {
 #[test]
 fn a_servers_drive_with_capacitors_is_as_its_data_sheet_says() {
     let [read_ns, write_ns, flush_ns] = single_ns("nvme-plp:capacity=4GiB");
-    // Assumed, both.
+    // Both figures are assumed.
     near("read", read_ns, 70_000.0, 0.05);
     near("write", write_ns, 20_000.0, 0.05);
-    // Callaghan, 2026: 12 to 58 us where the power loss is provided for.
+    // Callaghan, 2026: 12 to 58 us with power loss protection.
     assert!((10_000.0..58_000.0).contains(&flush_ns), "{flush_ns}");
     let [reads, read, write] = many("nvme-plp:capacity=4GiB");
     // Samsung's data sheet of the PM9A3 of 7.68 TB: 900,000 random reads a second, 6,500 and 3,500 MB/s.
@@ -186,14 +187,14 @@ fn a_servers_drive_goes_on_writing_at_random_as_its_data_sheet_says() {
         writes.run(runtime, device).await;
         Load { requests: pages / 2, ..writes }.run(runtime, device).await
     });
-    // Samsung's data sheet of the PM9A3 of 7.68 TB: 200,000 random writes a second, the whole drive being written.
+    // Samsung's data sheet of the PM9A3 of 7.68 TB: 200,000 random writes a second over the whole drive.
     near("random writes", writes, 200_000.0, 0.12);
 }
 
 #[test]
 fn a_clouds_local_ssd_is_as_fast_as_documented_and_no_faster() {
     let [reads, read, write] = many("cloud-local-ssd");
-    // Google Cloud: 453.3 read and 240 write IOPS a GB of 375, and 1.77 and 0.94 MB/s.
+    // Google Cloud: 453.3 read and 240 write IOPS, and 1.77 and 0.94 MB/s, for each of 375 GB.
     near("random reads", reads, 453.3 * 375.0, 0.01);
     near("reads in order", read, 1.77 * 375.0 * (1 << 20) as f64, 0.01);
     near("writes in order", write, 0.94 * 375.0 * (1 << 20) as f64, 0.01);
@@ -210,7 +211,7 @@ fn a_clouds_volume_has_its_iops_its_bytes_and_its_round_trip() {
         // AWS: "single-digit millisecond latency".
         assert!((1e6..10e6).contains(&took_ns), "{took_ns}");
     }
-    // AWS: 3,000 IOPS and 125 MiB/s, whether in order or not.
+    // AWS: 3,000 IOPS and 125 MiB/s, sequential or not.
     let bytes = 125.0 * (1 << 20) as f64;
     let [reads, read, write] = many(volume);
     near("random reads", reads, 3_000.0, 0.01);
@@ -219,9 +220,10 @@ fn a_clouds_volume_has_its_iops_its_bytes_and_its_round_trip() {
     let [writes, large, both] = on(volume, async |runtime, device| {
         let few = Load { requests: 6_000, in_flight: 64, ..READS };
         let writes = Load { write: true, ..few }.run(runtime, device).await;
-        // "I/O size is capped at 256 KiB": so one of 1 MiB is four, which the bytes allow less of.
+        // "I/O size is capped at 256 KiB": one of 1 MiB counts as four, but the limit on bytes is
+        // lower.
         let large = Load { len: 256, requests: 500, ..few }.run(runtime, device).await;
-        // Reads and writes share.
+        // Reads and writes share one allowance.
         let half = Load { in_flight: 32, ..few };
         let (start_ns, other) = (runtime.now_ns(), Rc::clone(device));
         let (rt, write) = (runtime.clone(), Load { write: true, ..half });

@@ -1,4 +1,4 @@
-//! Parameters of named devices, as text: what they set, and what is refused.
+//! Parameters of named devices, as text: their effects, and what is refused.
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload, Stamp};
 use tantalum_models::metered::{Allowance, Rate};
@@ -13,7 +13,7 @@ use tantalum_ssd::FlushMeaning;
 
 fn ssd(text: &str) -> DeviceConfig {
     let config = DeviceConfig::parse(text).unwrap();
-    // The name says everything that is needed to make it again.
+    // The name contains everything needed to make the device again.
     assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config, "{}", config.name);
     config
 }
@@ -68,7 +68,7 @@ fn flushes_that_are_dropped_are_told() {
     }
 }
 
-/// Time that a write and a flush take, on the device called `text`.
+/// Times of a write and of a flush on the device called `text`.
 fn write_and_flush_ns(text: &str) -> (u64, u64) {
     let (runtime, config) = (Virtual::new(Schedule::Fifo), ssd(text));
     let rt = runtime.clone();
@@ -95,7 +95,7 @@ fn a_flush_that_orders_costs_a_call_and_one_that_writes_back_two_programs() {
 
 #[test]
 fn a_command_has_its_share_of_the_cache_or_the_quota_that_was_said() {
-    // 7,812 pages over 32 commands.
+    // 7,812 pages divided by 32 commands.
     assert_eq!(ssd("durassd").ssd.atomic_write_pages_max(), 244);
     assert_eq!(ssd("durassd:capacity=1GiB").ssd.atomic_write_pages_max(), 32);
     assert_eq!(ssd("durassd:capacity=1GiB,cache=64").ssd.atomic_write_pages_max(), 16);
@@ -110,17 +110,17 @@ fn a_command_has_its_share_of_the_cache_or_the_quota_that_was_said() {
 fn energy_is_bytes_or_capacitors_and_enough_for_the_cache() {
     let budget = |text: &str| ssd(text).ftl.dump.unwrap().budget_bytes;
     assert_eq!(budget("durassd:energy=64MB"), 64_000_000);
-    // 15 of them are the paper's, on the whole device.
+    // The paper's whole device has 15 of them.
     assert_eq!(ssd("durassd:capacitors=15").ftl, ssd("durassd").ftl);
     assert_eq!(budget("durassd:capacitors=30"), 2 * budget("durassd"));
     let (one, three) = (ssd("durassd:capacity=1GiB,capacitors=5"), ssd("durassd:capacitors=15"));
     assert_eq!(3 * one.ssd.recharge_ns, three.ssd.recharge_ns);
-    // The least that a refusal names is accepted, and a byte less is not.
+    // The minimum named in a refusal is accepted; one byte less is not.
     let least = ssd("durassd:capacity=1GiB,cache=2k").ftl.dump.unwrap().budget_bytes;
     let text = |bytes| format!("durassd:capacity=1GiB,cache=2k,energy={bytes}B");
     assert_eq!(budget(&text(least)), least);
     refused(&text(least - 1), &format!("at least {least} are needed"));
-    // 2^20 frames of 4 KiB take 4.3 GB at least, and 15 capacitors store 51 MB.
+    // 2^20 frames of 4 KiB need at least 4.3 GB; 15 capacitors store 51 MB.
     refused("durassd:cache=1m,capacitors=15", "at least 4304756736 are needed, 1259 capacitors");
     refused("durassd:energy=12", "bytes that can be dumped, with a unit");
     refused("durassd:capacitors=0", "1 to 65536");
@@ -168,7 +168,7 @@ fn where_cleaning_copies_to_is_chosen_by_name() {
     ] {
         assert_eq!(ssd(text).ftl.copies_with_writes, with_writes, "{text}");
     }
-    // The board has the flash that its firmware offers a part of, one block of which is free.
+    // The board has all the flash of which its firmware offers a part; one block of it is free.
     let config = ssd("openssd:pages=262144,op=0.074");
     let geometry = config.geometry();
     let raw_zones = (262_144.0_f64 * 1.074 / f64::from(geometry.slots_per_zone)).ceil() as u32;
@@ -182,7 +182,7 @@ fn where_cleaning_copies_to_is_chosen_by_name() {
 fn the_mtron_is_built_of_other_layers_and_channels_by_name() {
     let hybrid = |text: &str| match DeviceSpec::parse(text).unwrap() {
         DeviceSpec::Hybrid(config) => {
-            // The name says everything that is needed to make it again.
+            // The name contains everything needed to make the device again.
             let again = DeviceSpec::parse(&config.name).unwrap();
             assert_eq!(again, DeviceSpec::Hybrid(config.clone()), "{}", config.name);
             config.layer
@@ -198,7 +198,8 @@ fn the_mtron_is_built_of_other_layers_and_channels_by_name() {
     refused("mtron:channels=0", "channels");
 }
 
-/// Pages that cleaning moved on the device called `text`, three times written at random.
+/// Number of pages moved by cleaning on the device called `text`, after three times its capacity in
+/// random writes.
 fn pages_moved(text: &str, seed: u64) -> u64 {
     let (runtime, config) = (Virtual::new(Schedule::Fifo), ssd(text));
     let rt = runtime.clone();
@@ -222,7 +223,7 @@ fn the_cleaning_policy_that_was_said_cleans() {
     let moved = |cleaning: &str, seed| pages_moved(&text(cleaning), seed);
     let (greedy, fifo) = (moved("greedy", 1), moved("fifo", 1));
     assert!(greedy > 1000 && fifo > greedy, "{greedy} {fifo}");
-    // What is drawn comes from the device's seed.
+    // Random draws come from the device's seed.
     assert_eq!(moved("d-choices:2", 1), moved("d-choices:2", 1));
     assert_ne!(moved("d-choices:2", 1), moved("d-choices:2", 2));
 }
@@ -238,7 +239,8 @@ fn a_tx_ssd_takes_what_a_tx_cache_has() {
     assert_eq!(cache.header_release, HeaderRelease::Mapped);
     let usual = tx_ssd("txssd:capacity=4GiB,release=written-back").cache;
     assert_eq!(usual, tx_ssd("txssd:capacity=4GiB").cache);
-    // Half as many headers as pages of the cache; more transactions have as many, and none may have less.
+    // Half as many headers as pages of the cache. With more transactions there are as many headers as
+    // transactions; fewer headers than transactions are refused.
     let headers = |text| tx_ssd(text).cache.headers;
     assert_eq!(headers("txssd:capacity=4GiB,cache=8k"), 4096);
     assert_eq!(headers("txssd:capacity=1GiB,cache=64"), 128);
@@ -260,7 +262,7 @@ fn a_tx_ssd_of_all_parameters_works() {
         let (first, second) = (device.begin().await.unwrap(), device.begin().await.unwrap());
         let refusal = device.begin().await.unwrap_err();
         assert_eq!(refusal.kind(), ErrorKind::TooManyTransactions);
-        // More than the cache holds: the rest is in the extended cache.
+        // More than fits in the cache: the rest is in the extended cache.
         for page in (0..90).map(PageNo) {
             device.write(page, &[Stamp::new(page, 1)], Some(first)).await.unwrap();
         }
@@ -282,7 +284,7 @@ fn a_cache_larger_than_its_device_is_refused_before_anything_is_made() {
     refused("durassd:capacity=1GiB,cache=1m", "cache is 64 to 262144");
     refused("cheetah-15k6:capacity=1GiB,cache=1m", "cache is 1 to 262144");
     refused("txssd:capacity=1GiB,extended=512m", "extended is 0 to 262144");
-    // The least cache of a scaled device may be larger than a small one.
+    // The minimum cache of a scaled device may be larger than that of a small device.
     assert_eq!(ssd("durassd:pages=5,cache=1k").ssd.cache_pages, 1024);
 }
 

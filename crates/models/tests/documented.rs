@@ -1,4 +1,4 @@
-//! `docs/devices/` has a page for every device that has a name, true about its parameters.
+//! `docs/devices/` has a page for every named device, with its correct parameters.
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ fn overview() -> String {
     read_to_string(folder().join("README.md")).unwrap()
 }
 
-/// What stands in backticks, word by word.
+/// The text between backticks, word by word.
 fn spans(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The pages that the overview's first table links each name to.
+/// The pages to which the overview's first table links each name.
 fn pages_of_devices() -> BTreeMap<String, Vec<String>> {
     let overview = overview();
     let table = overview.split("\n## ").next().unwrap();
@@ -33,7 +33,7 @@ fn pages_of_devices() -> BTreeMap<String, Vec<String>> {
     pages
 }
 
-/// The parameters that a device takes, as its refusal of another one lists them.
+/// The parameters of a device, as listed in its refusal of an unknown one.
 fn parameters(name: &str) -> Vec<String> {
     let error = DeviceSpec::parse(&format!("{name}:colour=1")).unwrap_err().to_string();
     let (_, listed) = error.split_once("accepted: ").unwrap_or_else(|| panic!("{error}"));

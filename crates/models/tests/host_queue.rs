@@ -1,4 +1,4 @@
-//! What the link costs, and that profiles make devices that work.
+//! The cost of the link; and profiles make working devices.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, Payload, Stamp};
@@ -21,7 +21,7 @@ const LINK: HostQueueOptions = HostQueueOptions {
     barrier: true,
 };
 
-/// Runs `clients` writers of one page each; when each was done.
+/// Runs `clients` writers of one page each. Returns the time at which each was done.
 fn ends(clients: u64, link: HostQueueOptions, flush_last: bool) -> Vec<u64> {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();
@@ -55,17 +55,17 @@ fn ends(clients: u64, link: HostQueueOptions, flush_last: bool) -> Vec<u64> {
 
 #[test]
 fn transfers_take_turns_and_the_queue_has_its_depth() {
-    // A page takes 1,000 ns of the link, its command 100 of it and 1,000 besides.
+    // A page takes 1,000 ns of the link; its command takes 100 of it, and 1,000 in addition.
     assert_eq!(ends(3, LINK, false), [2_100, 3_200, 4_300]);
-    // The fifth command starts when the first is done, when the link is taken until 4,400.
+    // The fifth command starts when the first is done; the link is then busy until 4,400.
     assert_eq!(ends(5, LINK, false), [2_100, 3_200, 4_300, 5_400, 6_500]);
-    // What a page adds overlaps like the command's own latency.
+    // The additional latency of a page overlaps like the command's own latency.
     let slow_pages = HostQueueOptions { page_ns: 5_000, ..LINK };
     assert_eq!(ends(3, slow_pages, false), [7_100, 8_200, 9_300]);
-    // So does what a write takes besides.
+    // So does the additional latency of a write.
     let slow_writes = HostQueueOptions { write_ns: 5_000, ..LINK };
     assert_eq!(ends(3, slow_writes, false), [7_100, 8_200, 9_300]);
-    // With one slot each takes its full time.
+    // With one slot, commands do not overlap.
     let one = HostQueueOptions { depth: 1, ..LINK };
     assert_eq!(ends(3, one, false), [2_100, 4_200, 6_300]);
 }
@@ -74,7 +74,7 @@ fn transfers_take_turns_and_the_queue_has_its_depth() {
 fn a_flush_waits_for_all_before_it_where_it_is_no_queued_command() {
     assert_eq!(ends(3, LINK, true), [2_100, 3_200, 53_200]);
     let queued = HostQueueOptions { flush_alone: false, ..LINK };
-    // In its place behind the two writes, which it then need not wait for to end.
+    // It has its place after the two writes, but need not wait for their ends.
     assert_eq!(ends(3, queued, true), [2_100, 3_200, 53_200]);
     let slow_pages = HostQueueOptions { page_ns: 5_000, ..queued };
     assert_eq!(ends(3, slow_pages, true), [7_100, 8_200, 58_200]);
@@ -101,7 +101,8 @@ fn reads_come_over_the_link_as_well() {
         assert_eq!(out, pages);
     };
     runtime.run(run).unwrap();
-    // Both pages are in the write cache: command, then two pages over the link; what a write takes besides is none of it.
+    // Both pages are in the write cache: a command, then two pages over the link, without the additional latency of a
+    // write.
     assert_eq!(took.get(), 1_000 + 100 + 2_000);
 }
 
@@ -113,16 +114,16 @@ fn profiles_come_from_text_and_refuse_what_they_do_not_know() {
         assert_eq!(config.ftl.pages, 1 << 20);
         let raw = config.nand.geometry.bytes() as f64 / 4096.0;
         let share = raw / config.ftl.pages as f64 - 1.0;
-        // Besides what was asked for: open zones, checkpoints, reserve, the dump area.
+        // In addition to the requested flash: open zones, checkpoints, reserve, the dump area.
         assert!((0.07..0.21).contains(&share), "{name}: {share}");
-        // Pages share a flash page, but where the device programs each on its own.
+        // Pages share a flash page, unless the device programs each on its own.
         let page_bytes = match name {
             "openssd" | "x25-m" => 4096,
             "nvme-tlc" | "nvme-qlc" | "nvme-plp" => 16_384,
             _ => 8192,
         };
         assert_eq!(config.nand.geometry.page_bytes, page_bytes, "{name}");
-        // The name says everything that is needed to make it again.
+        // The name contains everything needed to make the device again.
         assert_eq!(DeviceConfig::parse(&config.name).unwrap(), config);
     }
     for (text, entries) in [
@@ -237,7 +238,7 @@ fn earlier_layers_and_tx_ssds_have_names() {
         DeviceSpec::TxSsd(config) => config,
         other => panic!("{text} is {other:?}"),
     };
-    // The whole device has table II's capacity and IV-A's cache; a small one the least cache.
+    // The whole device has table II's capacity and IV-A's cache; a small one has the minimum cache.
     let whole = parsed("txssd");
     assert_eq!((whole.capacity_pages, whole.cache.cache_pages), ((32 << 30) / 4096, 8192));
     assert_eq!(parsed("txssd:capacity=64MiB").cache.cache_pages, 1024);
@@ -290,7 +291,7 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
             device.commit(tx).await.unwrap();
             device.read(PageNo(99), &mut out, None).await.unwrap();
             assert_eq!(out, new, "{name}");
-            // The link and what stands behind it pass a commit in one call on, too.
+            // The link and the device behind it also pass on a commit in one call.
             let (seen, last) = (Rc::new(Cell::new(false)), [Stamp::new(PageNo(7), 3)]);
             let ended = Rc::clone(&seen);
             let pages = vec![(PageNo(7), last[0]), (PageNo(99), old[0])];
@@ -308,7 +309,7 @@ fn a_named_tx_ssd_has_transactions_and_a_named_nv_cache_none() {
     runtime.drop_tasks();
 }
 
-/// Time that a write and a flush of `device` take, on average of 64.
+/// Mean times of a write and of a flush of `device`, over 64 of each.
 fn write_and_flush_ns(device: &str) -> (u64, u64) {
     let spec = DeviceSpec::parse(device).unwrap();
     let runtime = Virtual::new(Schedule::Fifo);
@@ -333,7 +334,7 @@ fn write_and_flush_ns(device: &str) -> (u64, u64) {
 
 #[test]
 fn storage_cache_and_barriers_decide_who_waits_for_flash() {
-    // A program takes 0.93 ms on average, its transfer 0.04; so does that of the mapping.
+    // A program takes 0.93 ms on average, its transfer 0.04; the same holds for the mapping page.
     let two_programs_ns = 2 * (927_500 + 43_200);
     let about = |ns: u64, expected: u64| ns.abs_diff(expected) < expected / 20;
     for device in ["durassd", "ssd-a"] {

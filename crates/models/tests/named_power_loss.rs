@@ -1,8 +1,8 @@
-//! Devices as users name them lose power, link and all: what comes back from the medium alone is a
-//! prefix of the commands in the order in which they were issued, with everything acknowledged.
+//! Devices as users name them, with their link, lose power. The state restored from the medium
+//! alone is a prefix of the commands in their order of issue, and includes all acknowledged ones.
 //!
-//! Not a workload of the crash lab, which scales these devices down and searches for an order that explains
-//! what it finds: here they have thousands of pages, and the order is that in which commands were issued.
+//! This is not a workload of the crash lab, which scales these devices down and searches for an order that
+//! explains the result. Here the devices have thousands of pages, and the order is the order of issue.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
@@ -18,7 +18,7 @@ use tantalum_ssd::RebootReport;
 
 const PAGES: u64 = 3000;
 
-/// What was issued: a command's number is the version of what it writes.
+/// An issued command. Its number is the version of its writes.
 #[derive(Clone, Copy, Debug)]
 struct Issued {
     range: PageRange,
@@ -26,7 +26,7 @@ struct Issued {
     acknowledged: bool,
 }
 
-/// What the pages hold, and what was issued since.
+/// The contents of the pages, and the commands issued since.
 struct Model {
     pages: Vec<u64>,
     issued: Vec<Issued>,
@@ -39,10 +39,10 @@ impl Model {
         pages[first as usize..end as usize].fill(if command.trims { 0 } else { version });
     }
 
-    /// Takes what was found for what is there from now on.
+    /// Makes `found` the known content from now on.
     ///
     /// # Panics
-    /// Where it is no prefix with all that was acknowledged.
+    /// If it is not a prefix that includes all acknowledged commands.
     fn settle(&mut self, found: &[Stamp], context: &str) {
         let found: Vec<u64> = (0..)
             .zip(found)
@@ -73,7 +73,7 @@ impl Model {
     }
 }
 
-/// Six clients, until the power goes after `until_ns`.
+/// Runs six clients until the power is lost after `until_ns`.
 async fn load(
     runtime: Virtual,
     device: Rc<SimulatedSsd<Virtual, Stamp>>,
@@ -112,7 +112,7 @@ async fn load(
     runtime.sleep(until_ns).await;
 }
 
-/// The power goes: what is in flight lands, vanishes or tears; then the capacitors feed the dump.
+/// Cuts the power: operations in flight land, vanish or tear; then the capacitors power the dump.
 fn power_loss(
     runtime: &Virtual,
     device: &SimulatedSsd<Virtual, Stamp>,
@@ -139,7 +139,7 @@ async fn read_all<D: PageDevice<Page = Stamp>>(device: &D) -> Vec<Stamp> {
     found
 }
 
-/// Lives of the device called `text`, each ended by a power loss; the last medium.
+/// Runs lives of the device called `text`, each ended by a power loss. Returns the last medium.
 fn lives(text: &str, seed: u64, lives: u64) -> (NandZones<Virtual, Stamp>, Rc<RefCell<Model>>) {
     let config = DeviceConfig::parse(text).unwrap();
     let model = Model { pages: vec![0; PAGES as usize], issued: Vec::new(), next_version: 1 };

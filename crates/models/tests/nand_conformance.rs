@@ -1,4 +1,4 @@
-//! Zones over simulated NAND do what every zoned medium must.
+//! Zones over simulated NAND conform to the contract of zoned media.
 use std::rc::Rc;
 use tantalum_base::{PageBuf, Rng, SlotNo};
 use tantalum_media::conformance::ZoneFactory;
@@ -68,7 +68,7 @@ impl ZoneFactory for Factory {
     }
 
     fn decay(&mut self, slot: SlotNo) {
-        // The next flash page that is sensed decays, and that is the one of `slot`.
+        // The next flash page to be sensed decays; it is the page of `slot`.
         self.nand.fail_read(0);
         let zones = Rc::clone(self.zones.as_ref().unwrap());
         let read = self.runtime.run(async move {

@@ -1,6 +1,6 @@
 //! Commands that change something reach the device in the order in which they were issued (DuraSSD,
-//! section 3.3; TxCache, section III-A), however long each takes over the link and however tasks are
-//! scheduled.
+//! section 3.3; TxCache, section III-A), regardless of their times on the link and of the scheduling
+//! of tasks.
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tantalum_runtime::{JoinHandle, Runtime, Virtual};
 
 type Linked = HostQueue<Virtual, SimulatedDevice<Stamp>>;
 
-/// A page costs more latency than anything else here: without an order, short commands pass long ones.
+/// The latency per page exceeds all others: without an order, short commands overtake long ones.
 const LINK: HostQueueOptions = HostQueueOptions {
     depth: 8,
     command_ns: 1_000,
@@ -63,7 +63,8 @@ async fn all<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     results
 }
 
-/// Writes of 16 pages and of one, at the same time: each page ends with what was issued last.
+/// Writes of 16 pages and of one page at the same time: each page ends with the content issued
+/// last.
 fn longer_and_shorter(name: &str, seed: u64) {
     run(&format!("{name}:pages=9000"), Schedule::Shuffled(seed), async move |runtime, device| {
         let (issued, last) = (Rc::new(Cell::new(0)), Rc::new(RefCell::new([0; 32])));
@@ -75,7 +76,7 @@ fn longer_and_shorter(name: &str, seed: u64) {
             let pages = pages.min(most);
             let (device, issued, last) = (Rc::clone(&device), Rc::clone(&issued), Rc::clone(&last));
             runtime.spawn("writer", async move {
-                // Both in the step in which the command is issued.
+                // Both in the step that issues the command.
                 issued.set(issued.get() + 1);
                 last.borrow_mut()[first..first + pages].fill(issued.get());
                 let (first, content) = (first as u64, issued.get());
@@ -107,8 +108,8 @@ fn a_commit_does_not_overtake_the_commands_of_its_transaction() {
             run(name, Schedule::Shuffled(seed), async move |runtime, device| {
                 let tx = device.begin().await.unwrap();
                 let (issued, committed) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(None)));
-                // More than the queue holds: some wait for a slot. The commit is issued somewhere
-                // among them, and reads keep their place as well.
+                // More than fit in the queue: some wait for a slot. The commit is issued among
+                // them, and reads keep their place as well.
                 let commands = (0..24).map(|at| {
                     let (device, issued) = (Rc::clone(&device), Rc::clone(&issued));
                     let committed = Rc::clone(&committed);
@@ -148,7 +149,7 @@ fn a_commit_does_not_overtake_the_commands_of_its_transaction() {
     }
 }
 
-/// Issues `commands` in their order, in one step, and waits for all of them.
+/// Issues `commands` in order, in one step, and waits for all of them.
 async fn issue(mut commands: Vec<Pin<Box<dyn Future<Output = Result<()>> + '_>>>) {
     let mut pending: Vec<usize> = (0..commands.len()).collect();
     poll_fn(|context| {
@@ -185,7 +186,8 @@ fn trims_and_shares_have_their_place_among_writes() {
 #[test]
 fn a_command_that_is_given_up_holds_up_none_behind_it() {
     run("durassd:pages=9000", Schedule::Fifo, async |runtime, device| {
-        // More than the queue holds: given up while they wait for a slot, for the link, for their turn.
+        // More than fit in the queue: dropped while they wait for a slot, for the link, or for their
+        // turn.
         let contents: Vec<_> = (0..20).map(|at| stamps(0, 16 - at % 2 * 15, 1)).collect();
         let given_up = contents.iter().map(|content| -> Pin<Box<dyn Future<Output = _>>> {
             Box::pin(device.write(PageNo(0), content, None))
@@ -207,7 +209,7 @@ fn a_command_that_is_given_up_holds_up_none_behind_it() {
 #[test]
 fn reads_pass_and_the_order_costs_no_bandwidth() {
     run("durassd:pages=9000", Schedule::Fifo, async |runtime, _| {
-        // Straight to the SSD's link, which this test's own takes the place of.
+        // Uses the SSD without its own link; this test's link replaces that.
         let spec = DeviceSpec::parse("durassd:pages=9000").unwrap();
         let ssd = spec.build(&runtime, 1).await.unwrap().ages.expect("an SSD behind a link");
         let link = HostQueueOptions { depth: 32, ..LINK };
@@ -240,15 +242,15 @@ fn reads_pass_and_the_order_costs_no_bandwidth() {
         ])
         .await;
         let ends: Vec<_> = ends.borrow().iter().map(|(name, ns)| (*name, ns - before_ns)).collect();
-        // Each takes the link for 100 ns and 1,000 a page, one after the other, and has 1,000 and
-        // 30,000 a page of latency, in which they overlap.
+        // Each command occupies the link for 100 ns plus 1,000 a page, one after the other. Its
+        // latency is 1,000 plus 30,000 a page; the latencies overlap.
         let long_ns = 16_100 + 481_000;
         assert_eq!(
             ends,
             [
                 ("read", 33_300 + 1_100),
                 ("long", long_ns),
-                // It was there long before, and waited for its turn.
+                // It arrived much earlier and waited for its turn.
                 ("short", long_ns),
                 ("long", long_ns + 1_100 + 16_100),
             ]

@@ -1,4 +1,5 @@
-//! What WAL's log holds after a power cut is served from there, and is not forgotten when it decays.
+//! The content of WAL's log is served from there after a power cut, and is not silently dropped if
+//! it decays.
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
 use tantalum_base::{
@@ -33,7 +34,7 @@ fn media(disk: &MemoryStore) -> FileZones<MemoryStore> {
 
 type Device = Rc<Wal<FileZones<MemoryStore>>>;
 
-/// Opens the device, which commits as `commit` says from now on.
+/// Opens the device, which commits in the form `commit` from now on.
 async fn recover(
     disk: &MemoryStore,
     runtime: &Virtual,
@@ -65,7 +66,7 @@ async fn read(wal: &Device, page: u64) -> Result<PageBuf> {
     Ok(content)
 }
 
-/// A device that is gone, with pages 0 to 3 committed, then pages 4 to 9, all in the log.
+/// A closed device with pages 0 to 3 committed, then pages 4 to 9, all in the log.
 async fn committed(runtime: &Virtual, form: WalCommit) -> Result<MemoryStore> {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let media = Rc::new(media(&disk));
@@ -76,7 +77,7 @@ async fn committed(runtime: &Virtual, form: WalCommit) -> Result<MemoryStore> {
     Ok(disk)
 }
 
-/// Where in the log the last slot lies for which `is_it` holds.
+/// The last slot in the log for which `is_it` returns true.
 async fn slot_in_log(disk: &MemoryStore, is_it: impl Fn(&Spare) -> bool) -> Result<SlotNo> {
     let media = media(disk);
     let mut found = None;
@@ -119,7 +120,7 @@ fn the_device_serves_from(form: WalCommit) {
         }
         assert_eq!(wal.statistics().pages_home, 0);
         commit(&wal, 8..12).await?;
-        // Nothing was brought home, so three transactions are found now.
+        // Nothing was copied home, so recovery now finds three transactions.
         let (wal, report) = recover(&disk, &runtime, form).await?;
         assert_eq!((report.committed, report.dropped), (3, 0), "{report:?}");
         wal.checkpoint().await?;
@@ -139,14 +140,14 @@ fn the_device_serves_while_the_log_is_full_and_the_log_can_be_emptied_later() {
     FORMS.into_iter().for_each(the_device_serves_from);
 }
 
-/// More goes through the log than it holds, over and over, with what an earlier life left in it; and
-/// each life finds what those before it logged in the other form.
+/// More data than fits goes through the log, over and over, with content of earlier lives in it; and
+/// each life finds the transactions that earlier ones logged in the other form.
 #[test]
 fn a_log_that_was_left_full_comes_round() {
     let disk = run(async |runtime: Virtual| committed(&runtime, FORMS[1]).await).unwrap();
     for life in 0..12 {
         let disk = disk.clone();
-        // A runtime of its own: what the device before still had to do ended with it.
+        // A runtime of its own: the remaining tasks of the previous device ended with it.
         let test = async move |runtime: Virtual| {
             let (wal, _) = recover(&disk, &runtime, FORMS[life % 2]).await?;
             for page in (0..PAGES).step_by(10).take(3 + life) {
@@ -179,12 +180,12 @@ fn a_page_of_the_log_that_decays_is_an_error() {
     assert!(!read_decayed().unwrap(), "nothing decayed");
 }
 
-/// What decays of the log before the device is opened.
+/// The part of the log that decays before the device is opened.
 #[derive(Clone, Copy, Debug)]
 enum Decayed {
     /// A page.
     Page(u64),
-    /// The header of the append of a page: all of it, on files.
+    /// The header of a page's append; in a file, the whole header.
     AppendOf(u64),
     /// The commit record of the first transaction.
     Record,
@@ -203,7 +204,8 @@ impl Decayed {
     }
 }
 
-/// Opens the device with the damage: what recovery says, and which of the pages are as they were written.
+/// Opens the device with the damage. Returns the result of the recovery, and for each page whether it has
+/// the written content.
 fn opened(form: WalCommit, decayed: Decayed) -> Result<(WalRecovery, [bool; 10])> {
     run(async move |runtime: Virtual| {
         let disk = committed(&runtime, form).await?;
@@ -219,7 +221,7 @@ fn opened(form: WalCommit, decayed: Decayed) -> Result<(WalRecovery, [bool; 10])
 
 #[test]
 fn a_commit_that_decayed_is_not_forgotten() {
-    // The second commit began when the first was durable, and says so.
+    // The second commit began when the first was durable, and records that.
     let first = [Decayed::Page(2), Decayed::AppendOf(0)];
     let with_pages = first.map(|decayed| (WalCommit::Pages, decayed));
     let with_records = [first[0], first[1], Decayed::Record, Decayed::Page(5)];
@@ -233,8 +235,8 @@ fn a_commit_that_decayed_is_not_forgotten() {
     }
 }
 
-/// Nothing says that the last commit was durable. So it is gone as a whole, as behind a cut; and what is
-/// committed later does not bring it back, and is told apart from it.
+/// Nothing records that the last commit was durable. So it is dropped as a whole, as after a cut. Later
+/// commits do not bring it back, and are not confused with it.
 #[test]
 fn damage_to_the_last_commit_looks_like_a_cut() {
     let test = async |runtime: Virtual| {
@@ -252,7 +254,7 @@ fn damage_to_the_last_commit_looks_like_a_cut() {
             let expected = if is_written(page) { content(page) } else { PageBuf::zero() };
             assert!(read(&wal, page).await? == expected, "page {page}");
         }
-        // Of those each but the last is known to have been durable.
+        // Each of those except the last is known to have been durable.
         flip(&disk, slot_of(&disk, 22).await?);
         recover(&disk, &runtime, form).await.map(|_| ())
     };

@@ -1,16 +1,17 @@
-//! The X25-M beside its data sheet, one command at a time: a read takes 85 us and a write 115, and no write is cheaper than a read.
-//! What it does in a second, `tantalum repro devices` measures.
+//! The X25-M compared with its data sheet, one command at a time: a read takes 85 us and a write 115, and no write is faster than a
+//! read. `tantalum repro devices` measures its rates.
 use tantalum_base::{PageDevice, PageNo, Payload, Stamp};
 use tantalum_models::DeviceConfig;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
-/// Pages that are there to be read; as many behind them are written.
+/// Number of pages to read; as many after them are written.
 const PAGES: u64 = 2_048;
-/// Longer than any program or erase that a command could meet.
+/// Longer than any program or erase that could delay a command.
 const REST_NS: u64 = 20_000_000;
 
-/// How long single reads and writes of `device` took, after so long a rest before each: reads, writes.
+/// Times of single reads and writes of `device`, with a rest of this length before each: reads,
+/// writes.
 fn took(device: &'static str, rest_ns: u64) -> (Vec<u64>, Vec<u64>) {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();
@@ -57,7 +58,7 @@ fn no_write_is_cheaper_than_a_read_of_an_idle_drive() {
     let read_ns = least_and_most(&took("x25-m:capacity=256MiB", REST_NS).0).1;
     for (device, programmed_ns) in [
         ("x25-m:capacity=256MiB", 0),
-        // Acknowledged from flash: the fastest program besides.
+        // Acknowledged from flash: the fastest program in addition.
         ("x25-m:capacity=256MiB,storage-cache=off", 360_000),
     ] {
         for rest_ns in [0, REST_NS] {
@@ -73,6 +74,6 @@ fn its_cache_is_as_small_on_a_scaled_drive() {
     for text in ["x25-m", "x25-m:capacity=8GiB", "x25-m:capacity=64MiB"] {
         assert_eq!(cache_pages(text), 64, "{text}");
     }
-    // One that is larger than what is enough shrinks to that.
+    // A larger cache than the minimum shrinks to the minimum.
     assert_eq!(cache_pages("ssd-a:capacity=64MiB"), 1_024);
 }

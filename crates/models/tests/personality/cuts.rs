@@ -1,7 +1,7 @@
 //! Power cuts on block mapping, BAST, FAST and DFTL: at every operation of a load with every fate,
-//! and again in the recovery. What was acknowledged is there, nothing else.
+//! and again in the recovery. Exactly the acknowledged changes survive.
 //!
-//! The crash lab runs these layers too, at random places; here every operation of a load is cut, and every
+//! The crash lab cuts these layers too, at random places; here every operation of a load is cut, and every
 //! operation of a recovery.
 use crate::personality::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
@@ -12,20 +12,20 @@ use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
-/// A device that is cut.
+/// A load on a device, with its power cuts.
 #[derive(Clone, Copy, Debug)]
 struct Scenario {
     spec: PersonalitySpec,
     load: Load,
     blocks: u32,
     pages_per_block: u32,
-    /// Operations before the cut, and its fate.
+    /// Number of operations before the cut, and its fate.
     cut: Option<(u64, Fate)>,
-    /// The same, of a second cut in the recovery.
+    /// The same for a second cut, in the recovery.
     cut_in_recovery: Option<(u64, Fate)>,
 }
 
-/// Operations of the load and of the (first) recovery.
+/// Numbers of operations of the load and of the (first) recovery.
 #[derive(Clone, Copy, Debug, Default)]
 struct Operations {
     load: u64,
@@ -117,7 +117,7 @@ fn scenarios(spec: &str) -> impl Iterator<Item = Scenario> {
     })
 }
 
-/// Cuts everywhere in one scenario, `step` operations apart; the first broken promise.
+/// Cuts everywhere in one scenario, `step` operations apart. Returns the first broken promise.
 fn everywhere(plain: Scenario, step: u64) -> Result<u64, String> {
     let tell =
         |scenario: &Scenario| cut(scenario).map_err(|wrong| format!("{scenario:?}: {wrong}"));

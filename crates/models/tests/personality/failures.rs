@@ -1,5 +1,5 @@
-//! A program that fails, anywhere in a load: from then on changes are refused, and every page can
-//! still be read, as often as one likes, and after the device was opened again. And reads that nobody waits for.
+//! A program that fails, anywhere in a load: from then on changes are refused, and every page can still be read,
+//! any number of times, also after the device is opened again. Also reads whose futures are dropped.
 use crate::personality::loads::{
     Known, Load, ORDERS, nand, perform, read, requests, stamp, verify, zones,
 };
@@ -16,7 +16,7 @@ use tantalum_runtime::virtual_time::Schedule;
 const PAGES: u64 = 48;
 const PAGES_PER_BLOCK: u32 = 8;
 
-/// Runs a load in which the program `nth` fails; whether there was one.
+/// Runs a load in which program `nth` fails. Returns whether there was such a program.
 fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     let load = Load {
         seed: nth,

@@ -1,5 +1,5 @@
-//! Block mapping, BAST, FAST and DFTL on every legal geometry, beside a map: no deadlock, no false
-//! "out of space", every page right, also when opened again.
+//! Block mapping, BAST, FAST and DFTL on every legal geometry, compared with a map: no deadlock, no
+//! false "out of space", every page correct, also after the device is opened again.
 use crate::personality::loads::{Known, Load, ORDERS, Order};
 use crate::personality::loads::{nand, perform, read, requests, stamp, verify, zones};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use tantalum_models::personality::{
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{DeviceKind, Virtual};
 
-/// Runs a load beside a map, verifies, opens the device again and verifies.
+/// Runs a load and compares the device with a map, then opens the device again and compares again.
 fn beside_a_map<M: ZoneMedia>(
     spec: PersonalitySpec,
     load: &Load,
@@ -158,7 +158,7 @@ fn merges_are_of_the_kind_that_the_order_asks_for() {
         let runs = run(spec, Order::Runs, 3000);
         assert!(runs.merges_partial > 20, "{spec}: {runs:?}");
     }
-    // A map that is cached whole is hardly read; one that is not is read for most writes.
+    // If the whole map is cached it is hardly ever read; otherwise it is read for most writes.
     let (large, small) =
         (run("dftl:cmt=4k", Order::Uniform, 3000), run("dftl:cmt=16", Order::Uniform, 3000));
     assert!(large.map_reads < 10 && small.map_reads > 2000, "{large:?} {small:?}");
@@ -188,7 +188,7 @@ fn devices_are_built_from_text_and_say_what_they_do_not_offer() {
             assert_eq!(kind(device.trim(range).await), ErrorKind::OutOfRange);
             assert_eq!(kind(device.share(&[]).await), ErrorKind::Unsupported);
             assert_eq!(device.begin().await.unwrap_err().kind(), ErrorKind::Unsupported);
-            // None of these is a failure of the device.
+            // None of these errors is a failure of the device.
             device.write(PageNo(0), &[page(0)], None).await.unwrap();
             device.flush().await.unwrap();
         };
@@ -196,7 +196,7 @@ fn devices_are_built_from_text_and_say_what_they_do_not_offer() {
     }
 }
 
-/// A page that the medium mixes up, read back; then a program that fails, and a write after it.
+/// Reads a page that the medium corrupted; then a program fails, and a write follows.
 fn damaged(spec: PersonalitySpec) -> Option<ErrorKind> {
     let runtime = Virtual::new(Schedule::Fifo);
     let nand = nand(1, 16, 8, 4096);

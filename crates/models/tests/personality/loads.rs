@@ -1,4 +1,4 @@
-//! Loads on a personality: beside a map, and with power cuts.
+//! Loads on a personality: compared with a map, and with power cuts.
 use std::collections::BTreeMap;
 use tantalum_base::{PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
@@ -7,28 +7,28 @@ use tantalum_runtime::Virtual;
 
 pub type Zones = NandZones<Virtual, Stamp>;
 
-/// How pages are chosen.
+/// The distribution of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Sequential,
     Uniform,
-    /// Nine of ten to a tenth of the pages.
+    /// Nine of ten requests go to a tenth of the pages.
     HotCold,
-    /// Runs from the first page of a block, broken off anywhere.
+    /// Runs from the first page of a block, of random length.
     Runs,
 }
 
 pub const ORDERS: [Order; 4] = [Order::Sequential, Order::Uniform, Order::HotCold, Order::Runs];
 
-/// What is done to a device.
+/// The requests to a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub seed: u64,
     pub order: Order,
     pub requests: u64,
-    /// Chance that a request is a trim.
+    /// Probability that a request is a trim.
     pub trims: f64,
-    /// All pages are written first.
+    /// Whether all pages are written first.
     pub fill: bool,
 }
 
@@ -70,7 +70,7 @@ pub fn requests(load: &Load, pages: u64, block: u64) -> Vec<Request> {
     requests
 }
 
-/// What pages hold, by the count of their last write.
+/// The content of the pages, as the count of their last write.
 #[derive(Clone, Debug, Default)]
 pub struct Known(BTreeMap<u64, u64>);
 
@@ -93,7 +93,7 @@ impl Known {
     }
 }
 
-/// The content that write number `count` gives `page`; for stamps a stamp.
+/// The content of `page` after write number `count`; for stamps a stamp.
 pub fn stamp<P: Payload>(page: u64, count: u64) -> P {
     if count == 0 {
         return P::zero();
@@ -120,8 +120,8 @@ pub async fn read<D: PageDevice>(device: &D, page: u64) -> Result<D::Page> {
     Ok(content)
 }
 
-/// Every page is what it should be, or what the request in flight makes of it; that is what it
-/// should be from then on.
+/// Checks that every page has its expected content, or that of the request in flight; the content
+/// found is expected from then on.
 pub async fn verify<D: PageDevice>(
     device: &D,
     known: &mut Known,

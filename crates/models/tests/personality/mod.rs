@@ -1,5 +1,5 @@
-//! The translation layers that were there before page mapping, and page mapping beside them, on every
-//! legal geometry; what cuts and failing programs leave of the older ones.
+//! The translation layers from before page mapping, and page mapping for comparison, on every legal
+//! geometry; and the older layers with power cuts and failing programs.
 mod cuts;
 mod failures;
 mod geometries;

@@ -1,5 +1,5 @@
-//! The page-mapping FTL on every legal geometry from eight zones on, beside a map: no deadlock, no
-//! false "out of space", every page right, also when opened again.
+//! The page-mapping FTL on every legal geometry from eight zones on, compared with a map: no
+//! deadlock, no false "out of space", every page correct, also after the device is opened again.
 use crate::personality::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use proptest::prelude::*;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ fn cases() -> u32 {
     if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 2000 } else { 60 }
 }
 
-/// One opening: what was known is there, and then what the load makes of it.
+/// One opening: checks the known content, then runs the load and checks the result.
 fn session(
     media: impl ZoneMedia,
     runtime: &Virtual,

@@ -1,5 +1,5 @@
-//! Writes in flight together on layers whose zones have several planes: those that follow one
-//! another go in one append, and a power cut still meets each page for itself.
+//! Concurrent writes on layers whose zones have several planes: writes to consecutive pages go in
+//! one append, and a power cut still affects each page independently.
 use crate::personality::loads::{nand, read, stamp, zones};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,15 +12,15 @@ use tantalum_runtime::{Runtime, Virtual};
 const PLANES: u32 = 4;
 const CLIENTS: u32 = 8;
 
-/// What happened to each page: the last write that was begun, and the last that was acknowledged.
+/// For each page: the last write that was begun, and the last that was acknowledged.
 #[derive(Clone, Default)]
 struct History {
     begun: Vec<u64>,
     acknowledged: Vec<u64>,
 }
 
-/// Clients that write runs of pages, with a power cut or without; operations of the medium and
-/// virtual nanoseconds. What is left is verified.
+/// Runs clients that write runs of pages, with a power cut or without, and verifies the result.
+/// Returns the operations of the medium and the virtual nanoseconds.
 fn load(spec: &str, planes: u32, cut: Option<(u64, Fate)>) -> (u64, u64) {
     let spec = PersonalitySpec::parse(spec).unwrap();
     let nand = nand(planes, 12, 16 / planes, 4096);
@@ -55,7 +55,7 @@ fn load(spec: &str, planes: u32, cut: Option<(u64, Fate)>) -> (u64, u64) {
                     };
                     written.set(written.get() + 1);
                     let count = written.get();
-                    // One write of a page at a time, so that it is known which is the newest.
+                    // Only one write of a page at a time, so that the newest is known.
                     let begun = history.borrow().begun[page as usize];
                     if begun != history.borrow().acknowledged[page as usize] {
                         continue;
@@ -88,7 +88,8 @@ fn load(spec: &str, planes: u32, cut: Option<(u64, Fate)>) -> (u64, u64) {
     (operations, took_ns)
 }
 
-/// Opened again, each page holds its last acknowledged write or the one that was under way.
+/// After reopening, each page has the content of its last acknowledged write or of the write in
+/// progress.
 fn verify(
     spec: PersonalitySpec,
     pages: u64,

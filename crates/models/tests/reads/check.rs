@@ -1,43 +1,44 @@
-//! One client that changes pages, one that reads several at once, and the order that must explain
-//! what it sees: every read shows the pages as they are between two commands of the first client.
+//! One client changes pages, one reads several at once, and an order must explain the reads: every
+//! read shows the pages as they are between two commands of the first client.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
 use tantalum_runtime::{Runtime, Virtual};
 
-/// Pages that both clients use; others are written meanwhile, so that zones are emptied.
+/// Number of pages that both clients use. Others are written in the meantime, so that zones are
+/// cleaned.
 pub const AREA: u64 = 12;
 
-/// What the first client does.
+/// The commands of the first client.
 #[derive(Clone, Copy)]
 pub struct Load {
     pub seed: u64,
     pub commands: u32,
-    /// Pages of the device that are written besides.
+    /// Number of other pages of the device that are written.
     pub others: u64,
-    /// Longest pause between two commands of a client.
+    /// Maximum pause between two commands of a client.
     pub pause_ns: u64,
-    /// Of ten commands, how many are trims; shares and commits come where the device has them.
+    /// Number of trims in ten commands. Shares and commits occur if the device supports them.
     pub trims: u64,
 }
 
 /// The states that the area went through.
 struct History {
-    /// What it is before the first command, and what each makes of it; the last may be in flight.
+    /// The state before the first command, and after each command; the last may be in flight.
     states: Vec<[Stamp; AREA as usize]>,
-    /// The oldest state that a read which begins now may show.
+    /// The oldest state that a read beginning now may show.
     oldest: usize,
     ended: bool,
 }
 
 impl History {
-    /// The command in flight has ended.
+    /// Records that the command in flight has ended.
     fn settled(&mut self) {
         self.oldest = self.states.len() - 1;
     }
 
-    /// Finds the state that a read of `range` shows, which began when `oldest` was the oldest. Whether
-    /// a command was in flight together with it.
+    /// Finds the state that a read of `range` shows; `oldest` was the oldest state when the read
+    /// began. Returns whether a command was in flight at the same time.
     fn explain(&mut self, range: PageRange, out: &[Stamp], oldest: usize, seed: u64) -> bool {
         let part = |state: &[Stamp; AREA as usize]| {
             state[range.first.index()..range.end().index()].to_vec()
@@ -47,13 +48,13 @@ impl History {
             let states: Vec<_> = self.states[oldest..].iter().map(part).collect();
             panic!("seed {seed}: {range:?} read as {out:?}, and was in turn {states:?}");
         };
-        // What this read shows, no later one may go back behind.
+        // No later read may show an older state than this one.
         self.oldest = self.oldest.max(at);
         self.states.len() - oldest > 1
     }
 }
 
-/// What a run was good for.
+/// The coverage of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub reads: u64,
@@ -64,7 +65,7 @@ pub struct Seen {
 /// Runs both clients.
 ///
 /// # Panics
-/// Where a read shows what the area never was at a moment of it.
+/// If a read shows a state that the area never had during that read.
 pub async fn check<D: PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
@@ -100,7 +101,7 @@ async fn change<D: PageDevice<Page = Stamp>>(
     history.borrow_mut().ended = true;
 }
 
-/// One command; it may take effect from the moment at which its state is noted.
+/// Runs one command. It may take effect as soon as its state is recorded.
 async fn command<D: PageDevice<Page = Stamp>>(
     device: &D,
     rng: &mut Rng,
@@ -145,13 +146,13 @@ async fn command<D: PageDevice<Page = Stamp>>(
     device.write(range.first, &pages, None).await.unwrap();
 }
 
-/// At most `pages_max` pages of the area.
+/// A range of at most `pages_max` pages of the area.
 fn range(rng: &mut Rng, pages_max: u64) -> PageRange {
     let first = rng.below(AREA);
     PageRange::new(PageNo(first), 1 + rng.below(pages_max.min(AREA - first)))
 }
 
-/// Writes other pages, so that caches and zones fill and are emptied.
+/// Writes other pages, so that caches and zones fill up and are cleaned.
 async fn stir<D: PageDevice<Page = Stamp>>(
     runtime: Virtual,
     device: Rc<D>,

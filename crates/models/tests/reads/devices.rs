@@ -13,11 +13,11 @@ use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 pub type Zones = NandZones<Virtual, Stamp>;
 
-/// What is special about the flash.
+/// The properties of the flash.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub blocks_per_plane: u32,
-    /// Chance that a program fails: it is repeated elsewhere, which takes longer.
+    /// Probability that a program fails; it is then repeated elsewhere, which takes longer.
     pub program_fail: f64,
 }
 
@@ -70,7 +70,7 @@ pub async fn ssd(
     Ok(device)
 }
 
-/// What `test` comes to, in an order of tasks that `seed` draws.
+/// Runs `test` with the order of tasks drawn from `seed`, and returns its result.
 pub fn run<F, T, O>(seed: u64, test: F) -> O
 where
     F: FnOnce(Virtual) -> T + 'static,

@@ -1,4 +1,4 @@
-//! Reads that take longer than a zone stays.
+//! Reads that take longer than a zone keeps its content.
 use crate::reads::devices::run;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,8 @@ const PAGES: u64 = 24;
 const ZONES: u32 = 16;
 const SLOTS_PER_ZONE: u32 = 16;
 
-/// Reads take longer than several writes, and find what is there when they end.
+/// An FTL on a store whose reads take longer than several writes, and return the content at their
+/// end.
 async fn ftl(runtime: &Virtual, seed: u64) -> Rc<Ftl<FileZones<CrashStore<MemoryStore, Virtual>>>> {
     let bytes = u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64;
     let options = CrashOptions {
@@ -38,8 +39,8 @@ fn content(count: u64) -> PageBuf {
     page
 }
 
-/// All pages are written together again and again, so that every zone is emptied in turn. What a
-/// read began to read stays there: one of these batches.
+/// All pages are rewritten together again and again, so that every zone is cleaned in turn. The
+/// content that a read has begun to read stays: the read returns one of these batches.
 #[test]
 pub fn while_zones_are_emptied() {
     for seed in 0..8 {
@@ -61,7 +62,7 @@ pub fn while_zones_are_emptied() {
             let mut out = vec![PageBuf::zero(); PAGES as usize];
             let mut reads = 0;
             while !ended.get() {
-                // Until something is written a read takes no time.
+                // Before the first write, a read takes no time.
                 runtime.sleep(1_000).await;
                 ftl.read(&pages, &mut out).await.unwrap();
                 assert!(out.iter().all(|page| *page == out[0]), "seed {seed}: two batches");

@@ -1,4 +1,5 @@
-//! A read of several pages shows one moment, whatever of them is in a cache, at home or on its way.
+//! A read of several pages shows a single moment, whether they are in a cache, at home or on their
+//! way.
 mod check;
 pub mod devices;
 mod long;
@@ -25,7 +26,8 @@ use tantalum_ssd::CacheKind;
 const SEEDS: u64 = 24;
 const LOAD: Load = Load { seed: 0, commands: 120, others: 100, pause_ns: 300_000, trims: 1 };
 
-/// Runs `load` on what `make` makes, once a seed. Enough reads must have met a command.
+/// Runs `load` on the devices that `make` returns, once per seed. Enough reads must have overlapped
+/// with a command.
 fn whole<D, F, T>(load: Load, make: F)
 where
     D: PageDevice<Page = Stamp>,
@@ -35,7 +37,7 @@ where
     whole_and(load, make, |_| ());
 }
 
-/// The same, with a look at the device afterwards.
+/// As [`whole`], with a check of the device afterwards.
 fn whole_and<D, F, T>(load: Load, make: F, look: fn(&D))
 where
     D: PageDevice<Page = Stamp>,
@@ -75,7 +77,7 @@ fn ordered_cache() {
     orders(|runtime| ssd(runtime, CacheKind::Ordered, FtlOptions::new(160)));
 }
 
-/// Of a batch some pairs are remapped and others copied.
+/// In a batch, some pairs are remapped and others copied.
 #[test]
 fn shares_of_which_some_are_copied() {
     let ftl = FtlOptions { share_entries_max: Some(2), ..FtlOptions::new(160) };
@@ -117,7 +119,7 @@ fn transactional_cache() {
     orders(|runtime| tx_cache(runtime, 24));
 }
 
-/// Most transactions are larger than the part of the cache that they may fill.
+/// Most transactions are larger than the part of the cache that they may use.
 #[test]
 fn transactions_larger_than_the_cache() {
     whole_and(
@@ -142,7 +144,7 @@ fn redo_log() {
     orders(|runtime| wal(runtime, 64, WalCommit::Record));
 }
 
-/// What is in the log must be read from there, where zones are emptied all the time.
+/// Pages in the log must be read from there, while zones are cleaned all the time.
 #[test]
 fn redo_log_without_memory() {
     whole(LOAD, |runtime| wal(runtime, 0, WalCommit::Pages));
@@ -150,7 +152,7 @@ fn redo_log_without_memory() {
     whole(LOAD, |runtime| wal(runtime, 0, WalCommit::Record));
 }
 
-/// Where programs fail, so that some commands take longer than those behind them.
+/// Programs fail, so that some commands take longer than later ones.
 async fn shadow(runtime: Virtual) -> Result<Rc<ShadowDevice<Zones>>> {
     let shape = Shape { program_fail: 0.02, blocks_per_plane: 120 };
     let zones = devices::zones(&runtime, shape)?;

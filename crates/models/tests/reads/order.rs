@@ -1,5 +1,5 @@
-//! Two commands in flight together that change the same pages: one order of them explains all that
-//! is read meanwhile and behind them.
+//! Two concurrent commands that change the same pages: one order of them explains all reads during
+//! and after them.
 use crate::reads::check::AREA;
 use crate::reads::devices::run;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ type Pages = [Stamp; AREA as usize];
 #[derive(Clone, Copy, Debug)]
 struct Command {
     range: PageRange,
-    /// What is written; nothing for a trim.
+    /// The content that is written; `None` for a trim.
     count: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ async fn read_all<D: PageDevice<Page = Stamp>>(device: &D) -> Pages {
     out
 }
 
-/// Whether `reads`, in their order, show the pages before, between and behind `commands`.
+/// Whether `reads`, in their order, show the pages before, between and after `commands`.
 fn explains(before: Pages, commands: [&Command; 2], reads: &[Pages]) -> bool {
     let between = commands[0].apply(before);
     let states = [before, between, commands[1].apply(between)];
@@ -97,7 +97,7 @@ async fn rounds<D: PageDevice<Page = Stamp>>(runtime: Virtual, device: Rc<D>, se
     }
 }
 
-/// Runs the rounds on what `make` makes, once a seed.
+/// Runs the rounds on the devices that `make` returns, once per seed.
 pub fn orders<D, F, T>(make: F)
 where
     D: PageDevice<Page = Stamp>,

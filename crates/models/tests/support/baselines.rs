@@ -1,4 +1,4 @@
-//! Clients on a baseline device, a power cut, recovery, and what must be there then.
+//! Clients on a baseline device, a power cut, a recovery, and a check of the result.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload, Result, Rng};
@@ -15,7 +15,7 @@ use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 pub const PAGES: u64 = 24;
 const CLIENTS: u64 = 3;
 
-/// A device to be cut.
+/// A device under test.
 pub trait Baseline {
     type Device<M: ZoneMedia>: PageDevice<Page = M::Page>;
 
@@ -30,7 +30,7 @@ fn ftl_options() -> FtlOptions {
 
 pub struct TxFlash;
 pub struct AtomicLog;
-/// A redo log with commit records, or without.
+/// A redo log, with or without commit records.
 pub struct RedoLog<const RECORDS: bool>;
 
 fn shadow_options(clustering: Clustering) -> ShadowOptions {
@@ -89,7 +89,7 @@ impl Baseline for AtomicLog {
 
 fn wal_options(records: bool) -> WalOptions {
     let commit = if records { WalCommit::Record } else { WalCommit::Pages };
-    // Less memory than log, so that contents are read back, too.
+    // Less memory than log, so that contents are read back as well.
     WalOptions { log_pages: 64, memory_pages: 8, transactions_max: 4, commit }
 }
 
@@ -114,7 +114,7 @@ impl<const RECORDS: bool> Baseline for RedoLog<RECORDS> {
     }
 }
 
-/// What a client does: each on pages of its own.
+/// A command of a client; each client has pages of its own.
 #[derive(Clone, Debug)]
 enum Command {
     Commit(Vec<(PageNo, u64)>),
@@ -149,7 +149,7 @@ fn commands(client: u64, seed: u64, count: u32) -> Vec<Command> {
         .collect()
 }
 
-/// The content that write `number` gives `page`; 0 is nothing.
+/// The content of `page` after write `number`; 0 means empty.
 fn content<P: Payload>(page: PageNo, number: u64) -> P {
     if number == 0 {
         return P::zero();
@@ -200,25 +200,25 @@ async fn perform<D: PageDevice>(device: &D, command: &Command, state: &[u64]) ->
     }
 }
 
-/// How far a client came.
+/// The progress of a client.
 #[derive(Clone, Default)]
 struct Progress {
     issued: usize,
     acknowledged: usize,
 }
 
-/// Where power is cut.
+/// The place of a power cut.
 pub type Cut = Option<(u64, Fate)>;
 
-/// Media operations of a run.
+/// Numbers of media operations in a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Operations {
     pub load: u64,
     pub recovery: u64,
 }
 
-/// Runs the clients up to the cut and recovers, cut again in recovery where asked; checks what is
-/// there, goes on, cuts once more and checks again.
+/// Runs the clients up to the cut and recovers, with another cut in the recovery if requested.
+/// Checks the content, continues, cuts once more and checks again.
 pub fn run<B: Baseline + 'static, R: Rig + 'static>(
     seed: u64,
     count: u32,
@@ -234,7 +234,7 @@ pub fn run<B: Baseline + 'static, R: Rig + 'static>(
         let media = rig.borrow_mut().open(&runtime);
         rig.borrow_mut().plan(CutPlan { after_operations: after, fate });
         let handle = runtime.clone();
-        // It fails where the cut falls into it.
+        // It fails if the cut falls into it.
         drop(runtime.run(async move { B::recover(media, &handle).await.map(|_| ()) }));
         runtime.drop_tasks();
         rig.borrow_mut().power_off(&runtime).map_err(|error| error.to_string())?;
@@ -270,7 +270,8 @@ pub fn run<B: Baseline + 'static, R: Rig + 'static>(
     Ok(operations)
 }
 
-/// What goes on after the first opening: every third page is written again, in one transaction.
+/// The number for writes after the first opening: every third page is written again, in one
+/// transaction.
 fn later_number(page: u64) -> u64 {
     if page.is_multiple_of(3) { 1_000_000 + page } else { 0 }
 }
@@ -290,7 +291,7 @@ async fn read_all<D: PageDevice>(device: &D) -> Result<Vec<D::Page>> {
     Ok(pages)
 }
 
-/// The load of all clients; media operations until the cut.
+/// Runs the load of all clients. Returns the media operations until the cut.
 fn load<B: Baseline + 'static, R: Rig + 'static>(
     rig: &Rc<RefCell<R>>,
     seed: u64,
@@ -319,7 +320,7 @@ fn load<B: Baseline + 'static, R: Rig + 'static>(
                     progress.borrow_mut()[client as usize].issued += 1;
                     let done = perform(&*device, &command, &state).await;
                     if rig.borrow().is_cut() {
-                        // An answer that came after the cut never reached anybody.
+                        // A result that arrives after the cut reaches nobody.
                         return Ok(());
                     }
                     done?;
@@ -337,7 +338,7 @@ fn load<B: Baseline + 'static, R: Rig + 'static>(
         Ok::<(), Error>(())
     });
     let operations = rig.borrow().operations() - before;
-    // Where the power is gone, nothing need go on.
+    // After a power cut, nothing needs to go on.
     if !rig.borrow().is_cut() {
         ended
             .map_err(|deadlock| format!("the load: {deadlock}"))?
@@ -349,8 +350,9 @@ fn load<B: Baseline + 'static, R: Rig + 'static>(
     Ok(operations)
 }
 
-/// Each client's pages must be as they were after some number of its commands, at least those
-/// acknowledged and at most those issued; where `later` has a number, that one is there.
+/// Each client's pages must match the state after some number of its commands: at least the
+/// acknowledged ones, at most the issued ones. If `later` has a number, the page must have that
+/// content.
 fn check<P: Payload>(
     pages: &[P],
     progress: &[Progress],
@@ -390,8 +392,8 @@ fn check<P: Payload>(
     Ok(())
 }
 
-/// The mapping that TxFlash's scan of the drive gives, after some load and a cut, against what
-/// the recovered FTL reads; returns how many cycles were committed and broken.
+/// Compares the mapping from TxFlash's scan of the drive, after some load and a cut, with the reads
+/// of the recovered FTL. Returns the numbers of committed and broken cycles.
 pub fn scan_against_recovery<R: Rig + 'static>(seed: u64, cut: Cut) -> (u64, u64) {
     let rig = Rc::new(RefCell::new(R::new(seed)));
     let progress = Rc::new(RefCell::new(vec![Progress::default(); CLIENTS as usize]));
@@ -410,7 +412,7 @@ pub fn scan_against_recovery<R: Rig + 'static>(seed: u64, cut: Cut) -> (u64, u64
         for (page, content) in contents {
             let mut out = [<R::Media as ZoneMedia>::Page::zero()];
             ftl.read(&[page], &mut out).await.unwrap();
-            // A trim is no page: the scan alone cannot know of it.
+            // A trim writes no page, so the scan alone cannot find it.
             assert!(out[0] == content || !ftl.is_mapped(page), "page {page}");
         }
         (scan.committed, scan.broken)

@@ -1,2 +1,2 @@
-//! What the tests have in common.
+//! Code shared by the tests.
 pub mod baselines;

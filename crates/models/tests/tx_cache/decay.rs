@@ -1,4 +1,4 @@
-//! Places of the extended cache that the medium does not give back.
+//! Slots of the extended cache that the medium cannot read.
 use crate::tx_cache::support::{Zones, device_on, options, zones};
 use std::future::Future;
 use std::rc::Rc;
@@ -10,14 +10,15 @@ use tantalum_runtime::{LifeCycle, Virtual};
 
 type Device = TxCache<Virtual, Faults<Zones>>;
 
-/// Pages of a transaction: more than the frames, so that some go to the extended cache.
+/// Number of pages in a transaction: more than there are frames, so that some go to the extended
+/// cache.
 const LARGE: u64 = 30;
 
 fn large() -> TxCacheOptions {
     TxCacheOptions { extended_pages: 32, ..options(16) }
 }
 
-/// Runs `test` on a device of which all pages were written once and are home.
+/// Runs `test` on a device whose pages were all written once and are home.
 fn run<F, T>(test: F)
 where
     F: FnOnce(Rc<Device>) -> T + 'static,
@@ -44,7 +45,7 @@ async fn write_large(device: &Device, count: u64) -> Result<()> {
     device.commit(tx).await
 }
 
-/// The pages that are errors; each other one has this count.
+/// The pages whose reads fail; all others must have this count.
 async fn errors(device: &Device, count: u64) -> Vec<PageNo> {
     let mut errors = Vec::new();
     for page in (0..LARGE).map(PageNo) {
@@ -60,19 +61,20 @@ async fn errors(device: &Device, count: u64) -> Vec<PageNo> {
     errors
 }
 
-/// Of the pages of a committed transaction the extended cache loses some, told by the `nth` reads of the
-/// write-back. They are errors, and no others; the device serves on, also when it was opened again.
+/// The extended cache loses some pages of a committed transaction: those of the `nth` reads of the
+/// write-back. Exactly these pages become errors; the device continues to work, also after it is opened
+/// again.
 fn loses(nth: &'static [u64], trims: bool) {
     run(move |device| async move {
         nth.iter().for_each(|nth| device.ftl().media().fail_read(*nth));
         write_large(&device, 2).await?;
-        // Everything that can go home does.
+        // Everything that can be written home is.
         device.close().await?;
         device.validate_cache();
         assert_eq!(device.statistics().pages_lost, nth.len() as u64);
         let lost = errors(&device, 2).await;
         assert_eq!(lost.len(), nth.len(), "{lost:?}");
-        // All headers are free, and the places but those.
+        // All headers are free, and all slots except the lost ones.
         for _ in 0..large().transactions_max {
             device.begin().await?;
         }
@@ -89,7 +91,7 @@ fn loses(nth: &'static [u64], trims: bool) {
             assert_eq!(out[0], expected);
         }
         device.validate_cache();
-        // Its places serve again: the largest transaction finds room, many times.
+        // Its slots can be used again: the largest transaction finds room many times.
         for count in 3..20 {
             write_large(&device, count).await?;
             device.validate_cache();
@@ -110,7 +112,8 @@ fn pages_that_the_extended_cache_loses_are_errors_and_the_device_serves_on() {
     }
 }
 
-/// The same in an open transaction: what it wrote there is an error for it, and after the commit for all.
+/// As before, in an open transaction: the pages that it wrote there are errors for it, and after the
+/// commit for all.
 #[test]
 fn what_an_open_transaction_lost_is_an_error_to_it_until_it_writes_it_again() {
     run(move |device| async move {

@@ -10,7 +10,7 @@ use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
 
-/// Sizes of the zones; their pages are bytes, as those of any real medium.
+/// Sizes of the zones. Their pages are bytes, as on any real medium.
 const ZONES: FileZonesOptions =
     FileZonesOptions { volume_id: 1, first_byte: 0, zones: 30, slots_per_zone: 16 };
 
@@ -18,8 +18,8 @@ fn content(count: u8) -> tantalum_base::PageBuf {
     tantalum_base::PageBuf::copy_from(&[count; tantalum_base::PAGE_BYTES])
 }
 
-/// The `nth` append from now on fails; writes in transactions, small or larger than the cache, go
-/// on until one is refused.
+/// The `nth` append from now on fails. Writes in transactions, small or larger than the cache,
+/// continue until one is refused.
 fn fails_at(nth: u64, large: bool) {
     let options = TxCacheOptions { extended_pages: 40, ..options(16) };
     let ftl_options = FtlOptions::new(PAGES + 40);

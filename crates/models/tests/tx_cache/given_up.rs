@@ -1,4 +1,4 @@
-//! Commands that are given up: their future is dropped after some of its polls.
+//! Abandoned commands: their future is dropped after some polls.
 use crate::tx_cache::support::{Device, device_on, options, read, run, stamp, write, zones};
 use std::future::Future;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
-/// Polls `future` up to `polls` times and gives it up; what it gave where it ended by then.
+/// Polls `future` up to `polls` times and drops it. Returns its result if it ended by then.
 async fn give_up<T>(polls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut polled = 0;
@@ -26,7 +26,8 @@ async fn give_up<T>(polls: u32, future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Runs `load` on a new device, cuts the power, recovers, and runs `check`; what `load` said.
+/// Runs `load` on a new device, cuts the power, recovers, and runs `check`. Returns the result of
+/// `load`.
 fn with_a_cut<T: Copy + 'static>(
     options: TxCacheOptions,
     load: impl AsyncFnOnce(&Device) -> T + 'static,
@@ -59,8 +60,8 @@ fn with_a_cut<T: Copy + 'static>(
     said
 }
 
-/// Gives a command up after one poll, then after two, and so on until it ends by itself: `life`
-/// says whether it did.
+/// Drops a command after one poll, then after two, and so on until it ends by itself: `life`
+/// returns whether it did.
 fn at_every_poll(mut life: impl FnMut(u32) -> bool) {
     let ended = (1..200).find(|polls| life(*polls));
     assert!(ended.is_some_and(|polls| polls > 1), "it never waits: {ended:?}");
@@ -132,7 +133,7 @@ fn a_begin_that_is_given_up_leaves_no_transaction() {
         let load = async move |device: &Device| {
             let mut ended = true;
             for count in 1..=10 {
-                // With the headers held, some of these wait for write-back.
+                // While the headers are held, some of these wait for write-back.
                 let begun = give_up(polls, device.begin_as(Some(TxId(77)))).await;
                 ended &= begun.is_some();
                 if let Some(begun) = begun {
@@ -228,11 +229,11 @@ fn commands_that_are_given_up_while_they_wait_leave_nothing() {
         for page in 0..12 {
             write(&device, page, 1, Some(a)).await;
         }
-        // The cache is full of uncommitted pages: this one waits for the extended cache.
+        // The cache is full of uncommitted pages, so this write waits for the extended cache.
         let waiting = give_up(1, device.write(PageNo(20), &[stamp(20, 1)], Some(b))).await;
         assert!(waiting.is_none());
         {
-            // Page 100 is at home: reading it takes a while, and the commit waits for it.
+            // Page 100 is at home: its read takes a while, and the commit waits for it.
             let mut out = [Stamp::default()];
             let mut reading = pin!(device.read(PageNo(100), &mut out, Some(a)));
             let pending = std::future::poll_fn(|context| {

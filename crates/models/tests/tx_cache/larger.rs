@@ -1,4 +1,4 @@
-//! Transactions larger than the page cache, and what happens when the extended cache is full too.
+//! Transactions larger than the page cache, and the case that the extended cache is full as well.
 use crate::tx_cache::support::{PAGES, options, read, run, stamp, write};
 use tantalum_base::{ErrorKind, PageDevice, PageNo};
 use tantalum_models::TxCacheOptions;
@@ -14,7 +14,7 @@ fn a_transaction_larger_than_the_cache_commits_and_comes_home() {
             for page in 0..60 {
                 write(&device, page, 1, Some(tx)).await;
             }
-            // Again, wherever they are by now.
+            // Again, wherever the pages are by now.
             for page in (0..60).step_by(3) {
                 write(&device, page, 2, Some(tx)).await;
             }
@@ -59,7 +59,7 @@ fn a_full_extended_cache_refuses_the_write_and_the_transaction_can_be_aborted() 
         assert_eq!(written, 12 + 20 - 16, "all places but those for plain writes");
         let next = 20 + written;
         assert_eq!(read(&device, next, Some(b)).await, 0, "nothing half done");
-        // Plain writes go on.
+        // Plain writes still work.
         for page in 100..140 {
             write(&device, page, 2, None).await;
         }
@@ -113,7 +113,7 @@ fn a_full_transaction_can_write_its_own_pages_again() {
             write(&device, 100, 1, Some(b)).await;
             write(&device, 101, 1, Some(b)).await;
             assert_eq!(device.statistics().pages_spilled, 20, "no place is free");
-            // One by one and as many as a write may have, wherever they are by now.
+            // One by one, and as many as a write may have, wherever the pages are by now.
             for page in (0..most - 2).rev() {
                 write(&device, page, 2, Some(a)).await;
             }
@@ -121,11 +121,11 @@ fn a_full_transaction_can_write_its_own_pages_again() {
                 let pages: Vec<_> = (first..first + 3).map(|page| stamp(page, 3)).collect();
                 device.write(PageNo(first), &pages, Some(a)).await.unwrap();
                 device.validate_cache();
-                // There is room for these all the time.
+                // There is always room for these.
                 write(&device, 110 + first, 3, None).await;
             }
             write(&device, 100, 2, Some(b)).await;
-            // A page of its own beside one that has no place.
+            // One of its own pages, and one for which there is no place.
             let pages = [stamp(101, 9), stamp(102, 9)];
             let error = device.write(PageNo(101), &pages, Some(b)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::OutOfSpace);

@@ -1,4 +1,4 @@
-//! No read or write of a transaction passes its commit or abort, however tasks are scheduled.
+//! No read or write of a transaction overtakes its commit or abort, in any schedule of tasks.
 use crate::tx_cache::support::{options, read, run, stamp, write};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,17 +8,17 @@ use tantalum_models::fault_points::Fault;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::virtual_time::Schedule;
 
-/// The control command among those of the race; the others are pages.
+/// The control command among those of the race; the others are page numbers.
 const CONTROL: u64 = u64::MAX;
 
-/// Reads, writes and a commit or abort come in an order that the seed draws. Those that came before
-/// the control command end well and count as its transaction does; those behind it find the
-/// transaction gone and leave nothing. Returns how many commands came before it.
+/// Reads, writes and a commit or abort arrive in an order drawn from the seed. Those before the
+/// control command succeed and share the fate of the transaction; those after it find that the
+/// transaction no longer exists, and have no effect. Returns the number of commands before it.
 fn race(seed: u64, commits: bool) -> usize {
     let total = Rc::new(RefCell::new(0));
     let before = Rc::clone(&total);
     run(Schedule::Shuffled(seed), options(16), move |runtime, device| async move {
-        // The lower pages are at home, where a read takes long.
+        // The lower pages are at home, where a read takes a long time.
         for page in 0..40 {
             write(&device, page, 1, None).await;
         }
@@ -88,8 +88,8 @@ fn commits_that_overtake_are_noticed() {
     assert!(noticed.is_err());
 }
 
-/// A write or commit into a range that is being trimmed comes behind the trim, as a whole, whatever
-/// of the range lies in the cache and whatever at home.
+/// A write or commit into a range that is being trimmed takes effect as a whole after the trim, for
+/// any division of the range between cache and home.
 #[test]
 fn what_comes_while_a_range_is_trimmed_comes_behind_it() {
     for seed in 0..40 {
@@ -104,7 +104,7 @@ fn what_comes_while_a_range_is_trimmed_comes_behind_it() {
                 trimming.trim(PageRange::new(PageNo(0), 40)).await.unwrap();
                 *done.borrow_mut() = true;
             });
-            // It takes a program of flash; by now it has begun.
+            // This takes a flash program, which has begun by now.
             runtime.sleep(10_000).await;
             assert!(!*trimmed.borrow());
             let (writing, committing) = (Rc::clone(&device), Rc::clone(&device));

@@ -11,7 +11,7 @@ use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 
 const PAGES: u64 = 40_000;
 
-/// Random pages are rewritten, eight in a transaction or as plain writes; every page is compared.
+/// Rewrites random pages, eight per transaction or as plain writes, and compares every page.
 fn load(config: TxSsdConfig, seed: u64) -> (TxCacheStatistics, u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let handle = runtime.clone();
@@ -24,7 +24,7 @@ fn load(config: TxSsdConfig, seed: u64) -> (TxCacheStatistics, u64) {
         for count in 1..=8_000u64 {
             let tx = if transactional { Some(device.begin().await.unwrap()) } else { None };
             for _ in 0..8 {
-                // Four of five go to a tenth of the pages.
+                // Four of five writes go to a tenth of the pages.
                 let range = if rng.chance(0.8) { PAGES / 10 } else { PAGES };
                 let page = rng.below(range);
                 device.write(PageNo(page), &[Stamp::new(PageNo(page), count)], tx).await.unwrap();
@@ -74,8 +74,8 @@ fn the_whole_device_is_that_of_table_ii() {
     assert_eq!(config.ftl.pages, (32 << 30) / 4096 + 8192);
 }
 
-/// Section IV-E, table III: 19 µs for 128 headers. Here the cache has as many as half of its pages, and looks at each: 0.6 ms.
-/// What building the indexes takes comes on top.
+/// Section IV-E, table III: 19 µs for 128 headers. Here there are half as many headers as pages of the cache, and each is
+/// examined: 0.6 ms. The time to rebuild the indexes is added.
 #[test]
 fn recovery_of_a_cache_of_32_mib() {
     let config = TxSsdConfig::new(20_000, 8192);

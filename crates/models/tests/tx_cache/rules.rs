@@ -1,4 +1,4 @@
-//! Ids, limits, conflicts, isolation, and what each error leaves.
+//! Ids, limits, conflicts, isolation, and the state after each error.
 use crate::tx_cache::support::{PAGES, options, read, run, stamp, write};
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Stamp, TxId};
 use tantalum_models::TxCacheOptions;
@@ -219,7 +219,8 @@ fn nv_cache_has_the_same_cache_and_no_transactions() {
     });
 }
 
-/// Headers are held until all is written back, and yet nothing is written back for their sake: there is one for every second page.
+/// Headers are held until everything is written back, but nothing is written back early to release them: there is one for every
+/// second page.
 #[test]
 fn a_pool_of_headers_by_the_size_of_the_cache_does_not_run_out() {
     let of_the_cache = TxCacheOptions::new(1024);
@@ -239,7 +240,7 @@ fn a_pool_of_headers_by_the_size_of_the_cache_does_not_run_out() {
     }
 }
 
-/// What the paper's NVCache does for a page, which has nothing to chain pages to.
+/// The accesses of the paper's NVCache per page; it has no transactions to chain pages to.
 #[test]
 fn nv_cache_pays_for_frame_header_and_mapping_of_each_page() {
     let nv_cache = TxCacheOptions { write_pages_max: 4, ..TxCacheOptions::nv_cache(64) };

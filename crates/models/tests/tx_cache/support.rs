@@ -88,7 +88,7 @@ pub async fn write(device: &Device, page: u64, count: u64, tx: Option<TxId>) {
     device.write(PageNo(page), &[stamp(page, count)], tx).await.unwrap();
 }
 
-/// The count that `page` holds; 0 for nothing.
+/// The count stored in `page`; 0 if it is empty.
 pub async fn read(device: &Device, page: u64, tx: Option<TxId>) -> u64 {
     let mut out = [Stamp::zero()];
     device.read(PageNo(page), &mut out, tx).await.unwrap();

@@ -1,19 +1,19 @@
-//! Clients that work side by side, each on pages of its own, and know what must be there.
+//! Concurrent clients, each on pages of its own, which know their expected content.
 use crate::tx_cache_crash::rig::Device;
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp, TxId};
 
-/// What the clients do.
+/// The commands of the clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub clients: u64,
     pub pages_per_client: u64,
-    /// Commands of each client; a whole transaction is one.
+    /// Commands per client; a whole transaction counts as one.
     pub commands: u32,
-    /// Writes in a transaction at the most.
+    /// Maximum number of writes in a transaction.
     pub writes_max: u64,
-    /// Pages in a write at the most.
+    /// Maximum number of pages in a write.
     pub write_pages_max: u64,
     pub transactions: bool,
 }
@@ -24,8 +24,8 @@ impl Shape {
     }
 }
 
-/// One client: what its pages hold, and what they hold if the command that it waits for took
-/// effect. A content is the count of its write; 0 is nothing.
+/// One client: the content of its pages, and the content if the command in flight took effect. A
+/// content is the count of its write; 0 means empty.
 #[derive(Clone, Debug)]
 pub struct Client {
     first: PageNo,
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    /// Compares `found`, the counts on the device, with what may be there.
+    /// Compares `found`, the counts on the device, with the allowed contents.
     pub fn verify(&mut self, found: &[u64]) -> std::result::Result<(), String> {
         let found = &found[self.first.index()..][..self.acknowledged.len()];
         let pending = self.pending.take();
@@ -76,7 +76,7 @@ fn stamps(first: PageNo, counts: &[u64]) -> Vec<Stamp> {
     pages.map(|(page, count)| Stamp::new(page, *count)).collect()
 }
 
-/// Runs one client to its end; stops for ever when the power has gone.
+/// Runs one client to its end; stops for good after a power cut.
 pub async fn run(device: Rc<Device>, client: Shared, shape: Shape, is_cut: impl Fn() -> bool) {
     for _ in 0..shape.commands {
         let result = command(&device, &client, &shape, &is_cut).await;
@@ -108,7 +108,7 @@ async fn command(
     }
 }
 
-/// A place for a write and its contents, each of which is written once only.
+/// The range of a write and its contents, each of which is written only once.
 fn draw(client: &Shared, shape: &Shape) -> (PageNo, Vec<u64>) {
     let client = &mut *client.borrow_mut();
     let pages = 1 + client.rng.below(shape.write_pages_max);
@@ -126,7 +126,7 @@ fn changed(contents: &[u64], client: &Shared, first: PageNo, counts: &[u64]) -> 
 }
 
 fn acknowledge(client: &Shared, is_cut: &impl Fn() -> bool, result: Result<()>) -> Result<()> {
-    // An answer that comes after the cut reaches nobody.
+    // A result that arrives after the cut reaches nobody.
     if result.is_ok() && !is_cut() {
         let client = &mut *client.borrow_mut();
         client.acknowledged = client.pending.take().expect("something was waited for");

@@ -42,7 +42,7 @@ pub fn larger() -> Scenario {
     Scenario { options: options(10, 24), shape, seed: 5, cut: None, cut_in_recovery: None }
 }
 
-/// All places at which `outcome` can be cut.
+/// All places at which a load with these numbers of stores and operations can be cut.
 pub fn places(load: (u64, u64)) -> impl Iterator<Item = At> {
     (0..load.0).map(At::Store).chain((0..load.1).map(At::Operation))
 }
@@ -51,7 +51,7 @@ fn check(scenario: &Scenario) -> Outcome {
     run(scenario).unwrap_or_else(|broken| panic!("{broken}\n{scenario:?}"))
 }
 
-/// What the recoveries of a matrix had to do.
+/// The work of the recoveries of a matrix.
 #[derive(Debug, Default)]
 struct Coverage {
     cuts: u64,
@@ -69,8 +69,8 @@ impl Coverage {
     }
 }
 
-/// Cuts at every place, with every fate; after every `inside_every`th again at every place of the
-/// recovery.
+/// Cuts at every place, with every fate; after every `inside_every`th cut, cuts again at every
+/// place of the recovery.
 fn matrix(plain: Scenario, inside_every: u64) -> (Outcome, Coverage) {
     let dry = check(&plain);
     let mut coverage = Coverage::default();

@@ -1,9 +1,10 @@
-//! TxCache through power cuts: at every store to NVRAM and at every operation of the medium, with
-//! every fate of what was in flight, and inside recovery too. Commits that were acknowledged
-//! survive, nothing is half done, what was aborted or not committed leaves nothing.
+//! TxCache with power cuts: at every store to NVRAM and at every operation of the medium, with
+//! every fate of the operations in flight, and also inside recovery. Acknowledged commits survive,
+//! every change is atomic, and aborted or uncommitted transactions leave nothing.
 //!
-//! The crash lab runs TxCache too, at random places; here every store to NVRAM is cut and every operation,
-//! also those of a recovery, and what a recovery reports and costs is checked.
+//! The crash lab runs TxCache too, with cuts at random places. Here every store to NVRAM and every
+//! operation is cut, including those of a recovery, and the report and the costs of a recovery are
+//! checked.
 mod clients;
 mod matrix;
 mod planted;

@@ -1,4 +1,4 @@
-//! Every protection has a test that fails when it is switched off.
+//! For every protection there is a test that fails when it is switched off.
 use crate::tx_cache_crash::matrix::{larger, places, small};
 use crate::tx_cache_crash::rig::{Cut, FATES};
 use crate::tx_cache_crash::scenario::{Scenario, run};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::fault_points::plant;
 use tantalum_models::fault_points::Fault;
 
-/// Cuts `plain` at every place until something is found; an assertion counts.
+/// Cuts `plain` at every place until an error is found; a failed assertion counts.
 fn search(plain: Scenario) -> Option<String> {
     let attempt = |scenario: &Scenario| {
         catch_unwind(AssertUnwindSafe(|| run(scenario)))
@@ -22,7 +22,7 @@ fn search(plain: Scenario) -> Option<String> {
     })
 }
 
-/// The same search finds nothing without the fault: see `matrix`.
+/// Without the fault the same search finds nothing: see `matrix`.
 fn found(fault: Fault, plain: Scenario) {
     let _planted = plant(fault);
     let found = search(plain);

@@ -44,8 +44,8 @@ fn large_transactions() {
     random(larger(), 25);
 }
 
-/// A trim is to be completed, and no zone is free until cleaning has run: the first cut of the
-/// kind that is found.
+/// A trim must be completed while no zone is free until cleaning has run. Searches for the first
+/// cut of this kind.
 #[test]
 fn a_trim_is_completed_where_room_must_be_made_first() {
     let found =

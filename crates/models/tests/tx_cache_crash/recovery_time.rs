@@ -1,4 +1,4 @@
-//! What recovery costs (section IV-E, table III).
+//! The time of a recovery (section IV-E, table III).
 use crate::tx_cache_crash::clients::Shape;
 use crate::tx_cache_crash::matrix::small;
 use crate::tx_cache_crash::rig::{At, Cut, FATES};

@@ -13,16 +13,17 @@ pub type Device = TxCache<Virtual, NandZones<Virtual, Stamp>>;
 
 pub const FATES: [Fate; 3] = Fate::ALL;
 
-/// Where power is cut.
+/// The place of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// At the store to NVRAM after so many more.
+    /// At the store to NVRAM after this many more.
     Store(u64),
-    /// At the operation of the medium after so many more.
+    /// At the operation of the medium after this many more.
     Operation(u64),
 }
 
-/// A cut: the fate is that of what the medium has in flight, and of the store or operation itself.
+/// A cut. The fate applies to the medium's operations in flight, and to the store or operation
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     pub at: At,
@@ -92,7 +93,7 @@ impl Rig {
         opened
     }
 
-    /// Counts from here.
+    /// Starts to count from here.
     fn mark(&mut self) {
         self.cuts_before = self.nand.power_cuts();
         self.operations_before = self.nand.mutations();
@@ -113,7 +114,7 @@ impl Rig {
         device
     }
 
-    /// Powers on and recovers, with `cut` in it.
+    /// Powers on and recovers, with `cut` during the recovery.
     pub fn recover(
         &mut self,
         runtime: &Virtual,
@@ -149,25 +150,25 @@ impl Rig {
         }
     }
 
-    /// Whether power has gone since the last opening; what a task is told from then on reaches
-    /// nobody.
+    /// Whether the power has been cut since the last opening; results that a task receives after
+    /// that reach nobody.
     pub fn is_cut(&self) -> bool {
         self.nand.power_cuts() > self.cuts_before
     }
 
-    /// What `is_cut` says, to be asked by tasks.
+    /// A function for tasks that returns the same as `is_cut`.
     pub fn watch(&self) -> impl Fn() -> bool + Clone + 'static {
         let (nand, before) = (self.nand.clone(), self.cuts_before);
         move || nand.power_cuts() > before
     }
 
-    /// Stores and operations since the last opening.
+    /// Numbers of stores and operations since the last opening.
     pub fn counts(&self) -> (u64, u64) {
         let stores = self.nvram.as_ref().map_or(0, |nvram| nvram.region().stores());
         (stores - self.stores_before, self.nand.mutations() - self.operations_before)
     }
 
-    /// The power is gone: drops the tasks and decides what is left behind.
+    /// After the power cut: drops the tasks and applies the effects of the cut.
     pub fn power_off(&mut self, runtime: &Virtual) {
         runtime.drop_tasks();
         self.nand.plan_cut(None);

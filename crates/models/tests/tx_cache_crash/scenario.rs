@@ -1,4 +1,5 @@
-//! One scenario: load, cut, recover (cut again where asked), verify, go on, close, verify.
+//! One scenario: load, cut, recover (with another cut if requested), verify, continue, close,
+//! verify.
 use crate::tx_cache_crash::clients::{self, Client, Shape};
 use crate::tx_cache_crash::rig::{Cut, Device, Rig};
 use std::cell::RefCell;
@@ -18,12 +19,12 @@ pub struct Scenario {
     pub cut_in_recovery: Option<Cut>,
 }
 
-/// What it came to.
+/// Its result.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Stores to NVRAM and operations of the medium in the load.
+    /// Numbers of NVRAM stores and medium operations in the load.
     pub load: (u64, u64),
-    /// And in the recovery that was not cut.
+    /// The same for the recovery that was not cut.
     pub recovery: (u64, u64),
     pub report: TxRecoveryReport,
     pub statistics: TxCacheStatistics,
@@ -31,7 +32,7 @@ pub struct Outcome {
 
 type Clients = Rc<RefCell<Vec<Client>>>;
 
-/// Runs `scenario`; what was broken, if anything.
+/// Runs `scenario`. Returns the broken promise, if there is one.
 pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
     let mut outcome = Outcome::default();
     let Scenario { options, shape, seed, .. } = *scenario;
@@ -85,7 +86,7 @@ pub fn run(scenario: &Scenario) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// Runs the clients until all are done or the power goes.
+/// Runs the clients until all are done or the power is cut.
 fn load(
     rig: &mut Rig,
     runtime: &Virtual,
@@ -108,7 +109,7 @@ fn load(
         }
     });
     let end = async move {
-        // Asks now and then, as nobody tells when the power goes.
+        // Polls now and then, because no one signals a power cut.
         let mut done = std::pin::pin!(&mut done);
         while !is_cut() {
             let ready = std::future::poll_fn(|context| {
@@ -125,7 +126,7 @@ fn load(
     Ok(())
 }
 
-/// Compares the whole device.
+/// Checks the whole device.
 fn verify(
     runtime: &Virtual,
     device: &Rc<Device>,
