@@ -1,10 +1,10 @@
 //! ARC: two LRU lists, one of pages seen once and one of pages seen again. Their shares of the
 //! cache follow the requests for pages lately evicted from each list.
 //!
-//! Source: Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, figure
-//! 4. T1 and T2 hold the cached pages; B1 and B2 remember as many evicted ones. The target `p` for
-//! T1 is a real number, as in the paper. Programs that round each step of it to a whole page get
-//! slightly different counts.
+//! Source: Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003,
+//! figure 4. T1 and T2 hold the cached pages; B1 and B2 remember as many evicted ones. The target
+//! `p` for T1 is a real number, as in the paper. Programs that round each step of it to a whole
+//! page get slightly different counts.
 //!
 //! Weak on loops longer than the cache, where it behaves as LRU. A page becomes frequent by its
 //! second use, however close to the first, as with several fixes of a page by one query. It

@@ -6,8 +6,8 @@
 //! config     the configuration of an SSD: a profile at one capacity
 //! parameters text parameters that several kinds of devices accept
 //! memory     whether this machine has the memory for a device
-//! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk beside them, and three others
-//! open_ssd   OpenSSD                       tx_ssd TxSSD; baseline WAL, TxFlash beside it
+//! durassd    DuraSSD, SSD-A, SSD-B         disk   the disk compared with them, and three others
+//! open_ssd   OpenSSD                       tx_ssd TxSSD; baseline WAL, TxFlash, compared with it
 //! hybrid     MTRON, with log blocks        x25_m  X25-M
 //! nvme       today's drives                cloud  cloud storage
 //! ```

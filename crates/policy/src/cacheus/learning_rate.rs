@@ -102,7 +102,7 @@ mod tests {
         // The rate rose from 0 to its first value, and so did the hit ratio.
         let second = period(&mut rate, 5, &mut rng);
         assert_eq!(second, (first + first * first).min(1.0));
-        // It rose again and the hit ratio fell.
+        // The rate rose again and the hit ratio fell.
         let third = period(&mut rate, 3, &mut rng);
         assert_eq!(third, second - second * (second - first));
         // The rate fell and the hit ratio fell, so the rate rises.

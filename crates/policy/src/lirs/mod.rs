@@ -68,9 +68,9 @@ pub struct Lirs<T, R = Plain> {
 }
 
 impl<T: PageTable, R: Reluctance> Lirs<T, R> {
-    /// A cache of `frames` pages, for pages numbered below `pages_end`. The share `hir_share` (0 to
-    /// 1) of the frames is for HIR pages. The stack has at most `stack` times as many pages as the
-    /// cache.
+    /// A cache of `frames` pages, for pages numbered below `pages_end`. The share `hir_share`
+    /// (0 to 1) of the frames is for HIR pages. The stack has at most `stack` times as many pages
+    /// as the cache.
     pub fn new(frames: u32, pages_end: u64, hir_share: f64, stack: u32) -> Self {
         assert!(frames > 0 && (0.0..=1.0).contains(&hir_share) && stack > 0);
         let hirs = ((hir_share * f64::from(frames)) as u32).max(2).min(frames - 1);
