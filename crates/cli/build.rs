@@ -1,9 +1,9 @@
-//! The version that `tantalum --version` tells: with the commit where the source is a git repository and git is
-//! there, and without it elsewhere.
+//! The version that `tantalum --version` prints: with the commit if the source is a git repository and git is
+//! installed, without it otherwise.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says the version to the compiler, and what to watch so that it stays true.
+/// Passes the version to the compiler, with the files whose changes require a new one.
 #[allow(dead_code, reason = "a test of its parts has no use for the whole")]
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -15,13 +15,12 @@ fn main() {
     }
 }
 
-/// The version as it is told.
+/// The version as text.
 pub fn version(release: &str, commit: Option<&str>) -> String {
     commit.map_or(release.to_owned(), |commit| format!("{release} ({commit})"))
 }
 
-/// The commit that the repository at `root` is at. A folder somewhere inside of another repository, such as
-/// an unpacked package, has none.
+/// The commit checked out at `root`. A folder inside of another repository, such as an unpacked package, has none.
 pub fn commit(root: &Path) -> Option<String> {
     if !root.join(".git").exists() {
         return None;
@@ -29,8 +28,8 @@ pub fn commit(root: &Path) -> Option<String> {
     git(root, &["rev-parse", "--short=12", "HEAD"])
 }
 
-/// Files that change with every commit and every checkout. One that does not exist would have this run at every
-/// build, so it is not among them.
+/// Files that change with every commit and every checkout. Missing files are left out, as they would make this run at
+/// every build.
 pub fn changed_by_commits(root: &Path) -> Vec<PathBuf> {
     if commit(root).is_none() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The command lines in README.md and docs/ are ones that these programs take.
+//! Checks that the command lines in README.md and docs/ are accepted by these programs.
 use crate::Cli;
 use clap::{CommandFactory, Parser};
 use tantalum_console::programs::having;
@@ -9,7 +9,7 @@ fn the_arguments_are_well_formed() {
     Cli::command().debug_assert();
 }
 
-/// Lines with a command of another program are taken there.
+/// Command lines of other programs are checked in those programs.
 #[test]
 fn every_documented_command_line_is_taken() {
     let mut taken = 0;
@@ -21,7 +21,7 @@ fn every_documented_command_line_is_taken() {
     assert!(taken > 25, "{taken} lines: they are not found any more");
 }
 
-/// Every command says how it is used, and what it says works.
+/// Every help has examples, and these are accepted.
 #[test]
 fn every_help_has_examples_that_are_taken() {
     let whole = Cli::command();

@@ -1,9 +1,10 @@
-//! `tantalum`, the command line: volumes, and who serves them. Other commands it hands over to the programs that have them.
+//! `tantalum`, the command line: volumes and their servers. Commands of other programs are handed over to those
+//! programs.
 //!
 //! ```text
 //! commands   one file a command
 //! ```
-// `println!` panics where whoever reads the output has gone, as `head` does: see `tantalum_console::output::print_line`.
+// `println!` panics if the reader of the output has gone, such as `head`: see `tantalum_console::output::print_line`.
 #![deny(clippy::print_stdout)]
 
 mod commands;
@@ -15,8 +16,8 @@ use std::process::ExitCode;
 use tantalum_console::AFTER_HELP;
 use tantalum_console::programs::{Elsewhere, having};
 
-/// Pages, maps and queues are many small pieces of memory that are looked up in no order. This allocator asks for huge pages, so that
-/// a lookup seldom waits for the page table as well (docs/history/benchmarks.md has the gain).
+/// Pages, maps and queues are many small allocations with random access. This allocator requests huge pages, so that a
+/// lookup seldom waits for the page table as well (docs/history/benchmarks.md has the gain).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -29,7 +30,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    // `tantalum help NAME` is a program's to tell, if another one has the command.
+    // If another program has the command of `tantalum help NAME`, that program prints the help.
     let words: Vec<_> = std::env::args_os().collect();
     if let [_, help, name] = &words[..]
         && help == "help"

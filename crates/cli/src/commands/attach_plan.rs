@@ -1,4 +1,5 @@
-//! `tantalum attach --plan`: what attach would take and set, where and why, and how fast home and flash are.
+//! `tantalum attach --plan`: the space and the settings that attach would use, the reasons, and the speed of home and
+//! flash.
 use crate::commands::device_speed::{self, FlashSpeed, HomeSpeed};
 use crate::commands::room::{of_what, tell_rounded};
 use crate::commands::tiered::{
@@ -23,13 +24,13 @@ use tantalum_volume::{
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// No smaller flash is proposed: one of less than 60 MiB is refused with the settings of a new configuration.
+/// The smallest flash that is proposed: with the settings of a new configuration, one of less than 60 MiB is refused.
 const PROPOSED_MIN: u64 = 64 * MIB;
 
-/// A flash that reads less than this many times as fast as the home is not worth the trouble.
+/// A flash whose random reads are less than this many times as fast as the home's is not worth the trouble.
 const CLEARLY_FASTER: f64 = 2.0;
 
-/// A size that is proposed, and why.
+/// A proposed size, and the reason.
 struct Proposal {
     text: String,
     reason: String,
@@ -60,8 +61,8 @@ pub fn run(args: &AttachArgs) -> anyhow::Result<Verdict> {
     }
 }
 
-/// The configuration that is there, or would be written; the proposed size of the flash, if none was given; and whether the home
-/// goes without a claim though the command line does not say so.
+/// The configuration that exists or would be written; the proposed size of the flash, if none was given; and whether
+/// the home gets no claim although the command line does not ask for that.
 fn configuration(args: &AttachArgs) -> anyhow::Result<(VolumeConfig, Option<Proposal>, bool)> {
     if args.volume.exists() {
         return Ok((existing_config(args)?, None, false));
@@ -83,14 +84,14 @@ fn configuration(args: &AttachArgs) -> anyhow::Result<(VolumeConfig, Option<Prop
     if let Some(flash_size) = &args.flash_size {
         return Ok((with(flash_size)?, None, gets_none));
     }
-    // Of any size: it says where the journal is.
+    // The proposed size does not matter here: only the place of the journal is needed.
     let places = spaces(&with(&size_text(PROPOSED_MIN))?)?;
     let [_, journal] = &places;
     let proposal = propose(home_bytes, &holder_of(flash)?, &journal.holder);
     Ok((with(&proposal.text)?, Some(proposal), gets_none))
 }
 
-/// A tenth of the home, where flash and journal have room for it.
+/// A tenth of the home, or less if flash or journal have less room.
 fn propose(home_bytes: u64, flash: &Holder, journal: &Holder) -> Proposal {
     let mut sizes = vec![(home_bytes / 10, "a tenth of the home".to_owned())];
     match flash {
@@ -120,7 +121,7 @@ fn propose(home_bytes: u64, flash: &Holder, journal: &Holder) -> Proposal {
     }
 }
 
-/// As it would be given to `--flash-size`, rounded down.
+/// The size as an argument of `--flash-size`, rounded down.
 fn size_text(bytes: u64) -> String {
     match bytes >= 10 * GIB {
         true => format!("{}GiB", bytes / GIB),
@@ -128,12 +129,12 @@ fn size_text(bytes: u64) -> String {
     }
 }
 
-/// A row of the plan: what, how much, and why.
+/// Prints a row of the plan: subject, quantity, reason.
 fn row(what: &str, value: &str, reason: &str) -> std::io::Result<()> {
     print_line(&format!("{what:<12} {value:>11}  {reason}"))
 }
 
-/// The rows of home, flash and journal: size, path, reason, and whether they fit.
+/// Prints the rows of home, flash and journal: size, path, reason, and whether they fit.
 fn tell_places(
     config: &VolumeConfig,
     spaces: &[StoreSpace; 2],
@@ -159,7 +160,7 @@ fn tell_places(
     Ok(())
 }
 
-/// Whether a store has the space that it takes, where those that share a file system with it are made, too.
+/// Whether a store fits. If the other store is on the same file system, both must fit together.
 fn fit(space: &StoreSpace, spaces: &[StoreSpace; 2]) -> String {
     let lies_there = |other: &&StoreSpace| match (&other.holder, &space.holder) {
         (Holder::FileSystem { number, .. }, Holder::FileSystem { number: its, .. }) => {
@@ -178,7 +179,7 @@ fn fit(space: &StoreSpace, spaces: &[StoreSpace; 2]) -> String {
     format!("{says}: takes {}{what}", human_bytes(space.bytes))
 }
 
-/// The rows of what can be set.
+/// Prints the rows of the settings.
 fn tell_settings(config: &VolumeConfig) -> anyhow::Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     if is_ordered(config) {
@@ -220,7 +221,7 @@ fn tell_settings(config: &VolumeConfig) -> anyhow::Result<()> {
     Ok(row("", "", &format!("these three are in [home] of {}", config.path.display()))?)
 }
 
-/// Measures home and flash, and says how they compare.
+/// Measures home and flash, and prints a comparison.
 fn tell_speeds(config: &VolumeConfig) -> anyhow::Result<()> {
     let home_path = config.home.as_ref().map(|home| home.home_path(&config.path));
     let home = home_path.map(|path| told_of("home", device_speed::of_home(&path)));
@@ -238,7 +239,7 @@ fn tell_speeds(config: &VolumeConfig) -> anyhow::Result<()> {
     }
 }
 
-/// The measurement. If it failed, a row says why, and there is none.
+/// The measurement. If it failed, prints a row with the reason and returns `None`.
 fn told_of<T>(what: &str, measured: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
     match measured {
         Ok(measured) => Ok(Some(measured)),
@@ -286,7 +287,7 @@ fn tell_flash(flash: &FlashSpeed, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many times as fast the flash is, and whether that is enough.
+/// Prints how many times as fast as the home the flash is, and whether that is enough.
 fn tell_comparison(home: &HomeSpeed, flash: &FlashSpeed) -> anyhow::Result<()> {
     let times = flash.reads_per_second / home.reads_per_second;
     let told = number::figures((times * 10.0).round() / 10.0);
@@ -316,7 +317,7 @@ fn per_second(rate: f64) -> String {
 fn span(seconds: f64) -> String {
     match seconds < 1.0 {
         true => "less than 1 s".to_owned(),
-        // More than can be counted is no plan any more.
+        // A longer span than a `u64` of milliseconds holds is cut off: no plan needs it.
         false => duration((seconds * 1000.0) as u64),
     }
 }
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(propose(file_system(1, 60 * GIB), large()), "30GiB");
         assert_eq!(propose(file_system(1, 6 * GIB), large()), "3072MiB");
         assert_eq!(propose(large(), file_system(1, 20 * GIB)), "20GiB");
-        // They share it: flash and journal together take nine tenths of what is free at most.
+        // Both on one file system: flash and journal together take at most nine tenths of the free space.
         assert_eq!(propose(file_system(2, 60 * GIB), file_system(2, 60 * GIB)), "30GiB");
         assert_eq!(propose(Holder::Device { bytes: 50 * GIB }, large()), "50GiB");
         assert_eq!(propose(file_system(1, MIB), large()), "64MiB");

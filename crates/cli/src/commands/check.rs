@@ -15,14 +15,14 @@ use tantalum_volume::{
     CheckReport, OpenOptions, VolumeConfig, check_volume, open_tiered_volume, open_volume_with,
 };
 
-/// Walk every structure of a volume, read every page, and say what is wrong, where
+/// Walk every structure of a volume, read every page, and report each problem and its place
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// First open a volume that is refused as damaged, or of which a block cannot be read, to write, and
-    /// give up what cannot be told any more, and every page that cannot be read; what that is, is said
+    /// First open the volume for writing even if it is refused as damaged or has an unreadable block; give up whatever
+    /// cannot be determined any more, and every unreadable page; report all that was given up
     #[arg(long)]
     accept_loss: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         format!("{place}: {problem} (not in force: nothing that the volume holds is concerned)")
     }));
     lines.push(told.clone());
-    // What was found decides the exit status, also where nobody reads on.
+    // The findings decide the exit status, even if the reader of the output has gone.
     if let Err(error) = print_line(&lines.join("\n"))
         && error.kind() != ErrorKind::BrokenPipe
     {
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(if report.findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
 }
 
-/// Where others have the volume open: what can be done.
+/// Adds advice to the error if another process has the volume open.
 fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
     match result {
         Err(error) if error.kind() == tantalum_base::ErrorKind::Locked => Err(error).context(
@@ -93,7 +93,7 @@ fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
     }
 }
 
-/// Opens the volume whatever that gives up, and closes it again; what was given up.
+/// Opens the volume, giving up whatever prevents that, and closes it again. Returns a description of the losses.
 fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
@@ -114,7 +114,7 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
         Ok::<_, tantalum_base::Error>(report.recovery)
     });
     let recovery = say_if_in_use(recovery)?;
-    // The volume's tasks hold its files until they are gone.
+    // The volume's tasks hold its files until they are dropped.
     live.drop_tasks();
     Ok(format!(
         "given up: {} changes, of pages that nobody can name and that now hold what they \
@@ -127,7 +127,7 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
     ))
 }
 
-/// The last line: what the volume is, and how much of it was looked at.
+/// The last line: the verdict on the volume, and how much of it was checked.
 fn verdict(volume: &Path, report: &CheckReport) -> String {
     let volume = volume.display();
     let unanswered = report.findings.iter().filter(|found| found.unanswered).count();

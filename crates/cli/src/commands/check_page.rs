@@ -1,4 +1,4 @@
-//! The page of `tantalum check`: what was looked at, and what is wrong where.
+//! The HTML page of `tantalum check`: what was checked, and each problem with its place.
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_console::output::PageArgs;
@@ -6,7 +6,7 @@ use tantalum_report::html::Number;
 use tantalum_report::{Page, Report, Section, Table, Tone, config_hash, number, schema};
 use tantalum_volume::CheckReport;
 
-/// Places that findings begin with, and the part of the volume that they are of; anything else is of the last.
+/// Prefixes of the places of findings, with the part of the volume that each belongs to; the last part gets all others.
 const PARTS: [(&str, &str); 4] = [
     ("superblock", "superblock"),
     ("log", "log and checkpoints"),
@@ -14,7 +14,8 @@ const PARTS: [(&str, &str); 4] = [
     ("", "zones and tables"),
 ];
 
-/// Writes the page, where one is asked for. `told` is the verdict and `given_up` what was given up before.
+/// Writes the page if it is requested. `told` is the verdict; `given_up` describes the losses that were accepted
+/// before.
 pub fn write(
     to: &PageArgs,
     report: &CheckReport,
@@ -68,7 +69,7 @@ fn numbers(report: &CheckReport) -> Vec<Number> {
     numbers
 }
 
-/// A row a part of the volume: how much of it there is, and how many of the problems are of it.
+/// One row per part of the volume: its extent, and the number of its problems.
 fn looked_at(report: &CheckReport) -> Table {
     let mut extents = vec!["both copies".to_owned()];
     extents.extend(report.recovery.as_ref().map(|recovery| {

@@ -7,26 +7,26 @@ use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 
-/// Make a snapshot of pages of a volume in other pages of it, without writing them again, as of one moment
+/// Copy pages of a volume to other pages of it, as of one moment, without writing their content again
 ///
-/// All of it or nothing, up to 64 GiB, also while the volume is served. Without a range the lower half of the volume is
-/// cloned into its upper half: `tantalum resize` makes a volume twice as large, and what uses it stays in the lower half.
-/// What is not flushed or committed by who uses the volume is not in it.
+/// The clone is atomic, of at most 64 GiB, and also works while the volume is served. Without a range, the lower half
+/// of the volume is cloned into its upper half: `tantalum resize` makes a volume twice as large, and its users stay in
+/// the lower half. Data that the users of the volume have not flushed or committed is not in the clone.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// Where the clone begins: a count of pages (64, 4k) or bytes (256KiB)
+    /// First page of the clone: a count of pages (64, 4k) or bytes (256KiB)
     #[arg(value_name = "A", requires = "from")]
     to: Option<String>,
-    /// Where what is cloned begins
+    /// First page to clone, in the same units
     #[arg(value_name = "B", requires = "length")]
     from: Option<String>,
-    /// How much, likewise; the two ranges must not overlap
+    /// Length, in the same units; the two ranges must not overlap
     #[arg(value_name = "LEN")]
     length: Option<String>,
-    /// Also where the clone's pages hold something, such as an earlier clone
+    /// Replace content of the clone's pages, such as an earlier clone
     #[arg(long)]
     replace: bool,
 }

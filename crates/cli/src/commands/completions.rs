@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use tantalum_console::{Verdict, completions};
 
-/// Print what a shell needs to complete the words of tantalum's command lines
+/// Print the completion script of tantalum for a shell
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

@@ -18,44 +18,44 @@ const PAGE: u64 = PAGE_BYTES as u64;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The volume's configuration; written first, commented, where it does not exist
+    /// The volume's configuration; if it does not exist, it is written first, with comments
     volume: PathBuf,
-    /// Size that hosts see, for a configuration that does not exist yet: bytes with a unit (1GiB, 500MB)
+    /// Capacity that hosts see, for a new configuration: bytes with a unit (1GiB, 500MB)
     #[arg(long, value_name = "SIZE")]
     capacity: Option<String>,
-    /// Make a tiered volume: a file or block device that is its slow home
+    /// Make a tiered volume over this slow home: a file or block device
     #[arg(long, value_name = "PATH", requires = "flash", requires = "flash_size")]
     home: Option<PathBuf>,
     /// The flash that caches the home: a file or a block device
     #[arg(long, value_name = "PATH", requires = "home")]
     flash: Option<PathBuf>,
-    /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one
+    /// Bytes of the flash to use: at least 60MiB with a write cache of 8MiB, more with a larger one
     #[arg(long, value_name = "SIZE", requires = "home")]
     flash_size: Option<String>,
-    /// The journal beside the home: a file on storage that is not lost with the flash. HOME.journal without it; a home
-    /// that is a block device wants it
+    /// The journal of the home: a file on storage that is not lost with the flash; by default HOME.journal. Required if
+    /// the home is a block device
     #[arg(long, value_name = "PATH", requires = "home")]
     journal: Option<PathBuf>,
-    /// The mark on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at all
-    /// times); xor without it
+    /// Mark on the home while it has a cache: xor (prevents mounting it by mistake) or none (it stays a plain image);
+    /// by default xor
     #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
     claim: Option<String>,
-    /// What survives a power cut, for a new configuration: on_ack (all that was acknowledged; for programs that
-    /// never flush) or on_flush (what was flushed, and a prefix of the rest; for those that do). Without it
-    /// NBD clients get on_flush and all others on_ack; commits survive under both
+    /// What survives a power cut, for a new configuration: on_ack (all acknowledged writes; for programs that never
+    /// flush) or on_flush (all flushed writes and a prefix of the rest; for programs that flush). By default on_flush
+    /// for NBD clients and on_ack for all others; commits survive under both
     #[arg(long, value_name = "MODE", conflicts_with = "home")]
     durability: Option<String>,
-    /// The write cache in memory, for a new configuration; 8MiB without it
+    /// Size of the write cache in memory, for a new configuration; by default 8MiB
     #[arg(long, value_name = "SIZE")]
     cache: Option<String>,
-    /// Memory above the volume for pages that are read again, for a new configuration; none without it
+    /// Memory of the buffer, which keeps pages for repeated reads, for a new configuration; by default none
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
-    /// Make the file without room for its content: at once, however large; a full file system is met
-    /// later, at a write. What is discarded gives its room back (see media.sparse in the configuration)
+    /// Do not allocate space for the content of the file: creation is immediate at any size, but a full file system is
+    /// noticed only later, at a write. Discarded pages free their space (see media.sparse in the configuration)
     #[arg(long)]
     sparse: bool,
-    /// Give up what the volume's file or device holds
+    /// Give up the content of the volume's file or device
     #[arg(long)]
     force: bool,
 }
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         }
     }
     let superblock = match created {
-        // Of a tiered volume it is told with what to do.
+        // For a tiered volume, the error already says what to do.
         Err(error) if error.kind() == ErrorKind::OutOfSpace && config.home.is_none() => {
             return Err(error).context(
                 "there is no room for the volume: make some, name another place, or choose a smaller --capacity or --sparse",
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// What survives a power cut, where nobody has chosen.
+/// Prints the durability if the user has not chosen one.
 fn tell_durability(config: &VolumeConfig) -> anyhow::Result<()> {
     let (own, over_nbd) = (config.durability(), config.durability_over_nbd());
     if own == over_nbd {
@@ -133,13 +133,13 @@ fn tell_durability(config: &VolumeConfig) -> anyhow::Result<()> {
     Ok(print_line(&told)?)
 }
 
-/// Whether something is where the volume's data would go.
+/// Whether there is something at the place of the volume's data.
 fn has_data(config: &VolumeConfig) -> bool {
     let there = config.data_path().ok().and_then(|data| std::fs::metadata(data).ok());
     there.is_some_and(|there| there.len() > 0)
 }
 
-/// The configuration, and whether it was written just now.
+/// The configuration, and whether this call wrote it.
 fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     let path = &args.volume;
     check_texts(args)?;
@@ -167,7 +167,7 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     Ok((config::write_new(path, capacity, &settings)?, true))
 }
 
-/// Refuses what makes no sense before it stands in a file, where a message would name a line of that.
+/// Refuses invalid options before they are written to a file: later, a message would name a line of that file instead.
 fn check_texts(args: &Args) -> anyhow::Result<()> {
     for (option, size) in
         [("--capacity", &args.capacity), ("--cache", &args.cache), ("--buffer", &args.buffer)]
@@ -186,7 +186,7 @@ fn check_texts(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses options that a configuration which is there already contradicts.
+/// Refuses options that contradict an existing configuration.
 fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<()> {
     let named = [&args.home, &args.flash, &args.journal];
     refuse_other_places(config, named.map(Option::as_deref))?;

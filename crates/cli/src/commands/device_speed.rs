@@ -1,5 +1,5 @@
-//! How fast a home and a flash answer, measured for a second or two. A home is only read; what is written beside a flash has
-//! no name, and goes with the process, however that ends.
+//! Measures the speed of a home and of a flash, for a second or two. A home is only read. The trial file beside a flash
+//! has no name, and vanishes with the process, however that ends.
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -13,42 +13,42 @@ use tantalum_runtime::live::wall_clock;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// The length of a long read, and of a write that makes the file beside the flash.
+/// Length of a long read, and of a write that fills the trial file beside the flash.
 const LONG_BYTES: u64 = 256 << 10;
 
-/// So large is the file beside the flash.
+/// Length of the trial file beside the flash.
 const TRIAL_BYTES: u64 = 16 << 20;
 
-/// So long each kind of request is measured.
+/// Time for which each kind of request is measured.
 const PHASE: Duration = Duration::from_millis(750);
 
-/// So long the file beside the flash is filled; it is shorter on a slow one.
+/// Time limit for filling the trial file; on a slow flash it becomes shorter than [`TRIAL_BYTES`].
 const FILLING: Duration = Duration::from_millis(300);
 
-/// Who has not answered after this is not waited for.
+/// Time limit for an answer of the device.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a home does.
+/// The speed of a home.
 #[derive(Clone, Copy, Debug)]
 pub struct HomeSpeed {
-    /// Reads of a page at random places, a second.
+    /// Random reads of a page per second.
     pub reads_per_second: f64,
-    /// Bytes a second of long reads in a row.
+    /// Bytes per second of long sequential reads.
     pub stream_bytes_per_second: f64,
-    /// Whether the page cache was passed by.
+    /// Whether the reads bypassed the page cache.
     pub is_direct: bool,
-    /// How much of it are holes, which no device is asked for.
+    /// Share of the home that is holes: reads of those do not reach a device.
     pub holes_share: f64,
 }
 
-/// What a flash does.
+/// The speed of a flash.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashSpeed {
-    /// Reads of a page at random places, a second.
+    /// Random reads of a page per second.
     pub reads_per_second: f64,
-    /// Writes of a page, each made durable, a second; `None` of a block device, which is only read.
+    /// Durable writes of a page per second; `None` for a block device, which is only read.
     pub writes_per_second: Option<f64>,
-    /// Whether the page cache was passed by.
+    /// Whether the requests bypassed the page cache.
     pub is_direct: bool,
 }
 
@@ -78,7 +78,7 @@ pub fn of_home(path: &Path) -> anyhow::Result<HomeSpeed> {
     })
 }
 
-/// Measures the flash at `path`: a block device, which is only read, or the file system that a file there is in.
+/// Measures the flash at `path`: a block device, which is only read, or the file system of a file there.
 pub fn of_flash(path: &Path) -> anyhow::Result<FlashSpeed> {
     let path = path.to_owned();
     with_patience(move || {
@@ -106,21 +106,22 @@ pub fn of_flash(path: &Path) -> anyhow::Result<FlashSpeed> {
     })
 }
 
-/// The folder that a file at `path` would be in, or the nearest that is there.
+/// The folder of a file at `path`, or the nearest ancestor that exists.
 fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let folder = absolute.ancestors().skip(1).find(|folder| folder.is_dir());
     Ok(folder.unwrap_or(Path::new("/")).to_owned())
 }
 
-/// What `measure` finds. It is left behind where a device does not answer: only the end of the process ends that.
+/// The result of `measure`. If the device does not answer in time, the thread is abandoned: it ends only with the
+/// process.
 fn with_patience<T: Send + 'static>(
     measure: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     let (sender, receiver) = mpsc::channel();
     #[expect(clippy::disallowed_methods, reason = "it waits for a device that may never answer")]
     std::thread::spawn(move || {
-        // Nobody waits any more where this fails.
+        // This fails if the receiver has stopped waiting.
         let _ = sender.send(measure());
     });
     match receiver.recv_timeout(PATIENCE) {
@@ -129,7 +130,7 @@ fn with_patience<T: Send + 'static>(
     }
 }
 
-/// The file at `path`, past the page cache where that works.
+/// Opens the file at `path`, with direct I/O if that works; returns whether it does.
 fn open_to_read(path: &Path) -> anyhow::Result<(File, bool)> {
     let direct = File::options()
         .read(true)
@@ -142,19 +143,19 @@ fn open_to_read(path: &Path) -> anyhow::Result<(File, bool)> {
     }
 }
 
-/// Lets `file` pass the page cache by; whether that works.
+/// Switches `file` to direct I/O; returns whether that works.
 fn pass_page_cache(file: &File) -> bool {
     let flags = rustix::fs::fcntl_getfl(file);
     let set = flags.and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT));
     let works = set.is_ok() && file.write_all_at(Buffer::noise(PAGE).aligned(), 0).is_ok();
     if !works && let Ok(flags) = flags {
-        // It is as it was; a failure shows at the next write.
+        // The file is as before; a failure shows at the next write.
         let _ = rustix::fs::fcntl_setfl(file, flags);
     }
     works
 }
 
-/// Fills a new file, and returns its length: overwriting is what a log in a file that is allocated does.
+/// Fills a new file and returns its length: a log overwrites an allocated file, too.
 fn fill(file: &File) -> std::io::Result<u64> {
     let mut buffer = Buffer::noise(LONG_BYTES);
     let clock = Clock::start();
@@ -167,13 +168,13 @@ fn fill(file: &File) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
-/// Reads of a page a second at random places of a file of `bytes`.
+/// Random reads of a page per second, in a file of `bytes`.
 fn random_reads(file: &File, bytes: u64) -> anyhow::Result<f64> {
     let (mut page, mut places) = (Buffer::of(PAGE), Places::new(bytes));
     Ok(rate(PHASE, || file.read_exact_at(page.aligned(), places.next()))?)
 }
 
-/// How often a second `once` is done, one after the other, for `time`.
+/// Calls per second of `once`, one after the other, measured for `time`.
 fn rate(time: Duration, mut once: impl FnMut() -> std::io::Result<()>) -> std::io::Result<f64> {
     let clock = Clock::start();
     let mut count = 0u64;
@@ -187,7 +188,7 @@ fn rate(time: Duration, mut once: impl FnMut() -> std::io::Result<()>) -> std::i
     }
 }
 
-/// Time since a moment.
+/// Time elapsed since a moment.
 struct Clock(std::time::Instant);
 
 impl Clock {
@@ -201,7 +202,7 @@ impl Clock {
     }
 }
 
-/// Bytes that begin where direct I/O wants them.
+/// A buffer with the alignment that direct I/O requires.
 struct Buffer {
     bytes: Vec<u8>,
     first: usize,
@@ -215,7 +216,7 @@ impl Buffer {
         Buffer { bytes, first, length }
     }
 
-    /// With content that no device makes smaller.
+    /// Filled with bytes that no device can compress.
     fn noise(length: u64) -> Buffer {
         let (mut buffer, mut places) = (Buffer::of(length), Places::new(u64::MAX));
         for word in buffer.aligned().chunks_mut(8) {
@@ -229,7 +230,7 @@ impl Buffer {
     }
 }
 
-/// Pages at random. They are others each time: a device, or a host below it, may have kept what was read before.
+/// Random page offsets. They differ in each run: a device, or a host below it, may have cached earlier reads.
 struct Places {
     state: u64,
     pages: u64,
@@ -248,7 +249,7 @@ impl Places {
         mixed ^ (mixed >> 31)
     }
 
-    /// The byte at which one begins.
+    /// The byte offset of a random page.
     fn next(&mut self) -> u64 {
         self.random() % self.pages * PAGE
     }

@@ -1,4 +1,4 @@
-//! The content of a volume, by its first pages, and the process that has it open: for `tantalum stat`.
+//! Determines the content of a volume from its first pages, and the process that has it open: for `tantalum stat`.
 use super::serve::control::Stat;
 use std::path::Path;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
@@ -6,12 +6,12 @@ use tantalum_volume::content::{CONTENT_BYTES, content_of};
 
 /// No page is written.
 const NOTHING: &str = "nothing";
-/// Pages are written, of no known format.
+/// Pages are written, in no known format.
 const UNKNOWN: &str = "unknown";
-/// As of a client that asks an NBD server.
+/// The limit of one step: as many as for an NBD client's block status.
 const LOOKED_AT_PAGES_MAX: u64 = 65_536;
 
-/// Adds to `stat` what `device`, of which it tells, holds. It stays unknown where the first pages cannot be read.
+/// Adds the content of `device`, which `stat` describes. It stays unknown if the first pages cannot be read.
 pub async fn tell_content(stat: &mut Stat, device: &impl PageDevice<Page = PageBuf>) {
     let is_unmapped = stat.contains(&("mapped_bytes", 0u64.into()));
     let holds = first_bytes(device).await.map(|bytes| match content_of(&bytes) {
@@ -22,14 +22,14 @@ pub async fn tell_content(stat: &mut Stat, device: &impl PageDevice<Page = PageB
     stat.push(("holds", holds.map(str::to_owned).into()));
 }
 
-/// Adds that the process `pid` has the volume open.
+/// Adds the process `pid`, which has the volume open.
 pub fn tell_holder(stat: &mut Stat, pid: u32) {
     stat.push(("open_by", program(pid).into()));
     stat.push(("open_by_pid", u64::from(pid).into()));
 }
 
-/// Whether no page has content that is not in the log yet, of as many as may be looked at in one step. A cache, whose home may have
-/// what it does not know of, says that all pages have some.
+/// Whether all pages are holes, write cache included, among the first pages that may be examined in one step. A cache
+/// never reports holes, as its home may have content that the cache does not know.
 fn is_empty(device: &impl PageDevice) -> bool {
     let (mut at, pages) = (0, device.limits().pages.min(LOOKED_AT_PAGES_MAX));
     while at < pages {
@@ -42,7 +42,7 @@ fn is_empty(device: &impl PageDevice) -> bool {
     true
 }
 
-/// The beginning of `device`; `None` where it cannot be read.
+/// The first bytes of `device`; `None` if they cannot be read.
 async fn first_bytes(device: &impl PageDevice<Page = PageBuf>) -> Option<Vec<u8>> {
     let count = device.limits().pages.min((CONTENT_BYTES / PAGE_BYTES) as u64);
     let mut pages = vec![PageBuf::zero(); count as usize];
@@ -50,7 +50,7 @@ async fn first_bytes(device: &impl PageDevice<Page = PageBuf>) -> Option<Vec<u8>
     Some(pages.iter().flat_map(|page| page.iter().copied()).collect())
 }
 
-/// The name of a process, where the kernel tells it.
+/// The name of a process, if the kernel reports it.
 fn program(pid: u32) -> Option<String> {
     let name = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("comm"));
     name.ok().map(|name| name.trim_end().to_owned())

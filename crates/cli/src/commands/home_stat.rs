@@ -1,4 +1,4 @@
-//! `tantalum stat HOME`: what lies on a home that has a cache.
+//! `tantalum stat HOME`: the claim of a home that has a cache.
 use anyhow::bail;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -8,10 +8,10 @@ use tantalum_console::output::OutputArgs;
 use tantalum_report::html::Page;
 use tantalum_report::{Report, Table, config_hash, schema};
 
-/// A configuration is shorter.
+/// Every configuration is shorter.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// The claim on what is at `path`; `None` where that may be a configuration.
+/// The claim on the home at `path`; `None` if the file may be a configuration.
 pub fn claim_at(path: &Path) -> anyhow::Result<Option<Claim>> {
     let Ok(metadata) = std::fs::metadata(path) else { return Ok(None) };
     let is_device = metadata.file_type().is_block_device();
@@ -28,7 +28,7 @@ pub fn claim_at(path: &Path) -> anyhow::Result<Option<Claim>> {
     Ok(claim)
 }
 
-/// Tells what `claim` says, which is on the home at `path`.
+/// Prints `claim`, which is on the home at `path`.
 pub fn tell(path: &Path, claim: &Claim, output: &OutputArgs) -> anyhow::Result<Verdict> {
     let mut table = Table::new(schema::HOME_CLAIM);
     table.push(vec![

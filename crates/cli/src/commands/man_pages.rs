@@ -6,11 +6,11 @@ use tantalum_console::output::print_line;
 use tantalum_console::programs::PROGRAMS;
 use tantalum_console::{Verdict, man_pages};
 
-/// Write manual pages, one a command, into a folder
+/// Write a manual page for each command to a folder
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The folder, which is made where it does not exist
+    /// The folder; it is made if it does not exist
     folder: PathBuf,
 }
 
@@ -20,7 +20,7 @@ const AFTER_HELP: &str =
 Examples:
   tantalum man-pages ~/.local/share/man/man1";
 
-/// What stands at the foot of a page.
+/// The foot of each page.
 const SOURCE: &str = concat!("tantalum ", env!("TANTALUM_VERSION"));
 
 /// Runs the command.

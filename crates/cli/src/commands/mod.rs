@@ -1,4 +1,4 @@
-//! One file a command: its arguments, and `run`.
+//! One file per command: its arguments, and `run`.
 mod attach_plan;
 mod check;
 mod check_page;

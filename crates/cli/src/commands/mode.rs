@@ -1,4 +1,4 @@
-//! `tantalum mode`: what the cache of a tiered volume is for, while it is served.
+//! `tantalum mode`: the mode of a tiered volume's cache, changed while it is served.
 use super::serve::asking::ask;
 use super::serve::control::socket_path;
 use anyhow::{Context, bail};
@@ -12,13 +12,13 @@ use tantalum_volume::VolumeConfig;
 use tantalum_volume::config::Kind;
 use tantalum_volume::refusals::{NOT_SERVED, NOT_TIERED};
 
-/// Change what the cache of a tiered volume is for, while it is served
+/// Change the mode of a tiered volume's cache while it is served
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// write-back, write-through, read-cache or off; without it, the present one is printed
+    /// write-back, write-through, read-cache or off; by default, the present mode is printed
     mode: Option<String>,
 }
 

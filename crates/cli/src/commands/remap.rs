@@ -1,5 +1,5 @@
-//! What changes a volume's pages by their numbers (`share`, `clone`, `trim`), by whoever has the volume open: this program, or the
-//! server of the volume, which is asked by a line of text.
+//! Changes of a volume's pages by their numbers (`share`, `clone`, `trim`), made by the process that has the volume
+//! open: this program, or the server of the volume, which receives the request as a line of text.
 use super::serve::asking::ask;
 use anyhow::{Context, bail};
 use std::fmt;
@@ -11,30 +11,30 @@ use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, open_volume};
 
-/// Pages trimmed in one step: nothing else happens meanwhile.
+/// Pages trimmed in one step; nothing else runs during a step.
 const TRIM_PAGES: u64 = 8192;
 
-/// Most pages of a clone, 64 GiB: while it is made each of them takes some 300 bytes of memory, and whoever runs out of that loses
-/// its server.
+/// Most pages of a clone, 64 GiB: each needs some 300 bytes of memory while the clone is made, and a server that runs
+/// out of memory dies.
 const CLONE_PAGES_MAX: u64 = 1 << 24;
 
-/// Why a tiered volume takes no such change.
+/// Why a tiered volume refuses such a change.
 pub const TIERED: &str =
     "what is at home cannot be shared, and clients give pages up themselves (blkdiscard)";
 
 /// A change of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remap {
-    /// Pages take the content of others, all of which have some.
+    /// Pages get the content of others, all of which must have content.
     Share(Pages),
-    /// Pages become like others; `None`: the upper half of the volume like the lower one. They have no content, unless it may be
-    /// replaced.
+    /// Pages become equal to others; `None`: the upper half of the volume becomes equal to the lower one. They must be
+    /// empty unless `replace` is set.
     Clone { pages: Option<Pages>, replace: bool },
-    /// A range is given up.
+    /// A range is discarded.
     Trim(PageRange),
 }
 
-/// The `count` pages from `to` on, and those from `from` on.
+/// The `count` pages from `to` on, and the `count` pages from `from` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages {
     pub to: u64,
@@ -42,12 +42,12 @@ pub struct Pages {
     pub count: u64,
 }
 
-/// What was done.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which pages were changed.
+    /// The pages that were changed.
     pub pages: Pages,
-    /// Slots of the medium that hold several pages now.
+    /// Slots of the medium that are now shared by several pages.
     pub shared_slots: u64,
 }
 
@@ -57,7 +57,7 @@ impl Pages {
         PageRange::new(PageNo(self.to), self.count)
     }
 
-    /// The pages whose content they take.
+    /// The pages that provide the content.
     pub fn right(self) -> PageRange {
         PageRange::new(PageNo(self.from), self.count)
     }
@@ -69,7 +69,7 @@ impl Pages {
 }
 
 impl Remap {
-    /// Carries it out on the volume of `config`: on the volume that its server has open, or else on one that is opened here.
+    /// Makes the change: on the volume that the server of `config` has open, or else on the volume opened here.
     pub fn run(self, config: &VolumeConfig) -> anyhow::Result<Done> {
         let path = config.path.display();
         if config.kind == Kind::Tiered {
@@ -81,7 +81,7 @@ impl Remap {
             live.run(async move {
                 let (volume, _) = open_volume(&handle, &config).await?;
                 let done = self.apply(&volume).await;
-                // What was refused left the volume as it was; closing it must be tried all the same.
+                // A refused change left the volume as it was; it must be closed all the same.
                 let closed = volume.close().await;
                 let done = done?;
                 closed.map_err(|error| error.wrap("it is done, and closing the volume failed"))?;
@@ -89,7 +89,7 @@ impl Remap {
             })
         };
         match opened {
-            // Somebody has it: perhaps a server.
+            // Another process has it open: perhaps a server.
             Err(error) if error.kind() == ErrorKind::Locked => match self.ask(config)? {
                 Some(done) => Ok(done),
                 None => Err(error.into()),
@@ -98,7 +98,7 @@ impl Remap {
         }
     }
 
-    /// Asks the server of the volume of `config` to do it; `None` where there is none.
+    /// Requests the change from the server of the volume of `config`; `None` if there is no server.
     fn ask(self, config: &VolumeConfig) -> anyhow::Result<Option<Done>> {
         let path = config.path.display();
         let Some(mut lines) = ask(&config.path, &self.to_string())? else { return Ok(None) };
@@ -112,7 +112,7 @@ impl Remap {
         }
     }
 
-    /// Carries it out on `volume`.
+    /// Makes the change on `volume`.
     pub async fn apply(self, volume: &FlashVolume<VolumeStore>) -> Result<Done> {
         let pages = match self {
             Remap::Share(pages) => {
@@ -155,7 +155,7 @@ async fn share(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<()> {
     }
 }
 
-/// How to share pages in parts where one share takes at most `most`; `None` where they fit.
+/// Advice on how to share pages in parts, if one share accepts at most `most`; `None` if they fit.
 fn split(most: u64, Pages { to, from, count }: Pages) -> Option<String> {
     if most == 0 || count <= most {
         return None;
@@ -171,7 +171,7 @@ fn split(most: u64, Pages { to, from, count }: Pages) -> Option<String> {
     ))
 }
 
-/// Fails where a clone would take too much memory.
+/// Fails if a clone would need too much memory.
 fn check_length(count: u64) -> Result<()> {
     if count <= CLONE_PAGES_MAX {
         return Ok(());
@@ -183,16 +183,16 @@ fn check_length(count: u64) -> Result<()> {
     Err(Error::new(ErrorKind::TooLarge, context))
 }
 
-/// Whether a clone was made before, and nothing was written to either side since: of such a one perhaps only the answer was lost.
-/// Making it again changes nothing, and makes sure that it is durable.
+/// Whether a clone exists already, and neither side has changed since: a client may have lost just the answer. Making
+/// the clone again changes nothing, and makes sure that it is durable.
 async fn is_made(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<bool> {
-    // Pages in the write cache are not in the mapping yet.
+    // Pages in the write cache are not yet in the mapping.
     volume.flush().await?;
     let (pairs, trims) = volume.device().ftl().differences(pages.left(), pages.right());
     Ok(pairs.is_empty() && trims.is_empty())
 }
 
-/// Fails where a page that a clone would change holds something.
+/// Fails if a page that a clone would change has content.
 fn refuse_content(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<()> {
     let mut rest = pages.left();
     while rest.pages > 0 {
@@ -216,7 +216,7 @@ impl fmt::Display for Pages {
     }
 }
 
-/// The request to a server.
+/// The request to a server, as text.
 impl fmt::Display for Remap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -260,7 +260,7 @@ impl FromStr for Remap {
     }
 }
 
-/// The answer of a server.
+/// The answer of a server, as text.
 impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.pages, self.shared_slots)
@@ -282,7 +282,7 @@ impl FromStr for Done {
     }
 }
 
-/// A place or a length in whole pages: a count of them, or bytes.
+/// Parses a position or a length in whole pages: a count of them, or bytes.
 pub fn pages(name: &str, text: &str) -> anyhow::Result<u64> {
     match Size::parse(text).with_context(|| name.to_owned())? {
         Size::Count(pages) => Ok(pages),
@@ -294,7 +294,7 @@ pub fn pages(name: &str, text: &str) -> anyhow::Result<u64> {
     }
 }
 
-/// A length that is not zero, likewise.
+/// Parses a length in the same way; zero is refused.
 pub fn length(name: &str, text: &str) -> anyhow::Result<u64> {
     match pages(name, text)? {
         0 => bail!("{name}: {text} are no pages"),

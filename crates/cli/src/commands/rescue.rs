@@ -1,4 +1,4 @@
-//! `tantalum rescue`: a home whose flash is lost.
+//! `tantalum rescue`: recovers a home after the loss of its flash.
 use crate::commands::tiered::{duration, home_of, say_is_detached, tiered_config, was_detached};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::refusals::{FLASH_THERE, FLASH_UNREAD};
 use tantalum_volume::{OpenOptions, RescueReport, VolumeConfig, rescue_volume};
 
-/// Bring a home whose flash is lost to the last consistent image that it knows of
+/// Restore a home whose flash is lost to its last consistent image
 #[derive(clap::Args, Debug)]
 #[command(after_help = RESCUE_HELP)]
 pub struct Args {
-    /// The volume's configuration, for the places of home and journal
+    /// The volume's configuration; it names home and journal
     volume: PathBuf,
-    /// Even if the flash seems to be there: its newer pages are lost
+    /// Rescue even if the flash still seems to exist: its newer pages are lost
     #[arg(long)]
     force: bool,
 }
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
             refuse_volume(&config, &data)?;
         }
     }
-    // Before the rescue itself writes there.
+    // Read before the rescue writes to the journal.
     let worked_ms = journal_modified_ms(&config);
     let (handle, opened) = (live.clone(), config.clone());
     let rescued = live.run(async move { rescue_volume(&handle, &opened).await });
@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Which moment a home was brought to, and as far as it is known what it lacks of what its cache had, which was at work at
-/// `worked_ms` for the last time, in milliseconds since 1970.
+/// Describes the moment to which a home was restored and, if known, how much of the cache's work is missing. The cache
+/// last worked at `worked_ms`, in milliseconds since 1970.
 fn rescued_to(rescued: &RescueReport, worked_ms: Option<u64>) -> String {
     let Some(closed) = rescued.epoch else {
         return "no epoch ever went home: it is as it was when the cache was put over it"
@@ -73,7 +73,7 @@ fn rescued_to(rescued: &RescueReport, worked_ms: Option<u64>) -> String {
     )
 }
 
-/// When the journal beside the home was written last, if it is a file: milliseconds since 1970.
+/// Time of the last write to the journal of the home, if the journal is a file: milliseconds since 1970.
 fn journal_modified_ms(config: &VolumeConfig) -> Option<u64> {
     let journal = config.home.as_ref()?.journal_path(&config.path);
     let metadata = std::fs::metadata(journal).ok().filter(std::fs::Metadata::is_file)?;
@@ -81,13 +81,13 @@ fn journal_modified_ms(config: &VolumeConfig) -> Option<u64> {
     Some(since.as_millis() as u64)
 }
 
-/// A time of day by UTC, to the second (RFC 3339).
+/// A point in time in UTC, to the second (RFC 3339).
 fn utc(unix_ms: u64) -> String {
     let time = jiff::Timestamp::from_second((unix_ms / 1000) as i64);
     time.map_or_else(|_| format!("{unix_ms} ms since 1970"), |time| time.to_string())
 }
 
-/// Refuses where `data`, the flash of `config`, says that it is a volume, or does not answer: that may pass.
+/// Refuses if `data`, the flash of `config`, holds a superblock, or does not answer, which may be temporary.
 fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
@@ -136,7 +136,7 @@ mod tests {
             told.contains("(epoch 7, 8.0 KiB written") && told.contains(" for 8 s after that"),
             "{told}"
         );
-        // No time of the journal is known, or none that says more.
+        // The time of the journal is unknown, or adds nothing.
         for worked_ms in [None, Some(0), Some(closed.unix_ms + 999)] {
             assert!(rescued_to(&rescued, worked_ms).ends_with("later is missing"));
         }

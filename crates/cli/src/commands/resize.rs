@@ -9,18 +9,18 @@ use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_volume::{Resized, VolumeConfig, resize_volume};
 
-/// Make a volume larger; what it holds stays
+/// Make a volume larger; its content stays
 ///
-/// The server, or whoever has the volume open, must be stopped first; a client that connects afterwards sees the new size. The
-/// file grows, or more of the block device is used, and the configuration gets the new capacity. Whenever this is cut short
-/// the volume is sound and has the one size or the other, and it may be repeated. A volume does not shrink. A tiered
-/// volume does not grow.
+/// Stop the server, or whichever program has the volume open, first. A client that connects afterwards sees the new
+/// size. The file grows, or more of the block device is used, and the configuration gets the new capacity. If this is
+/// interrupted, the volume is sound and has one size or the other; repeat the command. A volume cannot shrink. A tiered
+/// volume cannot grow.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// New size that hosts see: bytes with a unit (2GiB, 500MB)
+    /// New capacity that hosts see: bytes with a unit (2GiB, 500MB)
     #[arg(value_name = "SIZE")]
     size: String,
 }

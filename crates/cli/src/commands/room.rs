@@ -1,4 +1,4 @@
-//! What a new volume says of its sizes: how they were rounded, and what it takes where.
+//! Reports the sizes of a new volume: how they were rounded, and the space that they take.
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tantalum_base::size::human_bytes;
@@ -6,7 +6,7 @@ use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_volume::{Holder, StoreSpace, VolumeConfig};
 
-/// Says in one line which sizes were not taken to the byte.
+/// Prints in one line which sizes were rounded.
 pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
     let rounded = config.rounded_sizes()?;
     let told = rounded.iter().map(|size| {
@@ -19,7 +19,7 @@ pub fn tell_rounded(config: &VolumeConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says what was allocated at which path, for a volume whose flash, or file, has `store_bytes`.
+/// Prints the space allocated at each path, for a volume whose flash or file has `store_bytes`.
 pub fn tell_room(config: &VolumeConfig, store_bytes: u64) -> anyhow::Result<()> {
     print_line(&room_at(&config.data_path()?, Some(store_bytes))?)?;
     if let Some(home) = &config.home {
@@ -29,10 +29,10 @@ pub fn tell_room(config: &VolumeConfig, store_bytes: u64) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Says what is about to be taken, before it is.
+/// Prints the space that is about to be allocated.
 pub fn tell_spaces(spaces: &[StoreSpace]) {
     for space in spaces {
-        // Where nobody reads it, the volume is made all the same.
+        // The volume is made even if the output has no reader.
         let _ = print_line(&format!(
             "{}: takes {}{} ({})",
             space.path.display(),
@@ -43,7 +43,7 @@ pub fn tell_spaces(spaces: &[StoreSpace]) {
     }
 }
 
-/// What the space of a store is taken of.
+/// The device or file system that provides the space of a store.
 pub fn of_what(space: &StoreSpace) -> String {
     let as_written = if space.is_sparse { " as it is written," } else { "" };
     match &space.holder {
@@ -58,7 +58,7 @@ pub fn of_what(space: &StoreSpace) -> String {
     }
 }
 
-/// What is allocated at `path`; of a device, which has its space anyway, what is `used` of it.
+/// The space allocated at `path`; for a device, which is allocated as a whole, the part that is `used`.
 fn room_at(path: &Path, used: Option<u64>) -> anyhow::Result<String> {
     let there = std::fs::metadata(path)?;
     let name = path.display();
@@ -66,7 +66,7 @@ fn room_at(path: &Path, used: Option<u64>) -> anyhow::Result<String> {
         let used = used.map_or("all".to_owned(), human_bytes);
         return Ok(format!("{name}: {used} used of the device"));
     }
-    // In units of 512 bytes, whatever the file system's block is.
+    // Blocks have 512 bytes here, whatever the file system's block size is.
     let allocated = there.blocks() * 512;
     if allocated >= there.len() {
         return Ok(format!("{name}: {} allocated", human_bytes(there.len())));

@@ -7,25 +7,24 @@ use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 
-/// Let pages of a volume take other pages' content without writing it again, all or nothing
+/// Give pages of a volume the content of other pages without writing it again, all or nothing
 ///
-/// While the volume is served, its server does it, and clients read the new content at once; what a client
-/// keeps in memory itself, as a file system does, it does not learn of. One command takes
-/// what the free space of the device has room for, `share_pairs_max` in `tantalum stat`: some 5 % of the
-/// capacity. A longer range goes in several commands, each all or nothing by itself, and the refusal says in which;
-/// or by `tantalum clone`.
+/// If the volume is served, its server makes the change, and clients read the new content at once. A client does not
+/// learn that pages in its own memory, such as a file system's, are stale. One command shares as many pages as the free
+/// space of the device allows, `share_pairs_max` in `tantalum stat`: some 5 % of the capacity. A longer range needs
+/// several commands, each all or nothing by itself, which the refusal lists; or `tantalum clone`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The volume's configuration
     volume: PathBuf,
-    /// The first page that takes content: a count of pages (64, 4k) or bytes (256KiB)
+    /// First page to change: a count of pages (64, 4k) or bytes (256KiB)
     #[arg(value_name = "A")]
     to: String,
-    /// The first page whose content is taken
+    /// First page of the content, in the same units
     #[arg(value_name = "B")]
     from: String,
-    /// How much, likewise; the two ranges must not overlap
+    /// Length, in the same units; the two ranges must not overlap
     #[arg(value_name = "LEN")]
     length: String,
 }

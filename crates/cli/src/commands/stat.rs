@@ -21,7 +21,7 @@ use tantalum_volume::{
     OpenOptions, VolumeConfig, counters_of, open_tiered_volume, open_volume_with, superblock_at,
 };
 
-/// Tell what a volume is made of and how full and worn it is
+/// Print the properties of a volume: what it holds, how full and how worn it is
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let config = VolumeConfig::read(&args.volume)?;
     let told: BTreeMap<String, String> = match open(&config) {
         Ok(stat) => plain(stat),
-        // Somebody has it: perhaps a server.
+        // Another process has it open: perhaps a server.
         Err(error) if error.kind() == ErrorKind::Locked => match ask_stat(&config.path)? {
             Some(told) => told,
             None => plain(held(&config)?.ok_or(error)?),
@@ -77,8 +77,8 @@ fn plain(stat: Stat) -> BTreeMap<String, String> {
     told.map(|(name, value)| (name.into(), value.plain())).collect()
 }
 
-/// The fields of a volume that another process has open: it changes all of the store but the superblock. What it counts it may tell. `None`
-/// where nothing says who has it.
+/// The fields of a volume that another process has open: that process may change all of the store except the
+/// superblock, and may publish its counters. `None` if the process is unknown.
 fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
     let path = config.data_path()?;
     let Some(pid) = holder(&path) else { return Ok(None) };
@@ -90,7 +90,7 @@ fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
     Ok(Some(stat))
 }
 
-/// What is told of a volume that nobody else may write to.
+/// The fields of a volume that no other process can write to, as it is open here.
 fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
@@ -100,7 +100,7 @@ fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
             Kind::Flash => {
                 let (volume, report) = open_volume_with(&handle, &config, options).await?;
                 let mut stat = of_flash(&config, &volume, &report)?;
-                // A writer that was killed may have left pages of an open transaction, which the next one gives up.
+                // A killed writer may have left pages of an open transaction, which the next writer discards.
                 let written = written_pages(&*volume) * PAGE_BYTES as u64;
                 if report.superblock.is_staged
                     && let Some((_, mapped)) =
@@ -133,7 +133,7 @@ fn written_pages(device: &impl PageDevice) -> u64 {
     written
 }
 
-/// What stands in `column` for the text that was told.
+/// The value in `column` for the reported text.
 fn value(column: &Column, text: &str) -> anyhow::Result<Value> {
     Ok(match column.style {
         _ if text.is_empty() => Value::Null,
@@ -146,7 +146,7 @@ fn value(column: &Column, text: &str) -> anyhow::Result<Value> {
     })
 }
 
-/// The number called `name`; 0 where the server of an older program does not tell it.
+/// The number called `name`; 0 if the server of an older program does not report it.
 fn number(told: &BTreeMap<String, String>, name: &str) -> anyhow::Result<u64> {
     let text = told.get(name).map_or("0", String::as_str);
     text.parse().with_context(|| format!("{name}: {text:?}"))
@@ -159,7 +159,7 @@ fn numbers(told: &BTreeMap<String, String>, name: &str) -> anyhow::Result<Vec<u6
     numbers.with_context(|| format!("{name}: {text:?}"))
 }
 
-/// Zones by how much in them is live, a row a tenth.
+/// Zones by the live part of each, one row per tenth.
 fn zone_fill(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
     let mut table = Table::new(schema::ZONE_FILL);
     for (tenths, zones) in (0u64..).zip(numbers(told, "zones_by_fill")?) {
@@ -168,7 +168,7 @@ fn zone_fill(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
     Ok(table)
 }
 
-/// Zones by how often they were reset, up to the most worn.
+/// Zones by the number of their resets, up to the most worn.
 fn zone_wear(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
     let mut table = Table::new(schema::ZONE_WEAR);
     let (width, most) = (number(told, "resets_width")?, number(told, "zone_resets_max")?);

@@ -1,9 +1,9 @@
-//! The page of `tantalum stat`: where the space is, how full and how worn zones are.
+//! The HTML page of `tantalum stat`: use of the space, fill and wear of zones.
 use tantalum_base::size::human_bytes;
 use tantalum_report::html::{Drawn, Measure, Meter, Number, Point, draw};
 use tantalum_report::{Page, Report, Section, Style, Table, Tone, Value, number};
 
-/// The numbers of the one row.
+/// The values of the only row.
 struct Row<'a>(&'a Table);
 
 impl Row<'_> {
@@ -77,7 +77,7 @@ fn numbers(row: &Row) -> Vec<Number> {
     numbers
 }
 
-/// What hosts see.
+/// The capacity that hosts see.
 fn contents(row: &Row) -> Meter {
     let parts = match row.text("kind").as_str() {
         "tiered" => {
@@ -95,7 +95,7 @@ fn contents(row: &Row) -> Meter {
     Meter::new("What hosts see", in_bytes(parts))
 }
 
-/// What the store is used for.
+/// The use of the store.
 fn space(row: &Row) -> Meter {
     let (zone, zones) = (row.count("zone_bytes"), row.count("zones"));
     let (live, dead) = (row.count("live_bytes"), row.count("dead_bytes"));
@@ -120,14 +120,14 @@ fn in_bytes(parts: Vec<(&'static str, u64)>) -> Vec<(&'static str, f64, String)>
     parts.into_iter().map(|(name, bytes)| (name, bytes as f64, human_bytes(bytes))).collect()
 }
 
-/// Zones by the live part of them.
+/// Zones by their live part.
 fn fill(table: &Table) -> Option<Drawn> {
     let points = bars(table, |row| format!("{} %", row[0].plain()));
     let x = Measure::new("of a zone live, up to", Style::Text);
     draw("Zones by how full they are", &x, &Measure::new("zones", Style::Count), points)
 }
 
-/// Zones by their resets.
+/// Zones by their number of resets.
 fn wear(table: &Table) -> Option<Drawn> {
     let points = bars(table, |row| match &row[..2] {
         [from, to] if from == to => from.plain(),
@@ -138,7 +138,7 @@ fn wear(table: &Table) -> Option<Drawn> {
     draw("Zones by how worn they are", &x, &Measure::new("zones", Style::Count), points)
 }
 
-/// A bar a row, named by `name`; as high as the last column says.
+/// One bar per row, named by `name`; its height is the last column.
 fn bars(table: &Table, name: impl Fn(&[Value]) -> String) -> Vec<Point> {
     let point = |row: &Vec<Value>| Point {
         series: String::new(),

@@ -1,7 +1,8 @@
-//! The text of `tantalum stat`: the fields in groups, each with a word on it. Rows that say nothing of this volume are left out.
+//! The text of `tantalum stat`: the fields in groups, each with a short explanation. Rows without information are
+//! omitted.
 use tantalum_report::{Column, Table, Value};
 
-/// A field: its name, what people call it, and a word on it.
+/// A field: its key, its name in the text, and its explanation.
 type Line = (&'static str, &'static str, &'static str);
 
 const GROUPS: [(&str, &[Line]); 7] = [
@@ -92,7 +93,7 @@ const GROUPS: [(&str, &[Line]); 7] = [
     ),
 ];
 
-/// Fields that say nothing where they are 0.
+/// Fields that are omitted if they are 0.
 const NOTHING_AT_ZERO: [&str; 6] = [
     "shared_slots",
     "shared_bytes",
@@ -102,7 +103,7 @@ const NOTHING_AT_ZERO: [&str; 6] = [
     "destage_waits_for_pages",
 ];
 
-/// The one row of `table`, for people.
+/// The only row of `table`, as text.
 pub fn text(table: &Table) -> String {
     let mut text = String::new();
     for (heading, lines) in GROUPS {
@@ -120,7 +121,7 @@ pub fn text(table: &Table) -> String {
     text + &held(table)
 }
 
-/// The value of a line, where it has one that says something.
+/// The value of a line, if it has one worth showing.
 fn shown<'a>(table: &Table, line: &'a Line) -> Option<(String, &'a Line)> {
     let (column, value) = found(table, line.0)?;
     let is_zero = *value == Value::Count(0);
@@ -137,7 +138,7 @@ fn shown<'a>(table: &Table, line: &'a Line) -> Option<(String, &'a Line)> {
     Some((column.show(value) + &pid, line))
 }
 
-/// A field that has a value.
+/// A field, if it has a value.
 fn found<'a>(table: &'a Table, key: &str) -> Option<(&'a Column, &'a Value)> {
     let at = table.index(key)?;
     let value = &table.rows().first()?[at];
@@ -148,7 +149,7 @@ fn is_tiered(table: &Table) -> bool {
     found(table, "kind").is_some_and(|(_, kind)| kind.plain() == "tiered")
 }
 
-/// Why little is told of a volume that somebody has open who cannot be asked.
+/// Explains why few fields are known: another program has the volume open, and cannot be queried.
 fn held(table: &Table) -> String {
     if found(table, "mapped_bytes").is_some() {
         return String::new();

@@ -1,4 +1,4 @@
-//! `tantalum attach` and `tantalum detach`: a cache over a home, and the home alone.
+//! `tantalum attach` and `tantalum detach`: put a cache over a home, and remove it.
 use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
 use anyhow::Context;
@@ -22,35 +22,35 @@ use tantalum_volume::{
     journal_in_memory, needs_no_claim, open_home_to_look, open_tiered_volume,
 };
 
-/// Put a flash cache over an existing image or disk, whose content becomes the volume's
+/// Put a flash cache over an existing image or disk; its content becomes the volume's
 #[derive(clap::Args, Debug)]
 #[command(after_help = ATTACH_HELP)]
 pub struct AttachArgs {
-    /// The volume's configuration; written first, commented, where it does not exist
+    /// The volume's configuration; if it does not exist, it is written first, with comments
     pub volume: PathBuf,
-    /// The image or block device, for a configuration that does not exist yet
+    /// The image or block device, for a new configuration
     #[arg(long, value_name = "PATH")]
     pub home: Option<PathBuf>,
     /// The flash: a file or a block device
     #[arg(long, value_name = "PATH", requires = "home")]
     pub flash: Option<PathBuf>,
-    /// How much of the flash is used: at least 60MiB with a write cache of 8MiB, more with a larger one. With --plan it may be
-    /// left out, and one is proposed
+    /// Bytes of the flash to use: at least 60MiB with a write cache of 8MiB, more with a larger one. With --plan it is
+    /// optional, and a size is proposed
     #[arg(long, value_name = "SIZE", requires = "home")]
     pub flash_size: Option<String>,
-    /// The journal: a file on storage that is not lost with the flash. HOME.journal without it; a home that is a block
-    /// device wants it
+    /// The journal: a file on storage that is not lost with the flash; by default HOME.journal. Required if the home is
+    /// a block device
     #[arg(long, value_name = "PATH")]
     pub journal: Option<PathBuf>,
-    /// The mark on the home while it has a cache: xor (nothing mounts it by mistake) or none (it is a plain image at all
-    /// times); xor without it
+    /// Mark on the home while it has a cache: xor (prevents mounting it by mistake) or none (it stays a plain image);
+    /// by default xor
     #[arg(long, value_name = "CLAIM", value_parser = ["xor", "none"], requires = "home")]
     pub claim: Option<String>,
-    /// Give up what flash and journal hold
+    /// Give up the content of flash and journal
     #[arg(long)]
     pub force: bool,
-    /// Only say what would be taken and set, where, and why, and measure home and flash for some seconds; nothing stays, and
-    /// the home is only read
+    /// Only print the space and settings that would be used, with reasons, and measure home and flash for some seconds;
+    /// nothing is kept, and the home is only read
     #[arg(long)]
     plan: bool,
 }
@@ -64,7 +64,7 @@ Examples:
   tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --flash-size 10GiB
   tantalum attach vol/VOLUME.toml --home /dev/sdb --journal /slow/sdb.journal --flash /dev/nvme0n1p4 --flash-size 10GiB";
 
-/// Write home all that is newer in the flash, and end the volume: the home is a plain image again
+/// Write all newer pages of the flash to the home, and end the volume: the home is a plain image again
 #[derive(clap::Args, Debug)]
 #[command(after_help = DETACH_HELP)]
 pub struct DetachArgs {
@@ -125,7 +125,7 @@ pub fn attach(args: &AttachArgs) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Attaches the volume of `config`, or finishes an attach of it that was cut short.
+/// Attaches the volume of `config`, or finishes an earlier attach that was interrupted.
 fn finish_or_attach(config: &VolumeConfig, force: bool) -> tantalum_base::Result<Superblock> {
     if !force && let Some(superblock) = finish_attach(config)? {
         eprintln!("note: an attach of this volume had been cut short; it is finished now");
@@ -136,7 +136,7 @@ fn finish_or_attach(config: &VolumeConfig, force: bool) -> tantalum_base::Result
     live.run(async move { attach_volume(&handle, &made, force, tell_spaces).await })
 }
 
-/// The configuration that is there, which the command line must not contradict.
+/// The existing configuration, which the command line must not contradict.
 pub fn existing_config(args: &AttachArgs) -> anyhow::Result<VolumeConfig> {
     let config = VolumeConfig::read(&args.volume)?;
     let named = [&args.home, &args.flash, &args.journal];
@@ -145,21 +145,21 @@ pub fn existing_config(args: &AttachArgs) -> anyhow::Result<VolumeConfig> {
     Ok(config)
 }
 
-/// What a new tiered volume is made of, as on the command line.
+/// The parts of a new tiered volume, as given on the command line.
 pub struct Tiers<'a> {
     /// The slow file or block device.
     pub home: &'a Path,
     /// The file or block device that caches it.
     pub flash: &'a Path,
-    /// How much of that is used.
+    /// The bytes of it to use.
     pub flash_size: &'a str,
     /// The journal, if it is not beside the home.
     pub journal: Option<&'a Path>,
 }
 
 impl Tiers<'_> {
-    /// Writes a configuration to `path`. Paths are as given on the command line: they mean the same file from wherever
-    /// the configuration is.
+    /// Writes a configuration to `path`. Relative paths of the command line become absolute, so that they name the same
+    /// files from any folder.
     pub fn write(
         &self,
         path: &Path,
@@ -195,7 +195,7 @@ impl Tiers<'_> {
     }
 }
 
-/// Refuses home, flash and journal that are `named` on the command line and others in a configuration that is there already.
+/// Refuses home, flash and journal that are `named` on the command line if an existing configuration has others.
 pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> anyhow::Result<()> {
     let Some(home) = &config.home else { return Ok(()) };
     let says = [
@@ -218,7 +218,7 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
     Ok(())
 }
 
-/// Says that the home of a new volume got no claim though nobody asked for that.
+/// Warns that the home of a new volume got no claim although nobody requested that.
 pub fn tell_no_claim(config: &VolumeConfig) {
     eprintln!(
         "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and its last MiB is zero, so that none \
@@ -228,7 +228,7 @@ pub fn tell_no_claim(config: &VolumeConfig) {
     );
 }
 
-/// Refuses a claim that is `named` on the command line and another in a configuration that is there already.
+/// Refuses a claim that is `named` on the command line if an existing configuration has another.
 pub fn refuse_other_claim(config: &VolumeConfig, named: Option<&str>) -> anyhow::Result<()> {
     let says = config.home.as_ref().map(|home| home.claim.name());
     match (named, says) {
@@ -241,7 +241,7 @@ pub fn refuse_other_claim(config: &VolumeConfig, named: Option<&str>) -> anyhow:
     }
 }
 
-/// Says where a new volume has its journal in memory.
+/// Warns if the journal of a new volume is in memory.
 pub fn warn_of_memory(config: &VolumeConfig) {
     if let Some(journal) = journal_in_memory(config) {
         eprintln!(
@@ -252,7 +252,7 @@ pub fn warn_of_memory(config: &VolumeConfig) {
     }
 }
 
-/// Bytes of an image or a block device, which are whole sectors.
+/// The size in bytes of an image or a block device, which must be whole sectors.
 pub fn home_bytes(home: &Path) -> anyhow::Result<u64> {
     use std::io::{Seek, SeekFrom};
     let path = home.display();
@@ -282,7 +282,7 @@ pub fn home_bytes(home: &Path) -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-/// So many bytes as a configuration has them.
+/// A number of bytes in the form that a configuration uses.
 pub fn capacity_text(bytes: u64) -> String {
     match bytes.is_multiple_of(1024) {
         true => format!("{}KiB", bytes / 1024),
@@ -290,7 +290,7 @@ pub fn capacity_text(bytes: u64) -> String {
     }
 }
 
-/// The `capacity` of a home of so many bytes where it ends within a page, which its configuration says apart.
+/// `capacity` as the home's own size if `bytes` ends within a page: the configuration then states it separately.
 pub fn odd_size(bytes: u64, capacity: &str) -> Option<&str> {
     (!bytes.is_multiple_of(PAGE_BYTES as u64)).then_some(capacity)
 }
@@ -340,7 +340,7 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
         }
         Ok::<_, tantalum_base::Error>(statistics.home_pages_written)
     })?;
-    // The volume's tasks hold its files until they are gone.
+    // The volume's tasks hold its files until they are dropped.
     live.drop_tasks();
     drop(live);
     let live = Live::new(LiveOptions::default())?;
@@ -359,13 +359,13 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Whether the volume of `config` was detached or rescued before.
+/// Whether the volume of `config` was already detached or rescued.
 pub fn was_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> {
     let (handle, config) = (live.clone(), config.clone());
     Ok(live.run(async move { is_detached(&handle, &config).await })?)
 }
 
-/// The end of a command that was done before, and of which perhaps only the answer was lost.
+/// The answer if the command was already done: an earlier run may have lost just its answer.
 pub fn say_is_detached(config: &VolumeConfig) -> anyhow::Result<Verdict> {
     print_line(&format!(
         "{} is a plain image already: the volume was detached, or rescued, before; nothing was changed",
@@ -374,7 +374,7 @@ pub fn say_is_detached(config: &VolumeConfig) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// A time span for people.
+/// A time span as text.
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

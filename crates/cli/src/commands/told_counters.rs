@@ -1,4 +1,5 @@
-//! What a program tells that has a volume open itself: for `tantalum stat`, and for `tantalum top` in place of a server's metrics.
+//! The counters published by a program that has opened a volume itself: for `tantalum stat`, and for `tantalum top` in
+//! place of a server's metrics.
 use super::serve::control::Stat;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::block_store::holder;
@@ -6,7 +7,7 @@ use tantalum_metrics::Scrape;
 use tantalum_report::Value;
 use tantalum_volume::{ToldCounters, VolumeConfig, counters_of};
 
-/// Fields of `tantalum stat`, and the metrics that they are, with bytes to each.
+/// Fields of `tantalum stat`, their metrics, and the bytes of one unit of each.
 const FIELDS: [(&str, &str, u64); 10] = [
     ("mapped_bytes", "tantalum_ftl_mapped_pages", PAGE_BYTES as u64),
     ("zones_free", "tantalum_ftl_free_zones", 1),
@@ -20,10 +21,10 @@ const FIELDS: [(&str, &str, u64); 10] = [
     ("program_open_transactions", "tantalum_program_open_transactions", 1),
 ];
 
-/// Adds to `stat` what the program told.
+/// Adds the program's counters to `stat`.
 ///
 /// # Errors
-/// `Format` where that is no text of metrics.
+/// `Format` if the text is not metrics.
 pub fn tell_counters(stat: &mut Stat, told: &ToldCounters) -> Result<()> {
     let scrape = Scrape::parse(&told.text)?;
     for (field, metric, bytes) in FIELDS {
@@ -45,10 +46,10 @@ fn seconds(seconds: f64) -> Value {
     Value::rounded(seconds, 1e3)
 }
 
-/// What the program tells that has the volume of `config` open.
+/// The counters of the program that has the volume of `config` open.
 ///
 /// # Errors
-/// `Closed` where nobody has it open, `Unsupported` where who has it tells nothing.
+/// `Closed` if no program has it open, `Unsupported` if the program publishes nothing.
 pub fn scrape(config: &VolumeConfig) -> Result<Scrape> {
     if let Some(told) = counters_of(config) {
         return Scrape::parse(&told.text);

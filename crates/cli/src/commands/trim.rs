@@ -7,7 +7,7 @@ use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 
-/// Give up pages of a volume, such as a clone: they read as zeros, and what nobody else shares becomes free
+/// Discard pages of a volume, such as a clone: they read as zeros, and unshared space becomes free
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -16,7 +16,7 @@ pub struct Args {
     /// The first page: a count of pages (64, 4k) or bytes (256KiB)
     #[arg(value_name = "A")]
     first: String,
-    /// How much, likewise
+    /// Length, in the same units
     #[arg(value_name = "LEN")]
     length: String,
 }

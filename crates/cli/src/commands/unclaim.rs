@@ -6,20 +6,21 @@ use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::{unclaim_home, undo_path};
 
-/// Make a home a plain image again from itself alone: flash and journal are lost, or it is a copy
+/// Make a home a plain image again without flash and journal: these are lost, or the home is a copy
 ///
-/// While it has a cache the first and the last MiB of a home are XORed with a text, so that nothing mounts it by
-/// mistake. `tantalum detach` and `tantalum rescue` put back what was there, and bring home what is newer in flash and journal.
-/// This brings nothing home: the home holds what its cache wrote there, perhaps in the middle of an epoch.
+/// While a home has a cache, its first and last MiB are XORed with a text, so that nothing mounts it by mistake.
+/// `tantalum detach` and `tantalum rescue` restore these bytes, and write newer pages of flash and journal to the home.
+/// This command writes no such pages: the home keeps what its cache wrote there, perhaps in the middle of an epoch.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     /// The image or block device, or a copy or snapshot of one
     home: PathBuf,
-    /// Where its ends are saved before they are changed, 2 MiB; HOME.unclaim without it, of a device in the present folder
+    /// File for the home's original ends, 2 MiB, before they are changed; by default HOME.unclaim, or for a device a
+    /// file in the current folder
     #[arg(long, value_name = "PATH")]
     undo: Option<PathBuf>,
-    /// Also where its journal is there: what is newer in flash and journal is lost
+    /// Proceed even if the journal exists: newer pages of flash and journal are lost
     #[arg(long)]
     force: bool,
 }

@@ -1,4 +1,4 @@
-//! What `tantalum stat` tells of an open volume, whoever has it open.
+//! The fields of `tantalum stat` for an open volume, whichever process has it open.
 use super::serve::control::Stat;
 use tantalum_base::{Limits, PAGE_BYTES, PageDevice, Result};
 use tantalum_cache::TieredStatistics;
@@ -9,10 +9,10 @@ use tantalum_volume::config::Kind;
 use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{FlashVolume, OpenReport, TieredVolume, VolumeConfig, VolumeStore};
 
-/// Of a volume of kind `flash`.
+/// The fields of a volume of kind `flash`.
 ///
 /// # Errors
-/// Where the configuration makes no sense.
+/// If the configuration is invalid.
 pub fn of_flash(
     config: &VolumeConfig,
     volume: &FlashVolume<VolumeStore>,
@@ -21,10 +21,10 @@ pub fn of_flash(
     fields(config, volume.limits(), report, &volume.device().statistics(), None)
 }
 
-/// Of a volume of kind `tiered`.
+/// The fields of a volume of kind `tiered`.
 ///
 /// # Errors
-/// Where the configuration makes no sense.
+/// If the configuration is invalid.
 pub fn of_tiered(
     config: &VolumeConfig,
     volume: &TieredVolume<Live, VolumeStore>,
@@ -35,10 +35,10 @@ pub fn of_tiered(
     fields(config, volume.limits(), report, &drive, Some(tiered.statistics()))
 }
 
-/// Of a volume that somebody else has open: the fields of its configuration and its superblock.
+/// The fields of a volume that another process has open, from its configuration and superblock.
 ///
 /// # Errors
-/// Where the configuration makes no sense.
+/// If the configuration is invalid.
 pub fn of_closed(config: &VolumeConfig, superblock: &Superblock) -> Result<Stat> {
     let capacity_bytes = match config.kind {
         Kind::Tiered => config.size_bytes()?,
@@ -80,7 +80,8 @@ fn fields(
     let first_unreadable = tiered.as_ref().and_then(|tiered| tiered.first_unreadable);
     let waits_for_first = first_unreadable.map(|page| page.0);
     let census = &ftl.census;
-    // A home may end within its last page; without one a volume that has grown may not say so in its configuration yet.
+    // A home may end within its last page. A volume without a home may have grown, and its configuration not say so
+    // yet.
     let capacity_bytes = match tiered {
         Some(_) => config.size_bytes()?,
         None => limits.pages * page_bytes,
@@ -119,7 +120,7 @@ fn fields(
     Ok(stat)
 }
 
-/// Numbers as one text, which a server can tell on a line.
+/// Numbers as one text, which a server can send on one line.
 fn listed(numbers: &[u32]) -> String {
     let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
     numbers.join(" ")

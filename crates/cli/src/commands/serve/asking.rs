@@ -1,4 +1,4 @@
-//! Asking the server of a volume, as [`control`](super::control) answers.
+//! Requests to the server of a volume, which [`control`](super::control) answers.
 use super::control::socket_path;
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
@@ -6,11 +6,10 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// The lines of the server's answer to `request`; `None` where nobody serves the volume of the
-/// configuration at `config`.
+/// The lines of the server's answer to `request`; `None` if the volume of the configuration at `config` is not served.
 ///
 /// # Errors
-/// Where somebody does, and cannot be asked.
+/// If the volume is served, but the server cannot be reached.
 pub fn ask(
     config: &Path,
     request: &str,
@@ -30,10 +29,10 @@ pub fn ask(
     Ok(Some(lines.map(|line| line.context("the server's answer"))))
 }
 
-/// What the server says of its volume, by name; `None` where nobody serves it.
+/// The fields that the server reports of its volume, by name; `None` if it is not served.
 ///
 /// # Errors
-/// Where somebody does, and cannot be asked.
+/// If the volume is served, but the server cannot be reached.
 pub fn ask_stat(config: &Path) -> anyhow::Result<Option<BTreeMap<String, String>>> {
     let Some(lines) = ask(config, "stat")? else { return Ok(None) };
     let mut fields = BTreeMap::new();

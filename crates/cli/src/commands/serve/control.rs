@@ -1,12 +1,14 @@
-//! What `tantalum stat`, `mode`, `share`, `clone` and `trim` ask the server of a volume, over a Unix socket beside the configuration.
+//! Answers `tantalum stat`, `mode`, `share`, `clone` and `trim` of a served volume, over a Unix socket beside the
+//! configuration.
 //!
-//! A request is a line, and the answer is lines, the last of which may be `error TEXT`:
+//! A request is one line. The answer is several lines, the last of which may be `error TEXT`:
 //!
-//! - `stat`: a line `field NAME VALUE` for each that has a value, and `end`.
-//! - `mode`, or `mode NAME`, of a tiered volume: `left PAGES` twice a second while pages go home, and at the end `mode NAME`.
+//! - `stat`: a line `field NAME VALUE` for each field that has a value, then `end`.
+//! - `mode`, or `mode NAME`, of a tiered volume: `left PAGES` twice a second while pages are destaged, then
+//!   `mode NAME`.
 //! - `share A B LEN`, `clone [A B LEN]`, `clone-over [A B LEN]`, `trim A LEN`, in pages, of a volume of kind flash: `done A B LEN SHARED_SLOTS`.
 //!
-//! Whoever may write to the socket's file may ask.
+//! Every process that may write to the socket's file may send requests.
 use crate::commands::holds::{tell_content, tell_holder};
 use crate::commands::remap::{Remap, TIERED};
 use std::cell::Cell;
@@ -22,17 +24,17 @@ use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{First, JoinHandle, Live, Runtime, first};
 use tantalum_volume::{FlashVolume, TieredDevice, TieredVolume, VolumeStore};
 
-/// Longest request.
+/// Length limit of a request.
 const REQUEST_BYTES_MAX: usize = 256;
-/// How long a client may take for it.
+/// Time limit for a client to send its request.
 const REQUEST_NS_MAX: u64 = 10_000_000_000;
-/// Time between two lines that tell how much is left.
+/// Time between two lines that report the pages left.
 const TELL_NS: u64 = 500_000_000;
-/// How long the first pages may take to be read.
+/// Time limit for reading the first pages.
 const CONTENT_NS_MAX: u64 = 2_000_000_000;
-/// Requests served at once; others are turned away.
+/// Requests served at once; further clients are disconnected.
 const CLIENTS_MAX: usize = 8;
-/// Pause after a connection could not be accepted.
+/// Pause after a failure to accept a connection.
 const PAUSE_NS: u64 = 100_000_000;
 
 /// The socket of the volume whose configuration is at `config`.
@@ -42,7 +44,7 @@ pub fn socket_path(config: &Path) -> PathBuf {
     name.into()
 }
 
-/// What a volume is made of and how full it is, by the names that `tantalum stat` has for it.
+/// The properties and the fill of a volume, by the names that `tantalum stat` uses.
 pub type Stat = Vec<(&'static str, Value)>;
 
 /// The volume that is served.
@@ -51,7 +53,7 @@ pub enum Served {
     Tiered(Rc<TieredVolume<Live, VolumeStore>>),
 }
 
-/// Answers until it is stopped.
+/// Answers requests until it is stopped.
 pub struct Control {
     shared: Rc<Shared>,
     accepting: JoinHandle<()>,
@@ -70,7 +72,7 @@ impl Control {
     /// Listens at the socket that belongs to the configuration at `config`.
     ///
     /// # Errors
-    /// `Io` where that cannot be: the path is too long, or the folder must not be written.
+    /// `Io` if it cannot listen: the path is too long, or the folder is not writable.
     pub fn start(
         live: &Live,
         config: &Path,
@@ -91,7 +93,7 @@ impl Control {
         Ok(Control { shared, accepting })
     }
 
-    /// Stops listening, and waits until nobody is being answered any more.
+    /// Stops listening, and waits until no client is being answered any more.
     pub async fn stop(self) {
         self.shared.stopping.set(true);
         self.shared.changed.wake_all();
@@ -111,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// All that `tantalum stat` is told.
+    /// All fields for `tantalum stat`.
     async fn stat(&self) -> Stat {
         let mut stat = (self.stat)();
         let mut content = stat.clone();
@@ -121,7 +123,7 @@ impl Shared {
                 Served::Tiered(volume) => tell_content(&mut content, &**volume).await,
             }
         };
-        // A home may be slow to answer, or never do: the rest is told all the same.
+        // A home may be slow to answer, or never do so: the other fields are reported all the same.
         if let First::Other(()) = first(self.live.sleep(CONTENT_NS_MAX), told).await {
             stat = content;
         }
@@ -149,7 +151,7 @@ impl Shared {
                 First::One(()) => return,
                 First::Other(Ok(stream)) => stream,
                 First::Other(Err(_)) => {
-                    // Such as too many open files: it may get better.
+                    // For example too many open files, which may be temporary.
                     self.live.sleep(PAUSE_NS).await;
                     continue;
                 }
@@ -164,7 +166,7 @@ impl Shared {
                 if let First::Other(Err(error)) =
                     first(shared.until_stopped(), shared.answer(&stream)).await
                 {
-                    // Nobody is there to be told where it cannot be sent.
+                    // If this cannot be sent, the client has gone.
                     let _ = send(&stream, &format!("error {error}\n")).await;
                 }
                 stream.shutdown();
@@ -190,7 +192,7 @@ impl Shared {
         send(stream, &format!("mode {}\n", self.device()?.mode().name())).await
     }
 
-    /// Changes the mode, and says how many pages are left until all are home.
+    /// Changes the mode, and reports how many pages are left until all are home.
     async fn change(&self, mode: Mode, stream: &Stream) -> Result<()> {
         tracing::info!("changing to mode {}", mode.name());
         let mut changed = pin!(self.device()?.set_mode(mode));

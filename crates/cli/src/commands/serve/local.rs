@@ -1,4 +1,4 @@
-//! What `tantalum serve --socket` serves: the volume, to local processes.
+//! `tantalum serve --socket`: serves the volume to local processes.
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ impl Local {
     /// Listens for local clients of the volume of `config`, at `path` or beside the configuration.
     ///
     /// # Errors
-    /// `Io` where that cannot be.
+    /// `Io` if it cannot listen.
     pub fn start<D: PageDevice<Page = PageBuf>>(
         live: &Live,
         config: &VolumeConfig,
@@ -45,7 +45,7 @@ impl Local {
             file: volume_file(config),
             ..ServerOptions::default()
         };
-        // They count on each reply, whatever clients of NBD are promised.
+        // Local clients rely on each reply, whatever durability NBD clients are promised.
         let changes = Rc::clone(volume.changes());
         let server = Server::new(Rc::new(OnAck::over(volume)), changes, options);
         let told = server.clone();
@@ -59,23 +59,23 @@ impl Local {
         Ok(Local { place, tell, stop, serving })
     }
 
-    /// Where clients connect.
+    /// The address that clients connect to.
     pub fn place(&self) -> String {
         format!("unix:{}", self.place.socket().display())
     }
 
-    /// Tells what clients ask for.
+    /// Reports the metrics of local clients.
     pub fn tell(&self) -> Tell {
         Rc::clone(&self.tell)
     }
 
-    /// Takes no client any more, and lets those who are here go when they have their answers.
+    /// Accepts no more clients; connected clients are closed when they have their answers.
     pub fn begin_to_stop(&self) {
         self.stop.0.set(true);
         self.stop.1.wake_all();
     }
 
-    /// Waits until all have gone.
+    /// Waits until all clients are closed.
     ///
     /// # Errors
     /// As [`Server::serve`].

@@ -32,28 +32,28 @@ use tantalum_volume::{
 pub struct Args {
     /// The volume's configuration
     volume: Option<PathBuf>,
-    /// A simulated device at its own speed, such as durassd:capacity=1GiB (docs/devices/README.md);
-    /// it lives in memory, and all that was written is gone when this ends
+    /// Serve a simulated device at its own speed, such as durassd:capacity=1GiB (docs/devices/README.md); it lives in
+    /// memory, and its content is lost when this ends
     #[arg(long, value_name = "DEVICE", conflicts_with = "volume")]
     device: Option<String>,
-    /// Seed of what the simulated device leaves to chance
+    /// Seed of the random behaviour of the simulated device
     #[arg(long, default_value_t = 1, conflicts_with = "volume", value_name = "SEED")]
     device_seed: u64,
-    /// Let local processes use the volume at once: SQLite, programs with libtantalum, Rust programs. They find it by
-    /// themselves, wherever PATH is; without PATH it is VOLUME.toml.socket. Whoever may write to its file may connect
-    /// (docs/local.md)
+    /// Let local processes use the volume at the same time: SQLite, programs with libtantalum, Rust programs. They find
+    /// the socket by themselves, wherever PATH is; by default PATH is VOLUME.toml.socket. Every process that may write
+    /// to its file may connect (docs/local.md)
     #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "device")]
     socket: Option<Option<PathBuf>>,
-    /// Write a page trace of what clients ask to a new file, for `tantalum replay`, `curve` and `advise`;
-    /// .zst or .gz in its name compress it
+    /// Record a page trace of the clients' requests to a new file, for `tantalum replay`, `curve` and `advise`; a name
+    /// in .zst or .gz compresses it
     #[arg(long, value_name = "FILE", conflicts_with = "device")]
     record: Option<PathBuf>,
-    /// What survives a power cut, for this run: on_ack or on_flush. Without it what device.durability says in
-    /// the configuration, and where that says nothing on_flush: NBD clients flush what they count on
+    /// What survives a power cut, for this run: on_ack or on_flush. By default device.durability of the configuration,
+    /// or on_flush if that is not set: NBD clients flush what must be durable
     #[arg(long, value_name = "MODE", conflicts_with_all = ["device", "read_only"])]
     durability: Option<String>,
-    /// Seconds for which an open transaction of a local client may be idle before it is aborted, as it holds its pages
-    /// against all others; 0: for ever
+    /// Abort an open transaction of a local client after so many idle seconds, as it locks its pages against all
+    /// others; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = tantalum_local::ServerOptions::default().transaction_idle_ms_max / 1000)]
     transaction_idle_seconds_max: u64,
     #[command(flatten)]
@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Refuses to serve nothing, or nobody, with a command to type.
+/// Refuses to serve no device, or no clients, and proposes a command.
 fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
     let what = match (&args.volume, &args.device) {
         (Some(volume), _) => volume.display().to_string(),
@@ -118,14 +118,14 @@ fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
     )
 }
 
-/// A volume that is open.
+/// An open volume.
 type Opened<D> = Rc<Tracked<Recorded<Buffered<D>>>>;
 
-/// How the volume is reached, and whom the server tells that it is.
+/// How clients reach the volume, and how the server announces itself.
 struct Around {
     outside: Outside,
     socket: Option<Option<PathBuf>>,
-    /// How long a transaction of one who connects there may be idle.
+    /// Time for which a transaction of a local client may be idle.
     transaction_idle_ms_max: u64,
     logs: Logging,
 }
@@ -172,7 +172,7 @@ async fn serve_volume(
     }
 }
 
-/// Lets `tantalum stat` and other commands reach the server, where they can.
+/// Lets `tantalum stat` and other commands reach the server, if possible.
 fn control(
     live: &Live,
     config: &VolumeConfig,
@@ -185,7 +185,7 @@ fn control(
     control.inspect_err(told).ok()
 }
 
-/// Serves a volume that is open, and closes it.
+/// Serves an open volume, and closes it.
 async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     live: Live,
     configured: (&VolumeConfig, &Promise),
@@ -201,7 +201,7 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     if let Some(control) = control {
         control.stop().await;
     }
-    // Also where serving failed: what was acknowledged is safe, this makes the next opening quick.
+    // Also after a failure to serve: acknowledged writes are safe, but closing makes the next opening quick.
     let closed = volume.close().await;
     if served.is_ok() && closed.is_ok() {
         tracing::info!("closed, and at rest");
@@ -223,7 +223,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         // A home may end within its last page.
         options.size_bytes = Some(config.size_bytes()?);
     }
-    // NBD's block sizes have no field for it (docs/nbd.md), so whoever looks is told in words.
+    // NBD's block sizes have no field for this (docs/nbd.md), so the description states it.
     options.description = format!(
         "{}; a write of up to {} bytes is all or nothing",
         options.description,
@@ -243,7 +243,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         match &listeners.nbd {
             _ if read_only => "read-only".to_owned(),
             Some(_) => promise.told(),
-            // Local clients are kept what they are answered.
+            // Local clients always get `on_ack`.
             None => "on_ack".to_owned(),
         },
         first.or(local.as_ref().map(Local::place)).unwrap_or_default(),
@@ -292,7 +292,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     }
 }
 
-/// What the buffer did, in one line.
+/// The statistics of the buffer, in one line.
 fn told_of_buffer(buffer: &PoolStatistics) -> String {
     format!(
         "buffer: {} pages asked for, {:.1}% hits, {} read from the device in {} reads, {} written \

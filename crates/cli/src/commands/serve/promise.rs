@@ -1,19 +1,19 @@
-//! Which promise NBD clients get of a volume, and who says so.
+//! The durability that NBD clients of a volume are promised, and the setting that it comes from.
 use anyhow::bail;
 use tantalum_volume::VolumeConfig;
 use tantalum_volume::config::{DurabilityConfig, Kind};
 
-/// What survives a power cut of what NBD clients write.
+/// What survives a power cut, of the writes of NBD clients.
 pub struct Promise {
     durability: DurabilityConfig,
     why: &'static str,
 }
 
 impl Promise {
-    /// Of the volume of `config`, where `asked` is for this run alone, and is noted there.
+    /// The promise for the volume of `config`. `asked` applies to this run alone, and is put into `config`.
     ///
     /// # Errors
-    /// Where the volume cannot keep what is asked.
+    /// If the volume cannot keep the requested promise.
     pub fn choose(config: &mut VolumeConfig, asked: Option<&str>) -> anyhow::Result<Promise> {
         let why = match (asked, config.device.durability) {
             (Some(_), _) => "as --durability says",
@@ -31,14 +31,14 @@ impl Promise {
         Ok(Promise { durability: config.durability_over_nbd(), why })
     }
 
-    /// The configuration with which a volume is opened to be served so.
+    /// The configuration with which the volume is opened to keep this promise.
     pub fn apply(&self, config: &VolumeConfig) -> VolumeConfig {
         let mut served = config.clone();
         served.device.durability = Some(self.durability);
         served
     }
 
-    /// As it stands in the server's first line.
+    /// The promise as it appears in the server's first line.
     pub fn told(&self) -> String {
         format!("{}, {},", self.durability.name(), self.why)
     }

@@ -11,9 +11,9 @@ use tantalum_console::output::print_line;
 use tantalum_report::number;
 use tantalum_volume::{OpenOptions, open_client_with};
 
-/// Copy a database from a volume to a plain file, which any SQLite opens
+/// Copy a database from a volume to a plain file, which any SQLite can open
 ///
-/// Nothing is written to the volume. The file is there when it is whole, and durable.
+/// Nothing is written to the volume. The file appears when it is complete and durable.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -54,18 +54,18 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// What files are called that are not whole yet.
+/// Prefix of the names of incomplete files.
 const UNFINISHED: &str = ".exporting-";
 
-/// Removes what exports left in `folder` that were killed. One that is still at work holds a lock on its file.
+/// Removes files in `folder` that killed exports left behind. A running export holds a lock on its file.
 fn remove_left_behind(folder: &Path) {
-    // What cannot be read or removed is no reason not to export.
+    // A file that cannot be read or removed does not prevent the export.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
         if is_ours
             && let Ok(file) = std::fs::File::open(entry.path())
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-            // It may have been made just now, and be about to be locked.
+            // An empty file may be new, and not yet locked.
             && file.metadata().is_ok_and(|about| about.len() > 0)
         {
             let _ = std::fs::remove_file(entry.path());
@@ -73,21 +73,21 @@ fn remove_left_behind(folder: &Path) {
     }
 }
 
-/// Writes the database to a new file, which gets its name when it is whole.
+/// Writes the database to a new file, which gets its name when it is complete.
 fn write(from: &Connection, file: &Path) -> anyhow::Result<()> {
     let folder = match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    // For whom the umask lets, as any program's new files.
+    // The umask decides the permissions, as for new files of any program.
     let permissions = std::fs::Permissions::from_mode(0o666);
     remove_left_behind(folder);
     let mut builder = tempfile::Builder::new();
     let unfinished = builder.prefix(UNFINISHED).permissions(permissions).tempfile_in(folder)?;
-    // For as long as this runs; a kill gives it up.
+    // Held until the end of this process; a kill releases it.
     flock(unfinished.as_file(), FlockOperation::LockExclusive)?;
     let mut to = Connection::open(unfinished.path())?;
-    // It has no name to be found by before it is whole.
+    // No journal: nobody can find the file before it is complete.
     to.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;
     copy(from, &mut to)?;
     to.close().map_err(|(_, error)| error)?;

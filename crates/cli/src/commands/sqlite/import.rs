@@ -15,32 +15,32 @@ use tantalum_volume::config::{Kind, NewConfig, NewSettings};
 use tantalum_volume::superblock::Superblock;
 use tantalum_volume::{VolumeConfig, config, create_volume, open_client};
 
-/// The smallest volume that is made, and what its size is rounded up to.
+/// The smallest volume that is made, and the unit that its size is rounded up to.
 const MIB: u64 = 1 << 20;
 const CAPACITY_MIN_MIB: u64 = 64;
 
-/// Copy a database from a file to a volume, which is made for it
+/// Copy a database from a file to a volume, which is made if it does not exist
 ///
-/// The volume is made where it does not exist, twice as large as the database: it grows, and VACUUM needs
-/// room for another one. The copy is one transaction: after a failure or a kill the volume holds no part of it.
+/// A new volume is twice as large as the database: the database grows, and VACUUM needs room for a second copy. The
+/// copy is one transaction: after a failure or a kill the volume holds no part of it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The database's file
+    /// The file of the database
     #[arg(value_name = "FILE.db")]
     file: PathBuf,
-    /// The volume's configuration; written where it does not exist
+    /// The volume's configuration; it is written if it does not exist
     #[arg(value_name = "VOLUME.toml")]
     volume: PathBuf,
-    /// What a new volume has room for, instead of twice the database
+    /// Capacity of a new volume; by default twice the size of the database
     #[arg(long, value_name = "SIZE")]
     capacity: Option<String>,
-    /// Replace the database that the volume holds
+    /// Replace a database on the volume
     #[arg(long)]
     force: bool,
 }
 
-/// The extension, beside the program or where the system's loader finds it.
+/// The extension, beside the program or in the path of the system's loader.
 const EXTENSION: &str = "libtantalum_sqlite.so";
 
 const AFTER_HELP: &str = "Examples:
@@ -51,7 +51,7 @@ const AFTER_HELP: &str = "Examples:
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (file, path) = (&args.file, &args.volume);
-    // SQLite says no more than that it cannot be opened.
+    // SQLite would only report that it cannot be opened.
     let metadata = std::fs::metadata(file).with_context(|| {
         format!("{} cannot be opened: name the database's file", file.display())
     })?;
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let made = make_where_missing(path, args.capacity.as_deref(), &size)?;
     let imported = fill(args, &from);
     if let (Err(_), Some((config, _))) = (&imported, &made) {
-        // Nobody is to take it for the database.
+        // Otherwise it could be mistaken for the database.
         discard_unfinished(&config.data_path()?);
         new.discard();
     }
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// How the database on the volume at `path` is opened.
+/// Instructions for opening the database on the volume at `path`.
 fn how_to_open(path: &Path) -> anyhow::Result<String> {
     let extension = std::env::current_exe()?.with_file_name(EXTENSION);
     let extension = if extension.exists() { extension } else { EXTENSION.into() };
@@ -99,7 +99,7 @@ fn how_to_open(path: &Path) -> anyhow::Result<String> {
     ))
 }
 
-/// The name of the database for SQLite: what a URI, or the shell's quotes, would take for something else is escaped.
+/// The database's name for SQLite. Characters that a URI or the shell's quotes would interpret are escaped.
 fn uri_of(path: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -112,7 +112,7 @@ fn uri_of(path: &Path) -> String {
     uri + "?vfs=tantalum"
 }
 
-/// A new volume for a database of that size, where there is none at `path`.
+/// A new volume for a database of this size, if there is none at `path`.
 fn make_where_missing(
     path: &Path,
     capacity: Option<&str>,
@@ -125,7 +125,7 @@ fn make_where_missing(
         return make(config).map(Some);
     }
     let config = VolumeConfig::read(path)?;
-    // An import that was killed early leaves this.
+    // A configuration without data: left behind by an import that was killed early.
     let is_made = config.kind != Kind::Flash || config.data_path()?.exists();
     let is_asked = capacity.is_none_or(|asked| asked == config.device.capacity);
     match is_made {
@@ -137,7 +137,7 @@ fn make_where_missing(
     }
 }
 
-/// Makes the volume of `config`, or leaves nothing.
+/// Makes the volume of `config`, or leaves nothing behind.
 fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, new) = (live.clone(), config.clone());
@@ -161,7 +161,7 @@ fn fill(args: &Args, from: &Connection) -> anyhow::Result<()> {
         bail!("{} holds a database already (--force replaces it)", path.display());
     }
     if let Err(error) = copy(from, &mut to) {
-        // SQLite says no more than that it is full.
+        // SQLite only reports that the disk is full.
         let told = to.query_row("PRAGMA tantalum_error", [], |row| row.get::<_, String>(0));
         let why = told.ok().filter(|told| !told.is_empty()).map(|told| format!(" ({told})"));
         bail!("importing {}: {error:#}{}", args.file.display(), why.unwrap_or_default());

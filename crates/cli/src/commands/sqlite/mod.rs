@@ -28,14 +28,14 @@ impl Command {
     }
 }
 
-/// Pages of the database between two looks at the progress.
+/// Pages of the database copied between two updates of the progress.
 const PAGES_A_STEP: i32 = 1000;
 
-/// Memory of a copy, in pages of 4 KiB: reads ahead and writes of many pages at once have room in it. A copy needs each page
-/// once, so more would serve nobody.
+/// Memory of a copy, in pages of 4 KiB: enough for read-ahead and for writes of many pages at once. A copy needs each
+/// page once, so more would not help.
 const MEMORY_PAGES: u16 = 8192;
 
-/// What a database has of pages, and their size in bytes.
+/// The number of pages of a database, and their size in bytes.
 struct Size {
     pages: u64,
     page_bytes: u64,
@@ -55,12 +55,12 @@ impl Size {
 
 /// The database on the volume at `path`, which `client` has open.
 fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
-    // SQLite knows a volume by its name.
+    // SQLite recognizes a volume by its name.
     if path.extension().is_none_or(|extension| extension != "toml") {
         bail!("{}: the configuration of a volume for SQLite ends in .toml", path.display());
     }
     let vfs = "tantalum-copy";
-    // Given away, so that the volume is closed when the connection is: what is left registered holds nothing.
+    // The client is moved out, so that closing the connection closes the volume: the registered VFS keeps nothing open.
     let client = Mutex::new(Some(client));
     let opener = move |path: &Path| {
         let client = client.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -84,7 +84,7 @@ fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
     Ok(database)
 }
 
-/// An error of SQLite without its code, which says the same again.
+/// An error of SQLite without its code, which would repeat the message.
 fn said_once(error: rusqlite::Error) -> anyhow::Error {
     anyhow::Error::msg(error.to_string())
 }

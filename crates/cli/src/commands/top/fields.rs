@@ -1,16 +1,16 @@
-//! What each field of `tantalum top` is made of: the metrics of two scrapes. A device that tells a metric
-//! more needs a line here, and a column of that name in `tantalum_report::schema::TOP`.
+//! Computes each field of `tantalum top` from the metrics of two scrapes. A device with a new metric needs a line here,
+//! and a column of that name in `tantalum_report::schema::TOP`.
 use tantalum_metrics::{Bucket, Scrape};
 use tantalum_report::{Table, Value, schema};
 
-/// The growth of some metrics, or their values: all numbers of a name that have the label.
+/// Metrics to read: the sum of all samples with one of the names and the label.
 struct Counter {
     names: &'static [&'static str],
     label: Option<(&'static str, &'static str)>,
 }
 
 impl Counter {
-    /// Their sum; `None` where none of them is told.
+    /// Their sum; `None` if none of them is present.
     fn read(&self, scrape: &Scrape) -> Option<f64> {
         let labels: &[_] = self.label.as_slice();
         let values = self.names.iter().filter_map(|name| scrape.sum(name, labels));
@@ -18,13 +18,13 @@ impl Counter {
     }
 }
 
-/// Where a field comes from.
+/// The source of a field.
 enum Source {
-    /// A whole number as it is now.
+    /// A whole number at present.
     Now(Counter),
-    /// Pages as they are now, in bytes.
+    /// A present number of pages, in bytes.
     PagesNow(&'static str),
-    /// A time as it is now, in seconds.
+    /// A present time, in seconds.
     Seconds(&'static str),
     /// A label of a metric.
     Label(&'static str, &'static str),
@@ -32,20 +32,20 @@ enum Source {
     Uptime,
     /// Time between the two scrapes, in seconds.
     Interval,
-    /// Growth a second.
+    /// Growth per second.
     Rate(Counter),
-    /// The growth of the first for that of the second.
+    /// Growth of the first per growth of the second.
     Ratio(Counter, Counter),
-    /// The first for the second, since the server was started.
+    /// The first per the second, since the start of the server.
     RatioSinceStart(Counter, Counter),
-    /// The duration in seconds that this share of the requests of a command did not exceed.
+    /// This percentile of the duration of a command's requests, in seconds.
     Percentile(&'static str, f64),
 }
 
 const UPTIME: &str = "tantalum_uptime_seconds";
 const DURATION: &str = "tantalum_nbd_request_duration_seconds";
 const ERRORS: &str = "tantalum_nbd_errors_total";
-/// Errors that come from what the device is kept on.
+/// Kinds of errors that the medium causes.
 const MEDIA_ERRORS: [&str; 6] =
     ["checksum", "uncorrectable", "corrupt", "io", "program_failed", "zone_retired"];
 
@@ -163,8 +163,8 @@ const FIELDS: &[(&str, Source)] = &[
     ("uncommitted_bytes", Source::PagesNow("tantalum_program_uncommitted_pages")),
 ];
 
-/// The fields of the interval between two scrapes, as a table of one row; those that tell of an interval
-/// are null without `before`, or where the server was started again in between.
+/// The fields of the interval between two scrapes, as a table of one row. Fields of an interval are null if `before` is
+/// missing, or if the server was restarted in between.
 pub fn fields(before: Option<&Scrape>, now: &Scrape) -> Table {
     let uptime = |scrape: &Scrape| scrape.sum(UPTIME, &[]);
     let since = before.and_then(|before| Some((before, uptime(now)? - uptime(before)?)));
@@ -227,8 +227,8 @@ fn real(number: Option<f64>, scale: f64) -> Value {
     number.map_or(Value::Null, |number| Value::rounded(number, scale))
 }
 
-/// What `share` of the observations between two readings did not exceed, as if those of a bucket were
-/// spread evenly over it; in the last bucket, its lower bound. `None` where there was none.
+/// The `share` percentile of the observations between two readings, assuming that those of a bucket are spread evenly
+/// over it; in the last bucket, its lower bound. `None` if there were no observations.
 fn percentile(before: &[Bucket], now: &[Bucket], share: f64) -> Option<f64> {
     let had = |at: usize| before.get(at).map_or(0.0, |bucket| bucket.count);
     let count = |at: usize| now[at].count - had(at);
@@ -258,7 +258,7 @@ mod tests {
         assert!((at(0.5) - 0.2).abs() < 1e-9);
         assert!((at(0.25) - 0.15).abs() < 1e-9);
         assert!((at(0.95) - (0.2 + 0.2 * 45.0 / 49.0)).abs() < 1e-9);
-        // Beyond the last bound nothing is known but that.
+        // Beyond the last finite bound, only that bound is known.
         assert_eq!(at(0.999), 0.4);
         assert_eq!(percentile(&before, &before, 0.5), None);
         assert_eq!(percentile(&[], &[], 0.5), None);
@@ -287,7 +287,7 @@ mod tests {
         for key in ["reads_per_second", "free_zones", "write_amplification", "write_p50_seconds"] {
             assert_eq!(value(&table, key), Value::Null, "{key}");
         }
-        // Nothing can be said of an interval in which the server was started again.
+        // No value exists for an interval in which the server was restarted.
         let table = fields(Some(&scrape(10, 100)), &scrape(2, 300));
         assert_eq!(value(&table, "writes_per_second"), Value::Null);
         assert_eq!(value(&table, "uptime_seconds"), Value::Real(2.0));

@@ -20,23 +20,23 @@ use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::{First, Live, Runtime, first};
 use tantalum_volume::VolumeConfig;
 
-/// How often the size of the terminal is looked at.
+/// Interval at which the size of the terminal is checked.
 const RESIZE_NS: u64 = 200_000_000;
 
 /// Watch a running server, or a program that has a volume open: rates, latencies, hits, cleaning, errors
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// Where the server tells its metrics (serve --metrics): unix:/path, 127.0.0.1:9809 or [::1]:9809. Or the VOLUME.toml of a
-    /// volume that a program opened itself, such as SQLite
+    /// Address of the server's metrics (serve --metrics): unix:/path, 127.0.0.1:9809 or [::1]:9809; or the VOLUME.toml
+    /// of a volume that a program, such as SQLite, has opened itself
     address: String,
-    /// Seconds between two looks
+    /// Seconds between two updates
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval_ns)]
     interval: u64,
-    /// Print so many intervals one below the other, then end; on a terminal too
+    /// Print so many intervals one below the other, even on a terminal, then end
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// table, csv or json (one object a line; fields: docs/output.md)
+    /// table, csv or json (one object per line; fields: docs/output.md)
     #[arg(long, default_value = "table")]
     format: String,
 }
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     live.run(async move { watch.run(interval_ns, count).await })
 }
 
-/// What `text` says: an address, or the configuration of a volume.
+/// Parses `text`: an address, or the configuration of a volume.
 fn watched(text: &str) -> anyhow::Result<Watched> {
     match Path::new(text) {
         path if path.is_file() => Ok(Watched::Volume(Box::new(VolumeConfig::read(path)?))),
@@ -77,11 +77,11 @@ fn watched(text: &str) -> anyhow::Result<Watched> {
     }
 }
 
-/// Who is watched.
+/// The watched server or program.
 enum Watched {
-    /// The server that tells its metrics there.
+    /// The server that serves its metrics at this address.
     Server(Address),
-    /// The program that has this volume open, and writes its counters beside the configuration.
+    /// The program that has this volume open, and publishes its counters beside the configuration.
     Volume(Box<VolumeConfig>),
 }
 
@@ -103,7 +103,7 @@ struct Watch {
 impl Watch {
     async fn run(self, interval_ns: u64, count: Option<u64>) -> anyhow::Result<Verdict> {
         let mut stop = pin!(terminated(&self.live)?);
-        // Whatever fails the first time is a wrong address.
+        // A failure of the first scrape means a wrong address.
         let Some(first) = unless(stop.as_mut(), self.scrape()).await else {
             return Ok(Verdict::Good);
         };
@@ -141,7 +141,7 @@ impl Watch {
             }
         };
         if screen.take().is_some() {
-            // What was seen last stays on the terminal.
+            // The last values stay on the terminal.
             print(&(shown.join("\n") + "\n"))?;
         }
         Ok(match gone {
@@ -153,7 +153,7 @@ impl Watch {
         })
     }
 
-    /// Asks once.
+    /// Reads the metrics once.
     async fn scrape(&self) -> tantalum_base::Result<Scrape> {
         let address = match &self.watched {
             Watched::Server(address) => address,
@@ -167,7 +167,7 @@ impl Watch {
         })
     }
 
-    /// Waits until `until_ns`, and draws again on a terminal that changes its size meanwhile.
+    /// Waits until `until_ns`, and redraws if the size of the terminal changes meanwhile.
     async fn wait(
         &self,
         until_ns: u64,
@@ -205,7 +205,7 @@ fn print(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// The outcome of `work`; `None` where `stop` comes first.
+/// The outcome of `work`; `None` if `stop` is ready first.
 async fn unless<T>(
     stop: Pin<&mut impl Future<Output = ()>>,
     work: impl Future<Output = T>,

@@ -2,19 +2,19 @@
 use console::{Term, truncate_str};
 use std::io::Write;
 
-/// The alternate screen, without a cursor.
+/// Switches to the alternate screen and hides the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
-/// Back as it was.
+/// Restores the cursor and the normal screen.
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// The terminal of the standard output; as it was when this is dropped.
+/// The terminal of the standard output. Dropping this restores it.
 pub struct Screen {
     terminal: Term,
     drawn: Option<(u16, u16)>,
 }
 
 impl Screen {
-    /// Takes the terminal; `None` where the standard output is none.
+    /// Takes over the terminal; `None` if the standard output is not a terminal.
     pub fn take() -> std::io::Result<Option<Screen>> {
         let terminal = Term::stdout();
         if !terminal.is_term() {
@@ -25,7 +25,7 @@ impl Screen {
         Ok(Some(screen))
     }
 
-    /// Shows these lines, as many and as much of each as there is room for.
+    /// Draws these lines, cut to the size of the terminal.
     pub fn draw(&mut self, lines: &[String]) -> std::io::Result<()> {
         let (rows, columns) = self.terminal.size();
         self.drawn = Some((rows, columns));
@@ -41,7 +41,7 @@ impl Screen {
         self.write(&text)
     }
 
-    /// Whether the terminal has another size than it had when it was drawn on.
+    /// Whether the size of the terminal has changed since the last drawing.
     pub fn is_resized(&self) -> bool {
         self.drawn.is_some_and(|drawn| drawn != self.terminal.size())
     }
@@ -55,7 +55,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Where it fails, the terminal has gone.
+        // A failure means that the terminal has gone.
         let _ = self.write(LEAVE);
     }
 }

@@ -1,8 +1,8 @@
-//! One interval for people. What has no value is not shown.
+//! The text of one interval. Fields without a value are omitted.
 use tantalum_metrics::Scrape;
 use tantalum_report::{Column, Table, Value};
 
-/// Commands, by the beginnings of their fields, and what their number is called.
+/// Commands: the prefix of their fields, and the name of their requests.
 const COMMANDS: [(&str, &str); 5] = [
     ("read", "reads"),
     ("write", "writes"),
@@ -11,7 +11,7 @@ const COMMANDS: [(&str, &str); 5] = [
     ("write_zeroes", "write_zeroes"),
 ];
 
-/// Lines below the commands: a heading, then words and the fields behind them.
+/// Lines below the commands: a heading, then words, each followed by its field.
 const LINES: &[(&str, &[(&str, &str)])] = &[
     (
         "clients",
@@ -93,13 +93,13 @@ impl Row<'_> {
         found.filter(|(_, value)| !value.is_null())
     }
 
-    /// As text; a dash where there is none.
+    /// The value as text; a dash if there is none.
     fn shown(&self, key: &str) -> String {
         self.value(key).map_or("-".into(), |(column, value)| column.show(value))
     }
 }
 
-/// The lines for `table`, the fields of one interval, of the server at `address`.
+/// The lines for `table`, the fields of one interval of the server at `address`.
 pub fn lines(address: &str, scrape: &Scrape, table: &Table) -> Vec<String> {
     let row = Row(table);
     let mut lines = vec![heading(address, scrape, &row), String::new()];
