@@ -10,40 +10,39 @@ use tantalum_trace::{
     Account, Expand, Expression, Objects, OpenOptions, PageEvent, PageEvents, open,
 };
 
-/// Which trace, and how to read it.
+/// The trace, and how to read it.
 #[derive(clap::Args, Debug)]
 pub struct TraceArgs {
-    /// A trace file (plain, .gz or .zst), - for the standard input, a generator's text
-    /// (zipf:pages=1m), or parts of traces (concat:a.csv@50%+b.csv@1m..2m)
+    /// A trace file (plain, .gz or .zst), - for the standard input, a generator (zipf:pages=1m), or parts of traces
+    /// (concat:a.csv@50%+b.csv@1m..2m)
     pub trace: PathBuf,
-    /// Format of the trace, where its beginning does not tell it surely: page_csv, block_csv,
-    /// page_binary, plain_text, csv:obj_id=2, cachelib_kv, oracle_general, lis, msr, spc, alibaba, tencent, vscsi,
-    /// blkparse:action=Q, fiu (docs/traces.md)
+    /// Format of the trace, if its beginning does not identify it: page_csv, block_csv, page_binary, plain_text,
+    /// csv:obj_id=2, cachelib_kv, oracle_general, lis, msr, spc, alibaba, tencent, vscsi, blkparse:action=Q, fiu
+    /// (docs/traces.md)
     #[arg(long, alias = "from", value_name = "FORMAT")]
     trace_format: Option<String>,
-    /// Size of the pages that a block trace is cut into, and of those of any trace where they go through a buffer above a device: bytes,
-    /// or 8KiB
+    /// Size of the pages that a block trace is cut into, and of the pages of any trace in a buffer above a device:
+    /// bytes, or 8KiB
     #[arg(long, value_name = "SIZE", default_value = "4096", value_parser = page_bytes)]
     page_size: u32,
-    /// Requests of several pages: no (one request each), yes (one request a page), first (their
-    /// first page only)
+    /// Requests of several pages: no (one request each), yes (one request per page), first (only their first page)
     #[arg(long, value_name = "HOW", default_value = "no", value_parser = Expand::parse)]
     expand: Expand,
-    /// Volumes of a block trace (disks, devices, kinds of file) to take; all without it
+    /// Volumes of a block trace (disks, devices, kinds of file) to read; by default all
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     volume: Vec<String>,
-    /// Number the pages anew, from 0 in the order in which they first come
+    /// Renumber the pages from 0, in the order of their first use
     #[arg(long)]
     renumber: bool,
-    /// Objects of a trace of objects (csv, cachelib_kv, oracle_general): one-page (each is a page, ratios are of objects) or
-    /// as-pages (as many of --page-size as its size needs, ratios are of bytes)
+    /// Objects of a trace of objects (csv, cachelib_kv, oracle_general): one-page (each is a page, ratios are of
+    /// objects) or as-pages (as many pages of --page-size as its size needs, ratios are of bytes)
     #[arg(long, value_name = "HOW", default_value = "one-page", value_parser = Objects::parse)]
     objects: Objects,
     #[arg(skip)]
     account: Account,
 }
 
-/// Bytes of a page as a user writes them: `8192`, `8KiB`, `8k`.
+/// Bytes of a page in the notations of users: `8192`, `8KiB`, `8k`.
 fn page_bytes(text: &str) -> anyhow::Result<u32> {
     let bytes = match Size::parse(text)? {
         Size::Bytes(bytes) | Size::Count(bytes) => u32::try_from(bytes).ok(),
@@ -54,7 +53,7 @@ fn page_bytes(text: &str) -> anyhow::Result<u32> {
 }
 
 impl TraceArgs {
-    /// What the trace crate wants to know.
+    /// The options for the trace crate.
     pub fn options(&self) -> OpenOptions {
         OpenOptions {
             format: self.trace_format.clone(),
@@ -68,7 +67,7 @@ impl TraceArgs {
         }
     }
 
-    /// Says in `report`, of the trace that was read, how many requests it has as it stands and which data were left out.
+    /// Adds to `report` the number of requests in the trace as it was read, and the data that were left out.
     pub fn tell(&self, report: &mut Report) {
         let Some(requests) = self.account.requests() else { return };
         report.fields.push(("trace_requests", requests.into()));
@@ -89,7 +88,8 @@ impl TraceArgs {
         report.fields.push(("dropped", dropped.into()));
     }
 
-    /// The data of the trace that were left out, in words; `None` where none were, or it was not read to its end.
+    /// The data of the trace that were left out, in words; `None` if there are none, or the trace was not read to its
+    /// end.
     pub fn left_out(&self) -> Option<String> {
         let dropped = self.account.dropped();
         (!dropped.is_empty())
@@ -105,7 +105,7 @@ impl TraceArgs {
         }
     }
 
-    /// What the user named.
+    /// The trace expression of the user.
     pub fn expression(&self) -> Result<Expression> {
         Expression::parse(&self.trace)
     }
@@ -115,29 +115,29 @@ impl TraceArgs {
         self.page_size
     }
 
-    /// These sizes in pages of the trace, of which there are `distinct`.
+    /// These sizes in pages of the trace, which has `distinct` pages.
     pub fn cache_pages(&self, sizes: &[CacheSize], distinct: u64) -> anyhow::Result<Vec<u32>> {
         let page_bytes = u64::from(self.page_size);
         sizes.iter().map(|size| size.pages(page_bytes, distinct)).collect()
     }
 
-    /// What rows call the trace.
+    /// The name of the trace in rows.
     pub fn name(&self) -> String {
         open::trace_name(&self.trace)
     }
 
-    /// The seed of a made-up trace; 0 for any other, in which nothing is random.
+    /// The seed of a generated trace; 0 for any other, which has no randomness.
     pub fn seed(&self) -> Result<u64> {
         self.expression()?.seed()
     }
 
-    /// The trace's page events, with progress told as so many `what`; `Interrupted` where a signal asks for the end.
+    /// The trace's page events, with progress shown as a count of `what`; `Interrupted` if a signal requests the end.
     pub fn events(&self, what: &'static str) -> Result<impl Iterator<Item = Result<PageEvent>>> {
         self.events_as(&self.options(), what)
     }
 
-    /// The same, for a device of which each page of the trace is one: `--page-size` says nothing of page numbers there,
-    /// and is refused.
+    /// The same for a device, where each page of the trace is one page of the device: for a trace of page numbers, any
+    /// other `--page-size` is refused, as it would have no effect.
     pub fn events_for_pages(
         &self,
         what: &'static str,
@@ -155,7 +155,7 @@ impl TraceArgs {
         Ok(with_progress(events, what))
     }
 
-    /// The same as [`events`](Self::events), read as `options` say.
+    /// The same as [`events`](Self::events), with these `options`.
     pub fn events_as(
         &self,
         options: &OpenOptions,
@@ -164,7 +164,7 @@ impl TraceArgs {
         Ok(with_progress(self.expression()?.open(options)?, what))
     }
 
-    /// The settings that go into a configuration hash. The folder of a file does not.
+    /// The settings that go into a configuration hash. The folder of a file is not part of it.
     pub fn config(&self) -> Vec<String> {
         let trace = self.expression().map_or_else(|_| self.name(), |trace| trace.config());
         let format = self.trace_format.as_deref().unwrap_or("any");
@@ -173,7 +173,7 @@ impl TraceArgs {
             format!("from={format}"),
             format!("page_size={}", self.page_size),
         ];
-        // What is left at its default is not said, so that older hashes stay.
+        // Defaults are left out, so that older hashes stay the same.
         if self.expand != Expand::No {
             parts.push(format!("expand={:?}", self.expand));
         }
@@ -184,7 +184,7 @@ impl TraceArgs {
     }
 }
 
-/// These events, with progress; `Interrupted` where a signal asks for the end.
+/// Adds progress to these events; `Interrupted` if a signal requests the end.
 fn with_progress(
     events: PageEvents,
     what: &'static str,
@@ -193,17 +193,17 @@ fn with_progress(
     Progress::counter(what).count(events)
 }
 
-/// Hit and miss ratio of `requests` of which there were `misses`, with six decimals: as many as a share means. An empty trace
-/// has none.
+/// The hit ratio and the miss ratio of `requests` with `misses`, with six decimals: as many as are meaningful. An empty
+/// trace has no ratios.
 pub fn ratios(requests: u64, misses: u64) -> (Value, Value) {
     let share = |part: u64| Value::rounded(part as f64 / requests as f64, 1e6);
     (share(requests - misses), share(misses))
 }
 
-/// The most clients that a replay has: each takes memory, so that any number will not do.
+/// Most clients of a replay: each needs memory, so there must be a limit.
 pub const CLIENTS_MAX: u32 = 1 << 16;
 
-/// A number of clients.
+/// Parses a number of clients.
 pub fn clients(text: &str) -> anyhow::Result<u32> {
     match text.parse() {
         Ok(clients @ 1..=CLIENTS_MAX) => Ok(clients),
@@ -211,14 +211,14 @@ pub fn clients(text: &str) -> anyhow::Result<u32> {
     }
 }
 
-/// A cache size as the user wrote it, for messages, and as parsed.
+/// A cache size: the user's text, for messages, and the parsed size.
 pub struct CacheSize {
     text: String,
     size: Size,
 }
 
 impl CacheSize {
-    /// Parses sizes between commas: `1k,64MiB,10%`.
+    /// Parses sizes separated by commas: `1k,64MiB,10%`.
     pub fn parse_list(text: &str) -> anyhow::Result<Vec<CacheSize>> {
         let parse = |text: &str| {
             let size = Size::parse(text).context("--size")?;
@@ -227,12 +227,12 @@ impl CacheSize {
         text.split(',').map(parse).collect()
     }
 
-    /// As the user wrote it.
+    /// The size as the user wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The size in pages; a share is of `distinct_pages`.
+    /// The size in pages; a share is a share of `distinct_pages`.
     fn pages(&self, page_bytes: u64, distinct_pages: u64) -> anyhow::Result<u32> {
         let pages = self.size.pages(page_bytes, distinct_pages);
         match u32::try_from(pages) {
@@ -246,7 +246,7 @@ impl CacheSize {
     }
 }
 
-/// Refuses to write a file over itself while it is read.
+/// Refuses to overwrite a file that is being read.
 pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
     if let (Ok(real_from), Ok(real_to)) = (from.canonicalize(), to.canonicalize())
         && real_from == real_to
@@ -256,7 +256,7 @@ pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says on the standard error what was written: the standard output may hold the trace.
+/// Reports on the standard error what was written: the standard output may hold the trace.
 pub fn tell_written(path: &Path, events: u64, seed: u64, config: &str) {
     eprintln!(
         "{}: {} events, seed {seed}, configuration {config}",

@@ -1,7 +1,7 @@
 //! `tantalum-lab`, the laboratory: commands of `tantalum` that measure and compare.
 //!
 //! ```text
-//! commands   one file a command
+//! commands   one file per command
 //! common     options that several commands take: traces, sizes
 //! work       progress of many runs
 //! ```
@@ -17,8 +17,9 @@ use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 use tantalum_console::AFTER_HELP;
 
-/// Pages, maps and queues are many small pieces of memory that are looked up in no order. This allocator asks for huge pages where the
-/// kernel has them for who asks, so that such a look seldom waits for the page table as well (docs/benchmarks.md has what that gains).
+/// Pages, maps and queues are many small allocations with random access. This allocator requests huge pages on kernels
+/// that grant them on request, so that a lookup seldom waits for the page table as well (docs/benchmarks.md has the
+/// gain).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

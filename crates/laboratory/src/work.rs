@@ -1,10 +1,10 @@
-//! Progress of runs that tell a [`Work`] how far they are.
+//! Progress of runs that report to a [`Work`].
 use std::sync::Arc;
 use tantalum_console::progress::{Progress, Seen};
 use tantalum_replay::work::{Done, Work};
 use tantalum_report::number::thousands;
 
-/// Follows runs that tell `work` how far they are.
+/// Follows runs that report their progress to `work`.
 pub fn follow(work: &Arc<Work>) -> Progress {
     let work = Arc::clone(work);
     Progress::of(move || {
@@ -13,7 +13,7 @@ pub fn follow(work: &Arc<Work>) -> Progress {
     })
 }
 
-/// What is done, in words.
+/// The progress, in words.
 fn in_words(done: &Done) -> String {
     let Done { doing, runs, runs_in_all, requests, requests_in_all } = done;
     match runs_in_all {

@@ -1,11 +1,11 @@
-//! The program, as `tantalum` calls it.
+//! The program, called in the way in which `tantalum` calls it.
 use std::process::{Command, Output};
 
 fn run(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tantalum-lab")).args(words).output().expect("it starts")
 }
 
-/// Its usage is that of `tantalum`, and so is the first word of its errors.
+/// Its usage and its errors begin with `tantalum`.
 #[test]
 fn it_speaks_as_tantalum() {
     let help = run(&["replay", "--help"]);

@@ -56,13 +56,13 @@ pub enum Command {
     Replay(Elsewhere),
     /// Miss-ratio curve of LRU: all cache sizes in one pass over a trace, exact or sampled
     Curve(Elsewhere),
-    /// Say which policy and how many pages of memory suit a trace on a device, with the evidence
+    /// Recommend a cache policy and a memory size for a trace on a device, with the evidence
     Advise(Elsewhere),
     /// Measure a paper's figures again, beside the paper's own numbers
     Repro(Elsewhere),
     /// Cut the power of simulated devices, in their recoveries too, and check every promise
     Crash(Elsewhere),
-    /// Look at traces, convert them, make them up (formats: docs/traces.md)
+    /// Inspect, convert and generate traces (formats: docs/traces.md)
     Trace(Elsewhere),
     Completions(completions::Args),
     ManPages(man_pages::Args),

@@ -1,4 +1,4 @@
-//! `tantalum advise TRACE --flash DEVICE --size ...`: which policy and how much memory.
+//! `tantalum advise TRACE --flash DEVICE --size ...`: recommends a policy and an amount of memory.
 use crate::commands::device_size::device_for;
 use crate::common::{CLIENTS_MAX, CacheSize, TraceArgs};
 use anyhow::ensure;
@@ -13,49 +13,49 @@ use tantalum_replay::cache_replay::CacheTrace;
 use tantalum_replay::work::Work;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 
-/// Say which policy and how many pages of memory suit a trace on a device, with the evidence
+/// Recommend a cache policy and a memory size for a trace on a device, with the evidence
 ///
-/// Every policy is counted with every size; the best of each size, and LRU, are then tried: the trace
-/// goes through the engine's buffer pool over the simulated device. Advised is the smallest size from which
-/// no larger one saves 10 % of the time for each doubling of the memory; --worth, --slack and the two
-/// prices choose by other rules.
+/// Every policy is counted with every size. Then the best policies of each size, and LRU, are tried: the trace runs
+/// through the engine's buffer pool over the simulated device. By default the smallest size is advised from which no
+/// larger one saves 10 % of the time for each doubling of the memory; --worth, --slack and the two prices select other
+/// rules.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// The simulated device, such as ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity it
-    /// is just large enough for the trace's pages
+    /// The simulated device, such as ssd-a:capacity=1GiB (docs/devices/README.md). By default its capacity just holds
+    /// the pages of the trace
     #[arg(long, value_name = "DEVICE")]
     flash: String,
-    /// Sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
+    /// Memory sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
     #[arg(long, default_value = "1%,2%,5%,10%,20%", value_name = "SIZE,...")]
     size: Vec<String>,
-    /// Policies to look at; those that a buffer manager could run where nothing is said
+    /// Policies to compare; by default those that a buffer manager could run
     #[arg(long, value_name = "POLICY,...")]
     policy: Vec<String>,
-    /// Policies of each size that are tried on the device, besides LRU
+    /// Number of policies to try on the device for each size, besides LRU
     #[arg(long, default_value_t = 3, value_name = "N")]
     tries: usize,
-    /// Time that each doubling of the memory must save to be worth it; by default 10
+    /// Percentage of the time that each doubling of the memory must save; by default 10
     #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slack", "price_memory"])]
     worth: Option<f64>,
-    /// Advise the smallest size that takes at most so much longer than the fastest instead
+    /// Instead, advise the smallest size that needs at most this percentage more time than the fastest
     #[arg(long, value_name = "PERCENT", conflicts_with = "price_memory")]
     slack: Option<f64>,
-    /// Price of a GiB of memory a month, in any currency: advises the size with the least price times time
+    /// Price of a GiB of memory per month, in any currency: advise the size with the least price times time
     #[arg(long, value_name = "PRICE", requires = "price_flash")]
     price_memory: Option<f64>,
-    /// Price of a GiB of the device a month
+    /// Price of a GiB of the device per month
     #[arg(long, value_name = "PRICE", requires = "price_memory")]
     price_flash: Option<f64>,
-    /// Clients of the tries, each with one request outstanding, up to 65536
+    /// Number of clients in the tries, each with one outstanding request, up to 65536
     #[arg(long, default_value_t = 1, value_name = "N")]
     clients: u32,
     /// Seed of the device
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     device_seed: u64,
-    /// Threads to use at most, all cores without it; the outcome does not depend on it
+    /// Number of threads to use at most; by default one per core. The result does not depend on it
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     #[command(flatten)]
@@ -70,13 +70,13 @@ Examples:
   tantalum advise tpcc.csv.zst --flash nvme-plp:capacity=8GiB --price-memory 3.5 --price-flash 0.1
   tantalum advise 'zipf:pages=100k,requests=1m,writes=0.3' --flash durassd --size 1%,10% --report advice.html";
 
-/// Default of `--worth`: percent of the time that a doubling of the memory must save.
+/// Default of `--worth`: the percentage of the time that a doubling of the memory must save.
 const WORTH_PERCENT: f64 = 10.0;
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format()?;
-    // What can be refused is refused before a long trace is read.
+    // Refuse what can be refused before a long trace is read.
     let policies = match &args.policy[..] {
         [] => PolicySpec::parse_list(&advise::POLICIES.join(" "))?,
         given => PolicySpec::parse_list(&given.join(" "))?,
@@ -127,7 +127,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(interruption::verdict(&report))
 }
 
-/// The rule that was asked for, on `device`.
+/// The requested rule, for `device`.
 fn rule(args: &Args, device: &DeviceSpec) -> anyhow::Result<Rule> {
     if let Some((memory, flash)) = args.price_memory.zip(args.price_flash) {
         let rule = Rule::Price { prices: Prices { memory, flash }, device_pages: device.pages() };
@@ -200,7 +200,7 @@ fn report(
     report
 }
 
-/// Columns that people are shown as text: the device is in the advice, the trace was named.
+/// Columns of the table for people. The device is named in the advice, and the trace on the command line.
 const SHOWN: [&str; 7] = [
     "policy",
     "cache_pages",

@@ -1,4 +1,4 @@
-//! `tantalum curve TRACE`: LRU at many cache sizes in one pass over the trace.
+//! `tantalum curve TRACE`: the misses of LRU at many cache sizes, in one pass over the trace.
 use super::replay::pages::curve_page;
 use crate::common::{CacheSize, TraceArgs, ratios};
 use anyhow::bail;
@@ -16,20 +16,20 @@ use tantalum_report::{Report, Table, Value, config_hash, schema};
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// LRU alone has such a curve: another policy is refused, and the refusal says how it is counted
+    /// Only LRU has such a curve: other policies are refused, with the command that counts them
     #[arg(long, value_name = "POLICY,...", hide = true)]
     policy: Vec<String>,
-    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%); powers
-    /// of two up to all distinct pages without it
+    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%); by default powers of two up
+    /// to all distinct pages
     #[arg(long, value_name = "SIZE,...")]
     size: Vec<String>,
     /// Follow only this share of the pages, such as 0.01 (SHARDS)
     #[arg(long, value_name = "RATE", conflicts_with = "sample_pages")]
     sample: Option<f64>,
-    /// Follow only so many pages at the most: constant memory (SHARDS with a fixed size)
+    /// Follow at most this many pages: constant memory (SHARDS with a fixed size)
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..))]
     sample_pages: Option<u32>,
-    /// Chooses the pages that are followed
+    /// Seed that selects the pages to follow
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     sample_seed: u64,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     };
     let trace_seed = args.trace.seed()?;
     interruption::watch()?;
-    // Interrupted, it is the curve of what was read by then.
+    // After an interruption, the curve covers the requests read so far.
     let mut is_whole = true;
     let events = args.trace.events("events read")?.map_while(|event| match event {
         Err(error) if error.kind() == ErrorKind::Interrupted => {
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let sampled = sampling != Sampling::None;
     parts.extend(sampled.then(|| format!("sample_seed={}", args.sample_seed)));
     parts.extend(cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
-    // One seed is shown: of what is made up, or else of what is chosen.
+    // One seed is shown: that of a generated trace, or else that of the sampling.
     let seed = if sampled && trace_seed == 0 { args.sample_seed } else { trace_seed };
     let mut report = Report::new(seed, config_hash(parts), table);
     if !is_whole {
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(interruption::verdict(&report))
 }
 
-/// Refuses policies other than LRU, with the command that counts them.
+/// Refuses policies other than LRU, and names the command that counts them.
 fn check_policy(args: &Args) -> anyhow::Result<()> {
     let policies = match &args.policy[..] {
         [] => return Ok(()),
@@ -132,9 +132,9 @@ fn powers_of_two(distinct_pages: u64) -> Vec<u64> {
     sizes
 }
 
-/// `asked` is the size as the user wrote it.
+/// Appends a row. `asked` is the size as the user wrote it.
 fn push(table: &mut Table, trace: &str, curve: &Curve, point: &CurvePoint, asked: Option<&str>) {
-    // Six decimals: as many as a share means.
+    // Six decimals are as many as are meaningful for a share.
     let rounded = |share| Value::rounded(share, 1e6);
     let (rate, sampled_requests) = match curve.sample() {
         Some((rate, requests)) => (rounded(rate), requests.into()),

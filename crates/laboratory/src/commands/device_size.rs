@@ -1,14 +1,14 @@
-//! How large a simulated device is where nothing is said: as a trace wants it, not as its data sheet says.
-//! What a trace never touches takes long to fill and to age, and shows in no figure.
+//! The default size of a simulated device: just large enough for the trace, not that of its data sheet. Space that a
+//! trace never touches takes long to fill and to age, and affects no figure.
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_base::spec::is_same;
 use tantalum_models::DeviceSpec;
 
-/// Smaller ones are not worth a device of their own.
+/// Smallest default size: traces with fewer pages all get the same device.
 const PAGES_MIN: u64 = 16 << 10;
 
-/// The device that `text` names; where it says neither `capacity` nor `pages`, one that holds `pages`.
+/// The device named by `text`, which holds `pages` if `text` gives neither `capacity` nor `pages`.
 pub fn device_for(text: &str, pages: u64) -> tantalum_base::Result<DeviceSpec> {
     if is_sized(text) {
         return DeviceSpec::parse(text);
@@ -29,7 +29,7 @@ fn is_sized(text: &str) -> bool {
     })
 }
 
-/// What to tell of the devices among `texts` that hold `pages` because they say nothing else.
+/// A message about the devices among `texts` that get the default size of `pages`; `None` if there are none.
 pub fn told(texts: &[String], pages: u64) -> Option<String> {
     let unsized_ones: Vec<&str> =
         texts.iter().filter(|text| !is_sized(text)).map(String::as_str).collect();

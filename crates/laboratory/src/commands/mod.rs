@@ -1,4 +1,4 @@
-//! One file a command: its arguments, and `run`.
+//! One file per command: its arguments, and `run`.
 mod advise;
 mod curve;
 mod device_size;
@@ -25,7 +25,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Runs the command, which is one of `program`, to its end.
+    /// Runs the command to its end; `program` is the whole command line.
     pub fn run(self, program: clap::Command) -> anyhow::Result<Verdict> {
         match self {
             Command::Replay(args) => replay::run(&args),
@@ -37,7 +37,7 @@ impl Command {
         }
     }
 
-    /// Refuses what cannot be, before anything is done.
+    /// Refuses invalid arguments before anything is done.
     #[cfg(test)]
     pub fn check(&self) -> anyhow::Result<()> {
         match self {

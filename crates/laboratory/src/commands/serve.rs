@@ -17,7 +17,7 @@ pub struct Args {
     /// The device, such as durassd:capacity=1GiB (docs/devices/README.md)
     #[arg(long, value_name = "DEVICE")]
     device: String,
-    /// Seed of what it leaves to chance
+    /// Seed of the random behaviour of the device
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     device_seed: u64,
     #[command(flatten)]
@@ -37,8 +37,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Serves a device that is simulated at its own speed. There is nothing to close: it has no content
-/// but in memory.
+/// Serves a device that is simulated at its own speed. Nothing has to be closed: its content is only in memory.
 async fn serve(
     live: Live,
     spec: DeviceSpec,

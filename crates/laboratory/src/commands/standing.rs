@@ -1,23 +1,24 @@
-//! Who did best, in a sentence.
+//! The winner of a comparison, in a sentence.
 use tantalum_report::{Table, Value};
 
-/// What rows are compared by.
+/// The rules by which rows are compared.
 pub struct Contest {
-    /// Columns of which each combination of values is a contest of its own.
+    /// Each combination of values of these columns is a separate contest.
     pub places: &'static [&'static str],
     /// Columns that name a contestant.
     pub names: &'static [&'static str],
-    /// The column of which the least wins.
+    /// The column in which the smallest value wins.
     pub measure: &'static str,
-    /// What the winner does, as a verb and its object.
+    /// The achievement of the winner, as a verb and its object.
     pub wins: &'static str,
-    /// What the places are called, several of them.
+    /// The plural name of the places.
     pub where_: &'static str,
-    /// A first word of names that stay out of it.
+    /// Contestants whose name begins with this word take no part.
     pub bound: Option<&'static str>,
 }
 
-/// What the rows of `table` come to: who wins, and in how many of the places. Those that are equal win together.
+/// A sentence about the rows of `table`: the winner, and the number of places that it wins. Equal contestants win
+/// together.
 pub fn standing(table: &Table, contest: &Contest) -> String {
     let index = |key: &&str| table.index(key);
     let (Some(measure), rows) = (table.index(contest.measure), table.rows()) else {
@@ -72,7 +73,7 @@ pub fn standing(table: &Table, contest: &Contest) -> String {
     }
 }
 
-/// One contest: the winner and how far the last is behind.
+/// One contest: the winner, and how far the last is behind.
 fn single(
     part: &[&Vec<Value>],
     names: &[usize],
@@ -97,7 +98,7 @@ fn single(
     )
 }
 
-/// Several: in how many of them the two that win most do.
+/// Several contests: the number of them that each of the two best contestants wins.
 fn ranked(mut contestants: Vec<(String, usize)>, contests: usize, contest: &Contest) -> String {
     contestants.sort_by_key(|(_, won)| std::cmp::Reverse(*won));
     let (first, won) = &contestants[0];

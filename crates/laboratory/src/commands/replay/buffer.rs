@@ -14,7 +14,7 @@ use tantalum_replay::side_by_side::cores;
 use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
-/// Columns that people are shown as text; programs get all of them.
+/// Columns of the table for people; the other formats have all columns.
 const SHOWN: [&str; 11] = [
     "policy",
     "cache_pages",
@@ -38,7 +38,7 @@ pub fn run(
 ) -> anyhow::Result<Report> {
     anyhow::ensure!(!device.transactions, "--transactions is for devices without a buffer above");
     anyhow::ensure!(!cache.timing, "--timing measures this program; --device gives virtual time");
-    // What can be refused is refused before a long trace is read.
+    // Refuse what can be refused before a long trace is read.
     let (policies, sizes) = (cache.policies()?, cache.sizes()?);
     device.devices()?;
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;

@@ -1,4 +1,4 @@
-//! Cache-only replay: policies times sizes, no device and no time.
+//! Replay through caches alone: each policy with each size, without device or time.
 use crate::common::{CacheSize, TraceArgs, ratios};
 use std::sync::Arc;
 use tantalum_console::interruption;
@@ -9,20 +9,20 @@ use tantalum_replay::side_by_side::cores;
 use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
-/// What to replay through.
+/// The caches to replay through.
 #[derive(clap::Args, Debug)]
 pub struct CacheArgs {
     /// Replacement policies, such as lru,clock:bits=2,opt
     #[arg(long, required_unless_present = "device", requires = "size", value_name = "POLICY,...")]
     pub policy: Vec<String>,
-    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages of the trace (10%), also where a smaller
-    /// device folds these into fewer
+    /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages of the trace (10%), counted before
+    /// a smaller device folds them into fewer
     #[arg(long, required_unless_present = "device", requires = "policy", value_name = "SIZE,...")]
     pub size: Vec<String>,
-    /// Measure the time of each run, one after the other; reruns then differ in `seconds`
+    /// Measure the time of each run, one after the other; then `seconds` differs between reruns
     #[arg(long, requires = "policy")]
     pub timing: bool,
-    /// Threads to use at most, all cores without it; the outcome does not depend on it
+    /// Number of threads to use at most; by default one per core. The result does not depend on it
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
 }
@@ -41,7 +41,7 @@ impl CacheArgs {
 
 /// Replays `trace` through every policy with every size.
 pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
-    // What can be refused is refused before a long trace is read.
+    // Refuse what can be refused before a long trace is read.
     let (policies, sizes) = (args.policies()?, args.sizes()?);
     let seed = trace.seed()?;
 
@@ -62,7 +62,7 @@ pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
     parts.extend(options.policies.iter().map(|policy| format!("policy={}", policy.text())));
     parts.extend(options.cache_pages.iter().map(|pages| format!("cache_pages={pages}")));
     parts.push(format!("timing={}", args.timing));
-    // Rows come policies outermost, so that sizes repeat in their order.
+    // The outer loop is over policies, so the sizes repeat in their order.
     let asked: Vec<&str> = sizes.iter().map(CacheSize::text).cycle().take(rows.len()).collect();
     let mut report = Report::new(seed, config_hash(parts), table(&rows, &asked));
     let planned = options.policies.len() * options.cache_pages.len();
@@ -70,7 +70,7 @@ pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// `asked` is the size of each row as the user wrote it.
+/// The table of `rows`; `asked` is the size of each row as the user wrote it.
 fn table(rows: &[CacheRow], asked: &[&str]) -> Table {
     let mut table = Table::new(schema::CACHE_REPLAY);
     for (row, asked) in rows.iter().zip(asked) {

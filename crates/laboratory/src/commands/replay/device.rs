@@ -13,7 +13,7 @@ use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 use tantalum_runtime::DumpCounters;
 
-/// Columns that people are shown as text; programs get all of them.
+/// Columns of the table for people; the other formats have all columns.
 const SHOWN: [&str; 13] = [
     "device",
     "requests",
@@ -30,20 +30,20 @@ const SHOWN: [&str; 13] = [
     "erases",
 ];
 
-/// What to replay on.
+/// The devices to replay on.
 #[derive(clap::Args, Debug)]
 pub struct DeviceArgs {
-    /// Simulated devices, such as durassd,ssd-a:capacity=1GiB (docs/devices/README.md). Without a capacity they
-    /// are as large as the trace wants
+    /// Simulated devices, such as durassd,ssd-a:capacity=1GiB (docs/devices/README.md). By default the capacity just
+    /// holds the pages of the trace
     #[arg(long, value_name = "DEVICE,...")]
     pub device: Vec<String>,
-    /// Clients, each with one request outstanding, up to 65536
+    /// Number of clients, each with one outstanding request, up to 65536
     #[arg(long, default_value_t = 1, value_name = "N", requires = "device", value_parser = clients)]
     pub clients: u32,
-    /// The writes up to a commit point become one device transaction, not writes and a flush
+    /// Make the writes up to a commit point one device transaction, instead of writes and a flush
     #[arg(long, requires = "device")]
     pub transactions: bool,
-    /// Replay on fresh devices, not on ones filled and overwritten until cleaning is steady
+    /// Replay on fresh devices, instead of devices filled and overwritten until cleaning is steady
     #[arg(long, requires = "device")]
     fresh: bool,
     /// Seed of the devices and of their aging
@@ -52,7 +52,7 @@ pub struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    /// The devices of a trace of `pages` pages, in the order given. Says how large those are that do not say it.
+    /// The devices for a trace of `pages` pages, in the order given. Prints the size of those that get a default size.
     pub fn devices_for(&self, pages: u64) -> tantalum_base::Result<Vec<DeviceSpec>> {
         let named = self.named();
         if let Some(told) = device_size::told(&named, pages) {
@@ -61,17 +61,17 @@ impl DeviceArgs {
         named.iter().map(|text| device_size::device_for(text, pages)).collect()
     }
 
-    /// The devices as they are named, to refuse early what is none.
+    /// Parses the devices as named, to refuse invalid ones early.
     pub fn devices(&self) -> tantalum_base::Result<Vec<DeviceSpec>> {
         self.named().iter().map(|text| DeviceSpec::parse(text)).collect()
     }
 
-    /// The texts of the devices, in the order given: between commas, or one an option.
+    /// The texts of the devices, in the order given: separated by commas, or in several options.
     fn named(&self) -> Vec<String> {
         Spec::list(&self.device.join(" "))
     }
 
-    /// How they are aged.
+    /// The aging of the devices; `None` if they are fresh.
     pub fn age(&self) -> Option<Age> {
         (!self.fresh).then(Age::default)
     }
@@ -118,8 +118,8 @@ pub fn run(trace: &TraceArgs, args: &DeviceArgs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// What somebody must know who takes a row's figures for those of the whole trace: a device that is
-/// smaller than the `pages` of it that the trace takes makes several of them one.
+/// A warning that a row's figures are not those of the whole trace: the device is smaller than the trace's `pages`, so
+/// several of these become one.
 pub(super) fn warning_of_folding(pages: u64, device: &DeviceSpec) -> Option<String> {
     let held = device.pages();
     (pages > held).then(|| {
@@ -131,7 +131,7 @@ pub(super) fn warning_of_folding(pages: u64, device: &DeviceSpec) -> Option<Stri
     })
 }
 
-/// What somebody must know who takes the row's figures for those of whole transactions.
+/// A warning that the row's figures are not those of whole transactions.
 fn warning_of_split(row: &DeviceReplayRow) -> String {
     format!(
         "warning: {}: transactions of the trace are longer than the device allows: {} times the rest \

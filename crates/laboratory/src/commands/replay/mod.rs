@@ -1,4 +1,4 @@
-//! `tantalum replay TRACE`: what a trace would have met elsewhere.
+//! `tantalum replay TRACE`: runs a trace through caches, buffers, devices and tiers.
 mod buffer;
 mod cache;
 mod device;
@@ -21,7 +21,7 @@ pub struct Args {
     cache: cache::CacheArgs,
     #[command(flatten)]
     device: device::DeviceArgs,
-    /// Time that a client computes for each request, beside waiting; with --policy and --device
+    /// Nanoseconds that a client computes for each request, besides waiting; with --policy and --device
     #[arg(long, default_value_t = 0, value_name = "NS", requires_all = ["policy", "device"])]
     cpu_ns: u64,
     #[command(flatten)]
@@ -42,7 +42,7 @@ Examples:
 
 #[cfg(test)]
 impl Args {
-    /// Whether everything that is named is there, files aside.
+    /// Checks that all names are known; files are not checked.
     pub fn check(&self) -> anyhow::Result<()> {
         self.trace.seed()?;
         self.device.devices()?;

@@ -1,9 +1,9 @@
-//! What the pages of a replay and of a curve say and draw.
+//! The HTML pages of a replay and of a curve: text and charts.
 use crate::commands::standing::{Contest, standing};
 use tantalum_report::html::{Page, Plot};
 use tantalum_report::{Report, Table};
 
-/// A policy that knows the future bounds the others and wins no contest.
+/// A policy that knows the future is a bound for the others; it takes part in no contest.
 const BOUND: &str = "opt";
 
 /// The page of a replay of `trace` through caches alone.
@@ -122,7 +122,7 @@ pub fn curve_page(trace: &str, report: &Report) -> Page {
     }
 }
 
-/// From which size on more memory gives little: the smallest with at most a tenth more misses than the largest.
+/// The size beyond which more memory helps little: the smallest with at most a tenth more misses than the largest.
 fn curve_verdict(table: &Table) -> String {
     let (Some(pages), Some(misses), Some(ratio)) =
         (table.index("cache_pages"), table.index("misses"), table.index("miss_ratio"))
@@ -146,7 +146,7 @@ fn curve_verdict(table: &Table) -> String {
     )
 }
 
-/// A share of which the text has six decimals.
+/// A share, given as text with six decimals, as a percentage.
 fn percent(share: &str) -> String {
     share.parse().map_or_else(|_| share.to_owned(), |share: f64| format!("{:.1} %", share * 100.0))
 }

@@ -1,4 +1,4 @@
-//! Replay through a buffer pool and a flash cache over a slow home: counts, and what they take.
+//! Replay through a buffer pool and a flash cache over a slow home: counts of operations, and their cost.
 use super::cache::CacheArgs;
 use crate::common::{CacheSize, TraceArgs};
 use anyhow::Context;
@@ -12,7 +12,7 @@ use tantalum_replay::tier_replay::{TierOutcome, TierRun, replay};
 use tantalum_replay::work::Work;
 use tantalum_report::{Report, Table, Value, config_hash, schema};
 
-/// Columns that people are shown as text; programs get all of them.
+/// Columns of the table for people; the other formats have all columns.
 const SHOWN: [&str; 11] = [
     "policy",
     "cache_pages",
@@ -27,17 +27,17 @@ const SHOWN: [&str; 11] = [
     "seconds",
 ];
 
-/// The flash cache.
+/// The flash caches to replay through.
 #[derive(clap::Args, Debug)]
 pub struct TierArgs {
     /// Flash caches between the buffer and a slow home, such as nfa,lpd:d=1024,write_cache:coalesce=on
     #[arg(long, requires_all = ["policy", "tier_size"], conflicts_with_all = ["device", "timing"],
           value_name = "TIER,...")]
     tier: Vec<String>,
-    /// Their sizes: pages, bytes or a share of the distinct pages
+    /// Sizes of the flash caches: pages, bytes or a share of the distinct pages
     #[arg(long, requires = "tier", value_name = "SIZE,...")]
     tier_size: Vec<String>,
-    /// Microseconds to read and to write a page of flash, to erase a block, and for a disk access
+    /// Microseconds to read a page of flash, to write one, to erase a block, and for a disk access
     #[arg(
         long,
         requires = "tier",
@@ -48,7 +48,7 @@ pub struct TierArgs {
 }
 
 impl TierArgs {
-    /// Whether there is one.
+    /// Whether a tier is given.
     pub fn is_given(&self) -> bool {
         !self.tier.is_empty()
     }
@@ -62,7 +62,7 @@ impl TierArgs {
         CacheSize::parse_list(&self.tier_size.join(","))
     }
 
-    /// The costs, of which the first to the last digit is a nanosecond.
+    /// The costs, rounded to nanoseconds.
     fn costs(&self) -> anyhow::Result<CostModel> {
         let refused = || {
             format!("--tier-costs takes four numbers of microseconds, not {:?}", self.tier_costs)
@@ -85,7 +85,7 @@ impl TierArgs {
 
 /// Replays `trace` through a buffer of every policy and size over every tier and size.
 pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Result<Report> {
-    // What can be refused is refused before a long trace is read.
+    // Refuse what can be refused before a long trace is read.
     let (policies, sizes) = (cache.policies()?, cache.sizes()?);
     let (tiers, tier_sizes, costs) = (tier.tiers()?, tier.sizes()?, tier.costs()?);
     let seed = trace.seed()?;
@@ -121,13 +121,13 @@ pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Res
     Ok(report)
 }
 
-/// How the user wrote the size that is `pages` long.
+/// The size of `pages` as the user wrote it.
 fn asked(pages: u32, all: &[u32], sizes: &[CacheSize]) -> Value {
     let at = all.iter().position(|known| *known == pages);
     at.map_or(Value::Null, |at| sizes[at].text().into())
 }
 
-/// Every combination, policies outermost and sizes of the tier innermost.
+/// Every combination; the policy varies slowest, the size of the tier fastest.
 fn all(
     policies: &[PolicySpec],
     cache_pages: &[u32],

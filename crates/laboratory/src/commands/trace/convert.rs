@@ -9,19 +9,20 @@ use tantalum_report::{config_hash, number};
 use tantalum_trace::formats::written_names;
 use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, Writer, writer};
 
-/// Rewrite a trace in another format or compression, its bytes as pages, or several as one
+/// Rewrite a trace in another format or compression, cut its bytes into pages, or join several traces
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Where to: .zst and .gz compress, - is the standard output
+    /// Output file: .zst and .gz compress, - is the standard output
     out: PathBuf,
-    /// Format to write: page_csv, page_binary (16 bytes an event, nothing lost), plain_text (page
-    /// numbers), csv (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv
+    /// Format to write: page_csv, page_binary (16 bytes per event, lossless), plain_text (page numbers), csv
+    /// (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv
     #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
     to: String,
-    /// Take what is whole of a trace that was cut off, as by a kill of whoever recorded it; say where that is, and exit with 1
+    /// Convert the complete part of a trace that was cut off, such as by a kill of its recorder; report the place, and
+    /// exit with 1
     #[arg(long)]
     rescue: bool,
 }
@@ -46,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let rescue = args.rescue.then(Rescue::default);
     let options = OpenOptions { rescue: rescue.clone(), ..args.trace.options() };
     let mut lost = Lost::default();
-    // Only what this run has begun to write is removed where it fails.
+    // After a failure, only a file that this run has begun to write is removed.
     let events = match to {
         AnyFormat::Page(format) => {
             let events = args.trace.events_as(&options, "converting")?;
@@ -74,14 +75,14 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(verdict(rescue.as_ref()))
 }
 
-/// Says where the trace was cut off, if it was.
+/// Prints the place where the trace was cut off, if it was.
 fn verdict(rescue: Option<&Rescue>) -> Verdict {
     let told = rescue.map(Rescue::told).unwrap_or_default();
     told.iter().for_each(|place| eprintln!("tantalum: {place}; what is before it was taken"));
     if told.is_empty() { Verdict::Good } else { Verdict::FoundWrong }
 }
 
-/// What of a trace not every format holds.
+/// The properties of a trace that some formats cannot hold.
 #[derive(Default)]
 struct Lost {
     writes: u64,
@@ -99,7 +100,7 @@ impl Lost {
         }
     }
 
-    /// What of it a trace of `format` lacks, in words; `None` where it has all of it.
+    /// The properties that a trace of `format` lacks, in words; `None` if it has all of them.
     fn told(&self, format: &str) -> Option<String> {
         let count = |count: u64, what: &str| {
             let plural = if count == 1 { "" } else { "s" };

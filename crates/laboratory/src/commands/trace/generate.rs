@@ -9,17 +9,17 @@ use tantalum_console::progress::Progress;
 use tantalum_report::config_hash;
 use tantalum_trace::{AnyFormat, Generator, Writer, generate, writer};
 
-/// Make a trace up, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
+/// Generate a trace, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// A generator, with parameters; --list shows them
+    /// Generator with its parameters; --list shows them
     #[arg(required_unless_present = "list")]
     spec: Option<String>,
-    /// Where to: .zst and .gz compress, - is the standard output
+    /// Output file: .zst and .gz compress, - is the standard output
     #[arg(required_unless_present = "list")]
     out: Option<PathBuf>,
-    /// Format to write, as in trace convert
+    /// Format to write, as for trace convert
     #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
     to: String,
     /// List the generators and their parameters

@@ -1,4 +1,4 @@
-//! `tantalum trace`: looks at traces and makes them.
+//! `tantalum trace`: inspects, converts and generates traces.
 mod convert;
 mod generate;
 mod stat;
@@ -8,8 +8,8 @@ use std::path::Path;
 use tantalum_base::Error;
 use tantalum_console::Verdict;
 
-/// What a failure to write the trace to `out` is: none to speak of where whoever reads the standard
-/// output has enough of it, as `head` does.
+/// The error for a failure to write the trace to `out`. If the reader of the standard output has gone, such as `head`,
+/// the error is a plain broken pipe, which is not reported.
 fn failed_to_write(out: &Path, error: Error) -> anyhow::Error {
     let io = error.cause().and_then(|cause| cause.downcast_ref::<std::io::Error>());
     let reader_left = io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe);
@@ -19,7 +19,7 @@ fn failed_to_write(out: &Path, error: Error) -> anyhow::Error {
     error.into()
 }
 
-/// Look at traces, convert them, make them up (formats: docs/traces.md)
+/// Inspect, convert and generate traces (formats: docs/traces.md)
 #[derive(clap::Subcommand, Debug)]
 pub enum Command {
     Convert(convert::Args),

@@ -9,13 +9,13 @@ use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 use tantalum_trace::layout::Extent;
 use tantalum_trace::{AnyReader, BlockStat, PageStat, open};
 
-/// Count what a trace holds: requests, pages, writes, re-use, locality, working set
+/// Measure a trace: requests, pages, writes, re-use, locality, working set
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
-    /// A row more for each volume of a block trace
+    /// Add a row for each volume of a block trace
     #[arg(long)]
     by_volume: bool,
     /// Count the calls and bytes of a block trace by volume and operation, instead of its pages
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// The page around the rows.
+/// The HTML page with the rows.
 fn page(name: &str, report: &Report) -> Page {
     let table = &report.table;
     let shown = |key: &str| {
@@ -60,7 +60,7 @@ fn page(name: &str, report: &Report) -> Page {
     };
     let by_volume = |title, y| Plot::new(title, "volume", y, &[]);
     let by_kind = |title, y| Plot::new(title, "file_kind", y, &["op"]);
-    // The first row is of all volumes together, and has no name.
+    // The first row is of all volumes together, and has no volume name.
     Page {
         title: format!("What {name} holds"),
         verdict,
@@ -95,7 +95,7 @@ fn pages(args: &Args) -> anyhow::Result<Table> {
     for event in Progress::counter("events counted").count(events) {
         let event = event?;
         whole.add(event);
-        // Commit points are of no volume.
+        // Commit points belong to no volume.
         if let Some((page, _)) = event.range() {
             let at = extents.partition_point(|extent| extent.first_page <= page.0);
             volumes[at - 1].add(event);
@@ -162,7 +162,7 @@ fn blocks(args: &Args) -> anyhow::Result<Table> {
     Ok(table)
 }
 
-/// Six decimals: as many as a share means, and few enough to read.
+/// Rounds to six decimals: as many as are meaningful for a share, and few enough to read.
 fn rounded(share: f64) -> Value {
     Value::rounded(share, 1e6)
 }
