@@ -1,7 +1,8 @@
-//! Scripts by which shells complete command lines: one a program, and words that join them.
+//! Completion scripts for shells: one script per program, and glue that joins them.
 //!
-//! bash and zsh call a function for each command line: that of `tantalum` calls that of another program where the first word is a
-//! command of it. fish has rules, which add up. The other shells are told the names of all commands, and the options of those of `tantalum`.
+//! bash and zsh call a function for each command line: the function of `tantalum` calls that of another program if the
+//! first word is a command of that program. fish has rules, which can simply be concatenated. The other shells get the
+//! names of all commands, and the options of the commands of `tantalum`.
 use clap::Command;
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -12,15 +13,16 @@ use crate::programs::{PROGRAMS, Program};
 /// Prints the script of the program called `name`, whose commands are in `whole`.
 ///
 /// # Errors
-/// Where the standard output cannot be written.
+/// If the standard output cannot be written.
 pub fn print(shell: Shell, whole: &Command, name: &str) -> std::io::Result<()> {
     write(&script(shell, whole, name))
 }
 
-/// Prints the script for `tantalum`, whose commands are in `whole`, joined with those of the other programs that are installed.
+/// Prints the script for `tantalum`, whose commands are in `whole`, joined with the scripts of the other installed
+/// programs.
 ///
 /// # Errors
-/// Where the standard output cannot be written, or a program fails.
+/// If the standard output cannot be written, or a program fails.
 pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
     let mut text = script(shell, whole, "tantalum");
     let joins = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
@@ -29,7 +31,7 @@ pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
         let words = ["completions".into(), OsString::from(shell.to_string())];
         if let Some(script) = program.output(&words)? {
             let script = String::from_utf8_lossy(&script).into_owned();
-            // A file of zsh says in its first line what it completes, once.
+            // The first line of a zsh script names the completed command; it must occur only once.
             text.push_str(
                 script.strip_prefix(&format!("#compdef {}\n", program.name)).unwrap_or(&script),
             );
@@ -44,10 +46,10 @@ pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
     Ok(write(&text)?)
 }
 
-/// The commands but the hidden ones, which would be offered like any other.
+/// The script without the hidden commands, which would be offered like any other.
 fn script(shell: Shell, whole: &Command, name: &str) -> String {
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    // Rules of fish are of the command that is typed.
+    // Rules of fish belong to the command that the user types.
     let name = if shell == Shell::Fish { "tantalum" } else { name };
     let mut shown = Command::new("tantalum").version(env!("CARGO_PKG_VERSION")).subcommands(shown);
     let mut text = Vec::new();

@@ -1,5 +1,5 @@
-//! Ctrl-C, or another signal that asks it to end, in the middle of a long run: it ends with what it has, says so, and exits with 128 and the
-//! signal's number, as shells know it. The second one ends the program at once.
+//! Interruption of a long run by Ctrl-C or another ending signal: the run ends with the results so far, says so, and
+//! exits with 128 plus the signal's number, as shells expect. A second signal ends the program at once.
 use crate::Verdict;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
@@ -9,15 +9,15 @@ use tantalum_report::{Report, number};
 use tantalum_runtime::live::signal::ending;
 use tantalum_runtime::supervision;
 
-/// The field of a report that was interrupted.
+/// The field that marks the report of an interrupted run.
 const FIELD: &str = "interrupted";
 
 static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
-/// From now on signals ask runs to end.
+/// From now on, signals request the end of runs.
 pub fn watch() -> std::io::Result<()> {
     for signal in ending() {
-        // In this order: what the first one sets, the second one finds.
+        // The order matters: the first handler acts only if the second has set the flag at an earlier signal.
         flag::register_conditional_shutdown(signal, 128 + signal, supervision::stop_flag())?;
         flag::register(signal, supervision::stop_flag())?;
         flag::register_usize(signal, Arc::clone(&SIGNAL), signal as usize)?;
@@ -25,7 +25,7 @@ pub fn watch() -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the program exits with where it was interrupted.
+/// The exit code of an interrupted program.
 pub fn exit_code() -> u8 {
     match SIGNAL.load(Ordering::Relaxed) {
         0 => 128 + SIGINT as u8,
@@ -33,8 +33,8 @@ pub fn exit_code() -> u8 {
     }
 }
 
-/// Says in `report` that it has `completed` of the `planned` `what`, where these are not all. `planned` is `None` where
-/// nobody knows how many there are.
+/// Notes in `report` that it has `completed` of the `planned` `what`, if the run was stopped before all were done.
+/// `planned` is `None` if the total is unknown.
 pub fn mark(report: &mut Report, completed: u64, planned: Option<u64>, what: &str) {
     if planned.is_some_and(|planned| completed >= planned) || !supervision::is_stopped() {
         return;
@@ -58,7 +58,7 @@ pub fn is_marked(report: &Report) -> bool {
     report.fields.iter().any(|(key, _)| *key == FIELD)
 }
 
-/// What a run came to of which `report` tells.
+/// The verdict on the run of `report`.
 pub fn verdict(report: &Report) -> Verdict {
     if is_marked(report) { Verdict::Interrupted } else { Verdict::Good }
 }

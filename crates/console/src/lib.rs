@@ -1,14 +1,14 @@
 //!
 //! ```text
 //! verdict       exit codes, errors as one line
-//! interruption  what a long run does with Ctrl-C
-//! output        options that several commands take, and all that is printed or written
+//! interruption  the end of a long run on Ctrl-C
+//! output        options that several commands accept, printing, writing
 //! progress      a bar on anything over two seconds, on a terminal only
-//! programs      which program has which command, and how it is found
-//! man_pages     a manual page a command
-//! completions   what a shell needs to complete command lines
+//! programs      the programs, their commands, and their paths
+//! man_pages     manual pages, one per command
+//! completions   completion scripts for shells
 //! ```
-// `println!` panics where whoever reads the output has gone, as `head` does: see `output::print_line`.
+// `println!` panics if the reader of the output has gone, such as `head`: see `output::print_line`.
 #![deny(clippy::print_stdout)]
 
 pub mod completions;

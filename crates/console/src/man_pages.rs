@@ -1,15 +1,15 @@
-//! Manual pages, one a command.
+//! Manual pages, one per command.
 use anyhow::Context;
 use clap::Command;
 use clap_mangen::Man;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes into `folder` the pages of the commands of `program`, but those that it hides, with `source` at their foot; and one of the
-/// program itself where `with_whole`. Their number.
+/// Writes the pages of the commands of `program` to `folder`, except hidden ones, with `source` at the foot; and, if
+/// `with_whole`, one of the program itself. Returns the number of pages.
 ///
 /// # Errors
-/// Where the folder cannot be made, or a page not be written.
+/// If the folder cannot be made, or a page cannot be written.
 pub fn write(
     folder: &Path,
     program: Command,
@@ -32,7 +32,7 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Writes the page `name` of `command`, and those of the commands in it; their number.
+    /// Writes the page `name` of `command`, and the pages of its subcommands; returns the number of pages.
     fn write(&self, name: &str, command: &Command) -> anyhow::Result<usize> {
         let path = self.folder.join(format!("{name}.1"));
         std::fs::write(&path, page(name, command, self.source)?)
@@ -64,8 +64,8 @@ fn page(name: &str, command: &Command, source: &str) -> anyhow::Result<Vec<u8>> 
     Ok(out)
 }
 
-/// What stands below the options in a help, as a section of a page. Its lines are kept, as there are tables and
-/// examples among them.
+/// The text after the options of a help, as a section of a page. Its line breaks are kept, as it contains tables and
+/// examples.
 fn closing(after: &str) -> String {
     let mut out = ".SH NOTES\n".to_owned();
     let mut kept = false;
@@ -79,7 +79,7 @@ fn closing(after: &str) -> String {
             out.push_str(".PP\n");
             continue;
         }
-        // A point or an apostrophe at the start of a line would be a request to the formatter.
+        // A full stop or an apostrophe at the start of a line would be a request to the formatter.
         if line.starts_with(['.', '\'']) {
             out.push_str("\\&");
         }

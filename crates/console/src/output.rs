@@ -1,40 +1,40 @@
-//! Options that several commands take, and all that is printed or written besides.
+//! Options that several commands accept, and all printing and writing of results.
 use crate::interruption;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_report::{OutputFormat, Page, Report};
 
-/// How to print.
+/// The format of the output.
 #[derive(clap::Args, Debug)]
 pub struct OutputArgs {
     /// table, csv or json (fields: docs/output.md)
     #[arg(long, default_value = "table")]
     format: String,
-    /// Write seed, configuration and the other facts beside the rows as JSON besides: CSV has rows alone
+    /// Also write seed, configuration and other facts to this JSON file: CSV output has only the rows
     #[arg(long, value_name = "FILE.json")]
     facts: Option<PathBuf>,
     #[command(flatten)]
     page: PageArgs,
 }
 
-/// Where to write a page.
+/// The HTML page of the result.
 #[derive(clap::Args, Debug)]
 pub struct PageArgs {
-    /// Write the outcome as one HTML page with charts, which needs no network, besides
+    /// Also write the result as one HTML page with charts, which needs no network
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 }
 
 impl OutputArgs {
-    /// The format; a refusal lists the names. To be asked for before any work is done.
+    /// The format; an unknown one is refused with a list. Call this before any work is done.
     pub fn format(&self) -> anyhow::Result<OutputFormat> {
         self.page.check()?;
         check_file("--facts", self.facts.as_deref())?;
         Ok(OutputFormat::parse(&self.format)?)
     }
 
-    /// Prints `report` on the standard output, and writes `page` around it where one is asked for.
+    /// Prints `report` on the standard output, and writes `page` around it if it is requested.
     pub fn print_page(
         &self,
         report: &Report,
@@ -50,18 +50,18 @@ impl OutputArgs {
             write_whole("--facts", path, &report.facts_json()?)?;
             eprintln!("{}: written", path.display());
         }
-        // Last: where the page cannot be written, the outcome of a long run is not lost with it.
+        // This comes last: if the page cannot be written, the result of a long run is not lost.
         self.page.write(report, page)
     }
 }
 
 impl PageArgs {
-    /// Refuses what could not be written. To be asked before any work is done.
+    /// Refuses a file that could not be written. Call this before any work is done.
     pub fn check(&self) -> anyhow::Result<()> {
         check_file("--report", self.report.as_deref())
     }
 
-    /// Writes `page` around `report` where one is asked for.
+    /// Writes `page` around `report` if it is requested.
     pub fn write(&self, report: &Report, page: &Page) -> anyhow::Result<()> {
         if let Some(path) = &self.report {
             let mut page = Page { command: command_line(), ..page.clone() };
@@ -79,10 +79,10 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Refuses a file, of the option `option`, that could not be written.
+/// Refuses a file of the option `option` that could not be written.
 fn check_file(option: &str, path: Option<&Path>) -> anyhow::Result<()> {
     let Some(path) = path else { return Ok(()) };
-    // It is replaced as a whole: a device or a link would be lost.
+    // The file is replaced as a whole, so a device or a link would be lost.
     let there = path.symlink_metadata();
     if there.is_ok_and(|there| !there.is_file()) || !folder_of(path).is_dir() {
         bail!("{option}: {} cannot be a file in a folder that is there", path.display());
@@ -90,7 +90,7 @@ fn check_file(option: &str, path: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a file, of the option `option`, that is there whole or, as before, not at all.
+/// Writes a file of the option `option` atomically: afterwards it is complete, or as before.
 fn write_whole(option: &str, path: &Path, text: &str) -> anyhow::Result<()> {
     let context = || format!("{option}: {}", path.display());
     let mut file = tempfile::Builder::new();
@@ -102,7 +102,7 @@ fn write_whole(option: &str, path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `word` as a shell takes it.
+/// `word`, quoted for a shell if necessary.
 pub fn quoted(word: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
     if !word.is_empty() && word.chars().all(is_safe) {
@@ -111,18 +111,18 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// The command as it could be typed again.
+/// The command line, in a form that can be typed again.
 fn command_line() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     std::iter::once("tantalum".to_owned()).chain(words).collect::<Vec<String>>().join(" ")
 }
 
-/// Prints a line on the standard output. Unlike `println!` it does not panic where nobody reads.
+/// Prints a line on the standard output. Unlike `println!` it does not panic if the reader has gone.
 pub fn print_line(line: &str) -> std::io::Result<()> {
     print_text(&format!("{line}\n"))
 }
 
-/// Prints `text` on the standard output. An error says where it could not be written, and keeps its kind.
+/// Prints `text` on the standard output. An error keeps its kind, and names the standard output.
 fn print_text(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -131,7 +131,7 @@ fn print_text(text: &str) -> std::io::Result<()> {
     })
 }
 
-/// A number of threads.
+/// Parses a number of threads.
 pub fn threads(text: &str) -> anyhow::Result<usize> {
     match text.parse() {
         Ok(threads @ 1..) => Ok(threads),
@@ -139,10 +139,10 @@ pub fn threads(text: &str) -> anyhow::Result<usize> {
     }
 }
 
-/// Removes an output that was not finished, so that nobody takes it for whole.
+/// Removes an incomplete output, so that nobody mistakes it for a complete one.
 pub fn discard_unfinished(path: &Path) {
     if path.is_file() {
-        // Where it cannot be removed, the error that is about to be told says enough.
+        // If it cannot be removed, the error that follows says enough.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -1,4 +1,5 @@
-//! Which program has which command. `tantalum NAME` hands a command that it lacks to the program that has it, as git and cargo do.
+//! The programs and their commands. `tantalum NAME` hands a command that it lacks to the program that has it, as git
+//! and cargo do.
 use anyhow::Context;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -24,7 +25,7 @@ pub const PROGRAMS: &[Program] = &[
 /// The program that also serves simulated devices.
 pub const LABORATORY: &Program = &PROGRAMS[0];
 
-/// The words behind the name of a command that another program has.
+/// The arguments after the name of a command that another program has.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct Elsewhere {
@@ -35,12 +36,12 @@ pub struct Elsewhere {
 const ELSEWHERE: &str = "words of another program";
 
 impl Elsewhere {
-    /// The words that ask for help.
+    /// The arguments that request the help.
     pub fn help() -> Elsewhere {
         Elsewhere { words: vec!["--help".into()] }
     }
 
-    /// Hands `command` with these words over to its program. Returns only if that cannot be.
+    /// Replaces this process by the program of `command`, with these arguments. Returns only on failure.
     pub fn run(&self, command: &str) -> anyhow::Error {
         let Some(program) = having(command) else {
             return anyhow::anyhow!("no program has the command {command}");
@@ -49,7 +50,7 @@ impl Elsewhere {
     }
 }
 
-/// Whether `command` is one that another program has.
+/// Whether another program has `command`.
 pub fn is_elsewhere(command: &clap::Command) -> bool {
     command.get_arguments().any(|argument| argument.get_id() == ELSEWHERE)
 }
@@ -60,7 +61,7 @@ pub fn having(command: &str) -> Option<&'static Program> {
 }
 
 impl Program {
-    /// Its file: beside the program that runs, otherwise in a folder of `PATH`.
+    /// The path of the program: beside the running program, otherwise in a folder of `PATH`.
     pub fn path(&self) -> Option<PathBuf> {
         let beside = std::env::current_exe().ok().map(|program| program.with_file_name(self.name));
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -68,7 +69,7 @@ impl Program {
         beside.into_iter().chain(in_path).find(|path| path.is_file())
     }
 
-    /// Becomes this program, with `command` and `words`. Returns only if that cannot be.
+    /// Replaces this process by the program, with `command` and `words`. Returns only on failure.
     pub fn take_over(&self, command: &str, words: &[OsString]) -> anyhow::Error {
         let Some(path) = self.path() else {
             return anyhow::anyhow!(
@@ -81,10 +82,10 @@ impl Program {
         anyhow::Error::from(error).context(format!("starting {}", path.display()))
     }
 
-    /// Runs it to its end with `words`; its standard output. `None` if it is not installed.
+    /// Runs the program to its end with `words`, and returns its standard output. `None` if it is not installed.
     ///
     /// # Errors
-    /// Where it cannot be started, or fails.
+    /// If it cannot be started, or fails.
     pub fn output(&self, words: &[OsString]) -> anyhow::Result<Option<Vec<u8>>> {
         let Some(path) = self.path() else { return Ok(None) };
         let context = || format!("running {}", path.display());
@@ -97,16 +98,16 @@ impl Program {
     }
 }
 
-/// Commands that only other programs of this project call, of each program but `tantalum`.
+/// Commands of each program except `tantalum`, called only by other programs of this project.
 #[derive(clap::Subcommand, Debug)]
 pub enum Documents {
-    /// Print what a shell needs to complete the words of its command lines
+    /// Print the completion script of this program for a shell
     #[command(hide = true)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write manual pages, one a command, into a folder
+    /// Write a manual page for each command to a folder
     #[command(hide = true)]
     ManPages {
         /// The folder
@@ -115,7 +116,7 @@ pub enum Documents {
 }
 
 impl Documents {
-    /// Writes them for the commands of `program`, whose file is called `name`.
+    /// Writes them for the commands of `program`, whose executable is called `name`.
     pub fn run(&self, program: clap::Command, name: &str) -> anyhow::Result<crate::Verdict> {
         match self {
             Documents::Completions { shell } => crate::completions::print(*shell, &program, name)?,

@@ -1,7 +1,7 @@
-//! A bar on anything that takes over two seconds, on a terminal only.
+//! A progress bar for everything that takes over two seconds, on a terminal only.
 //!
-//! A thread draws it, so that it moves also inside a step that takes long: it reads how far the step is where that is
-//! told, and how much was simulated so far.
+//! A thread draws it, so that it moves during a long step, too: it shows the progress within the step, if known, and
+//! the number of simulated events so far.
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,20 +18,20 @@ const QUIET: Duration = Duration::from_secs(2);
 /// Time between two drawings.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Events between two looks at the clock.
+/// Items counted between two updates of the bar.
 const COUNT_EVERY: u64 = 1 << 16;
 
-/// Progress on the standard error; hidden at first, and for ever where that is no terminal.
+/// Progress on the standard error; hidden at first, and permanently if that is not a terminal.
 pub struct Progress {
     bar: ProgressBar,
-    /// Which step each of several runs beside each other is at.
+    /// The current step of each of several concurrent runs.
     now: Mutex<BTreeMap<&'static str, String>>,
     drawing: Option<Drawing>,
 }
 
-/// How far runs are.
+/// The progress of runs.
 pub struct Seen {
-    /// Steps that are done.
+    /// Steps done.
     pub done: u64,
     /// Steps in all.
     pub of: u64,
@@ -46,17 +46,17 @@ struct Drawing {
 }
 
 impl Progress {
-    /// Counts something whose end is not known.
+    /// Counts items whose total is unknown.
     pub fn counter(what: &'static str) -> Progress {
         Progress::new("{human_pos} {msg} ({elapsed})", what, |_| ())
     }
 
-    /// Counts steps of a known number.
+    /// Counts steps whose total is known.
     pub fn steps(what: &'static str) -> Progress {
         Progress::new("[{bar:40}] {pos} of {len} {msg} ({elapsed})", what, |_| ())
     }
 
-    /// Counts steps of several runs, which have a name each and whose number is not known.
+    /// Counts named steps of several runs, whose total is unknown.
     pub fn named(what: &'static str) -> Progress {
         let template = "{human_pos} {prefix} ({elapsed}{simulated}), now {wide_msg}";
         let progress = Progress::new(template, "", |_| ());
@@ -64,7 +64,7 @@ impl Progress {
         progress
     }
 
-    /// Follows runs of which `look` tells how far they are.
+    /// Follows runs whose progress `look` returns.
     pub fn of(look: impl Fn() -> Seen + Send + 'static) -> Progress {
         Progress::new("[{bar:16}] {msg}{simulated} ({elapsed})", "", move |bar| {
             let seen = look();
@@ -74,12 +74,12 @@ impl Progress {
         })
     }
 
-    /// Tells that the step of `run` called `name` begins, and with it that the one before it is done.
+    /// Reports that the step `name` of `run` begins, and thus that its previous step is done.
     pub fn begin(&self, run: &'static str, name: &str) {
         self.now_at(run, Some(name));
     }
 
-    /// Tells that the last step of `run` is done.
+    /// Reports that the last step of `run` is done.
     pub fn end(&self, run: &'static str) {
         self.now_at(run, None);
     }
@@ -109,13 +109,13 @@ impl Progress {
         Progress { bar, now: Mutex::default(), drawing }
     }
 
-    /// Tells that `done` steps of `of` are done.
+    /// Reports that `done` steps of `of` are done.
     pub fn step(&self, done: usize, of: usize) {
         self.bar.set_length(of as u64);
         self.bar.set_position(done as u64);
     }
 
-    /// Takes the bar off the terminal.
+    /// Removes the bar from the terminal.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -142,7 +142,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // Before the bar is taken off, so that it is not drawn again.
+        // Stop drawing before the bar is removed, so that it is not drawn again.
         self.drawing = None;
         self.finish();
     }
@@ -161,7 +161,7 @@ impl Drop for Drawing {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It cannot have failed in a way that matters more than what was measured.
+            // A failure of the drawing thread matters less than the result.
             let _ = thread.join();
         }
     }
@@ -177,11 +177,11 @@ fn draw(bar: &ProgressBar, look: &dyn Fn(&ProgressBar), stopped: &Receiver<()>) 
     }
 }
 
-/// What was simulated so far, where anything was.
+/// The number of simulated events so far, if there are any.
 fn simulated(_: &ProgressState, to: &mut dyn Write) {
     let events = supervision::events();
     if events > 0 {
-        // To a text in memory.
+        // Writing to a string cannot fail.
         let _ = write!(to, ", {} events", thousands(events));
     }
 }

@@ -4,30 +4,30 @@ use std::process::ExitCode;
 use tantalum_base::{Error, ErrorKind};
 use tantalum_runtime::live::signal::go_on_after_others;
 
-/// What the help of every program ends with.
+/// The end of the help of every program.
 pub const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or data is damaged; \
                           2 used wrong, or kept from running; \
                           128 and a signal's number: interrupted by it.";
 
-/// What a command came to when nothing kept it from running.
+/// The outcome of a command that could run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// All is as it should be.
     Good,
-    /// The command ran and found something wrong, which it printed.
+    /// The command ran and found a problem, which it printed.
     FoundWrong,
-    /// A signal ended it before it was done; it printed what it had.
+    /// A signal ended the command early; it printed its results so far.
     Interrupted,
 }
 
-/// Runs `command` and tells its outcome: an error as one line on the standard error, and the program's exit code.
+/// Runs `command` and reports its outcome: an error as one line on the standard error, and the exit code.
 pub fn run(command: impl FnOnce() -> anyhow::Result<Verdict>) -> ExitCode {
     let ran = go_on_after_others().map_err(Into::into).and_then(|()| command());
     match ran {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::FoundWrong) => ExitCode::from(1),
         Ok(Verdict::Interrupted) => ExitCode::from(interruption::exit_code()),
-        // Whoever reads the output has enough of it, as `head` does.
+        // The reader of the output has gone, such as `head`: it has read enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let line = format!("{error:#}").lines().collect::<Vec<_>>().join(" ");
@@ -42,8 +42,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// 1 where the data or the device turned out wrong, 2 where the command could not be run, and that of a signal where one
-/// came before there was anything to print.
+/// 1 if the data or the device turned out wrong, 2 if the command could not be run, and the code of a signal that came
+/// before there was anything to print.
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Error>().map(Error::kind) {
         Some(

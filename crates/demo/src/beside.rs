@@ -1,4 +1,4 @@
-//! The load beside itself on plain files.
+//! Runs the load on a volume and on plain files, for comparison.
 use crate::compare::{CompareOptions, Load, compare};
 use crate::load::{Transaction, create};
 use std::path::Path;
@@ -6,10 +6,10 @@ use tantalum_console::output::print_line;
 use tantalum_console::progress::Progress;
 use tantalum_report::number;
 
-/// Turns that each system has.
+/// Rounds of each system.
 const ROUNDS: usize = 3;
 
-/// Runs `transactions` of the load of `seed` on each system in `folder`, and prints their figures.
+/// Runs `transactions` transactions of the load of `seed` on each system in `folder`, and prints their figures.
 pub fn run(
     folder: &Path,
     capacity: &'static str,

@@ -1,6 +1,6 @@
-//! The process that is killed: goes on with the load and tells what was acknowledged.
+//! The process that is killed: it continues the load and reports the acknowledged transactions.
 //!
-//! On its standard output: `i N` before transaction N, `a N` when its commit was acknowledged.
+//! It prints `i N` before transaction N, and `a N` when the commit of N was acknowledged.
 use crate::live::open;
 use crate::load::Transaction;
 use anyhow::Context;
@@ -20,10 +20,10 @@ use tantalum_runtime::{Live, Runtime};
 use tantalum_volume::client::{self, Client};
 use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, open_flash};
 
-/// How long the settling of a power cut may take.
+/// Time limit for settling a power cut.
 const SETTLE_MAX: Duration = Duration::from_secs(20);
 
-/// Go on with the demo's load until killed (used by the demo itself)
+/// Continue the demo's load until killed (used by the demo itself)
 #[derive(clap::Args, Debug)]
 pub struct Args {
     volume: PathBuf,
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }?;
     let result = load(args);
     if args.cut_at.is_some() {
-        // The load fails as the power goes; the volume's thread then ends the process.
+        // The load fails when the power is cut; then the volume's thread ends the process.
         #[expect(clippy::disallowed_methods, reason = "waits for the other thread, in bounds")]
         std::thread::sleep(SETTLE_MAX);
     }
@@ -69,9 +69,8 @@ fn load(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens the volume over a store that keeps apart what is not durable yet. At media operation
-/// `cut_at` the power goes: each unsynced write lands, vanishes or tears in the real file, and
-/// the process ends.
+/// Opens the volume over a store that keeps writes apart until they are durable. The power is cut at media operation
+/// `cut_at`: each unsynced write is kept, lost or torn in the real file, and the process ends.
 fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
     let config = VolumeConfig::read(path)?;
     let (connector, requests) = client::channel();
@@ -96,7 +95,7 @@ fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
     Ok(connector.connect(limits, std::sync::Mutex::new(thread)))
 }
 
-/// Keeps the executor going for the task that completes the cut and ends the process.
+/// Keeps the executor running for the task that completes the cut and ends the process.
 async fn until_ended(live: &Live) {
     live.sleep(SETTLE_MAX.as_nanos() as u64).await;
 }
@@ -115,7 +114,7 @@ async fn open_volume(
     let cut = store.clone();
     live.spawn("power cut", async move {
         cut.until_cut().await;
-        // What cannot be written to the file now is what a cut may lose.
+        // A write to the file that fails now is one that a power cut may lose.
         let _ = cut.cut(&mut rng, CutStyle::Random).await;
         std::process::exit(0);
     });

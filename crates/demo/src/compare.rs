@@ -1,5 +1,5 @@
-//! The same SQLite load on a volume and on plain files, in turns, so that a machine that gets
-//! busy in between slows all of them.
+//! Runs the same SQLite load on a volume and on plain files, in turns, so that other activity on the machine slows all
+//! of them.
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -9,43 +9,43 @@ use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_sqlite::counting::{self, Counters};
 use tantalum_volume::{HostOptions, VolumeConfig, VolumeHost, config, create_volume};
 
-/// A load: its tables, and its transactions.
+/// A load: its tables and its transactions.
 pub struct Load<'a> {
     /// Makes the tables.
     pub create: &'a dyn Fn(&Connection) -> rusqlite::Result<()>,
-    /// Runs a transaction, numbered from 1; whether it committed.
+    /// Runs a transaction, numbered from 1; returns whether it committed.
     pub run: &'a dyn Fn(&Connection, i64) -> rusqlite::Result<bool>,
 }
 
-/// How the load is compared.
+/// The parameters of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareOptions {
-    /// Turns that each system has; its rate is the median of them.
+    /// Rounds of each system; its rate is the median of them.
     pub rounds: usize,
-    /// Transactions of a turn.
+    /// Transactions per round.
     pub transactions: i64,
-    /// Bytes of the volume, as VOLUME.toml takes them; room for cleaning comes on top.
+    /// Capacity of the volume, as in VOLUME.toml; space for cleaning is added to it.
     pub capacity: &'static str,
 }
 
-/// What one system did.
+/// The results of one system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Which.
+    /// Name of the system.
     pub system: &'static str,
     /// Transactions per second: the median of the rounds.
     pub transactions_per_second: f64,
-    /// Bytes written per committed transaction, with everything that closing wrote: the last
-    /// checkpoint of a WAL, the checkpoint of a volume.
+    /// Bytes written per committed transaction, including the writes of closing: the last checkpoint of a WAL, the
+    /// checkpoint of a volume.
     pub bytes_per_transaction: f64,
     /// Syncs and durable writes per committed transaction.
     pub syncs_per_transaction: f64,
-    /// The three above, as multiples of Tantalum's; the rate's is the median of the rounds' ratios.
+    /// The three values above as multiples of Tantalum's; for the rate, the median of the ratios of the rounds.
     pub ratios: [f64; 3],
 }
 
-/// Runs `load` on a new volume, and on plain files with `DELETE` and WAL, all in `folder` and all
-/// with `synchronous=FULL`. The first row is Tantalum's. `progress` is told of (turns done, of).
+/// Runs `load` on a new volume, and on plain files with `DELETE` and WAL, all in `folder` and with `synchronous=FULL`.
+/// The first row is Tantalum's. `progress` is called with (rounds done, total).
 pub fn compare(
     folder: &Path,
     load: &Load<'_>,
@@ -62,7 +62,7 @@ pub fn compare(
     }
     let turns = options.rounds * systems.len();
     for round in 0..options.rounds {
-        // Each goes first once in a while.
+        // Each system is first in some round.
         for turn in 0..systems.len() {
             let system = (round + turn) % systems.len();
             let first = 1 + round as i64 * options.transactions;
@@ -115,7 +115,7 @@ impl System {
             let counts = counters.snapshot();
             (counts.bytes_written, counts.durable_operations())
         };
-        // DELETE is SQLite's default; on a volume every mode commits the same way.
+        // DELETE is SQLite's default; on a volume, every mode commits in the same way.
         Ok(System::new("Tantalum", "delete", connection, Box::new(written)))
     }
 
@@ -171,7 +171,7 @@ impl System {
         Ok(())
     }
 
-    /// Brings what is in a WAL home.
+    /// Writes the content of a WAL to the database.
     fn checkpoint(&self) -> rusqlite::Result<()> {
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
@@ -224,7 +224,7 @@ fn open(path: PathBuf, vfs: &str) -> anyhow::Result<Connection> {
         .with_context(|| format!("opening {}", path.display()))
 }
 
-/// A name for one more VFS: they stay registered until the process ends.
+/// A new name for a VFS: they stay registered until the process ends.
 fn unused_name() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(1);

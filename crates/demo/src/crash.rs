@@ -1,4 +1,4 @@
-//! Part 2: the process that holds the volume is killed, and its power is cut.
+//! Part 2: kills the process that has the volume open, and cuts its power.
 use crate::live::open;
 use crate::load::{Model, verify};
 use anyhow::{Context, ensure};
@@ -9,23 +9,23 @@ use std::time::Duration;
 use tantalum_base::Rng;
 use tantalum_console::output::print_line;
 
-/// How a round ends.
+/// The way in which a round ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// SIGKILL after so many acknowledgements.
+    /// SIGKILL after this many acknowledgements.
     Kill { acknowledgements: u64 },
     /// A power cut at this media operation.
     PowerCut { operation: u64 },
 }
 
-/// Runs `rounds` rounds of each kind on the database of part 1, which holds `transactions`.
+/// Runs `rounds` rounds of each kind on the database of part 1, which has `transactions` transactions.
 pub fn run(volume: &Path, seed: u64, transactions: i64, rounds: u32) -> anyhow::Result<()> {
     print_line("2. Killed and cut off in the middle of the load")?;
     tantalum_sqlite::register("demo", tantalum_volume::open_client, Default::default())?;
     let mut rng = Rng::split(seed, "demo crashes");
     let mut model = Model::new(seed);
     let mut least = 0;
-    // The last transactions may have been rolled back: how far part 1 really came is looked up.
+    // The last transactions may have been rolled back: read how far part 1 really came.
     {
         let connection = open(volume, "demo")?;
         least = least.max(verify(&connection, &mut model, 0, transactions)?);
@@ -55,8 +55,8 @@ pub fn run(volume: &Path, seed: u64, transactions: i64, rounds: u32) -> anyhow::
     Ok(())
 }
 
-/// Lets a child go on with the load until `end`; the last transaction that was acknowledged, and
-/// the last that was begun.
+/// Lets a child process continue the load until `end`. Returns the last transaction that was acknowledged, and the last
+/// that was begun.
 fn crash(volume: &Path, seed: u64, end: End, rng: &mut Rng) -> anyhow::Result<(i64, i64)> {
     let mut command = Command::new(std::env::current_exe().context("finding this program")?);
     command.arg("demo-child").arg(volume).args(["--seed", &seed.to_string()]);
@@ -81,7 +81,7 @@ fn crash(volume: &Path, seed: u64, end: End, rng: &mut Rng) -> anyhow::Result<(i
         if let End::Kill { acknowledgements } = end
             && count == acknowledgements
         {
-            // Somewhere in the middle of what comes next.
+            // Kill it somewhere in the middle of the following transactions.
             let pause = Duration::from_micros(rng.below(2000));
             #[expect(clippy::disallowed_methods, reason = "a real process is killed in real time")]
             std::thread::sleep(pause);
@@ -98,12 +98,12 @@ fn crash(volume: &Path, seed: u64, end: End, rng: &mut Rng) -> anyhow::Result<(i
     Ok((acknowledged, issued))
 }
 
-/// Ends the child where the demo ends early.
+/// Ends the child process if the demo ends early.
 struct Ended(Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // Where it has ended already there is nothing to do.
+        // If it has already ended, nothing is left to do.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -12,7 +12,7 @@ use tantalum_report::number;
 use tantalum_sqlite::{Options, TraceSink};
 use tantalum_trace::{PageEvent, Recorder};
 
-/// Runs the load on the volume at `volume` and records what SQLite does to `trace`.
+/// Runs the load on the volume at `volume` and records SQLite's page accesses to `trace`.
 pub fn run(volume: &Path, trace: &Path, seed: u64, transactions: i64) -> anyhow::Result<()> {
     print_line("1. SQLite on a volume in a file: each commit is one device transaction")?;
     let recorder = Arc::new(Recorder::create(trace)?);

@@ -1,5 +1,5 @@
-//! The load of the demo: small transactions against several indexed tables, some rolled back;
-//! and a model that knows what every committed prefix of it must leave.
+//! The load of the demo: small transactions on several indexed tables, some of them rolled back; and a model of the
+//! tables' content after every committed prefix.
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
@@ -7,12 +7,12 @@ use tantalum_base::Rng;
 
 /// Accounts in the bank.
 const ACCOUNTS: i64 = 20_000;
-/// Accounts that a transaction moves money between.
+/// Accounts between which a transaction moves money.
 const UPDATES: usize = 4;
-/// Ledger rows that are kept; older ones are deleted.
+/// Ledger rows to keep; older ones are deleted.
 const LEDGER_KEPT: i64 = 2_000;
 
-/// What transaction `number` of `seed` does: a pure function of both.
+/// The content of transaction `number` of `seed`: a pure function of both.
 pub struct Transaction {
     number: i64,
     /// (account, change of its balance); the changes add up to 0.
@@ -24,7 +24,7 @@ impl Transaction {
     /// Transaction `number`, counted from 1.
     pub fn new(seed: u64, number: i64) -> Self {
         let mut rng = Rng::new(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // Four fifths of the moves go to a fifth of the accounts, as in real loads.
+        // As in real loads, four fifths of the moves go to a fifth of the accounts.
         let mut account = || {
             let hot = rng.chance(0.8);
             let bound = if hot { ACCOUNTS / 5 } else { ACCOUNTS };
@@ -40,7 +40,7 @@ impl Transaction {
         Transaction { number, moves, rolled_back: rng.chance(0.1) }
     }
 
-    /// Runs it; `true` where it committed.
+    /// Runs the transaction; `true` if it committed.
     pub fn run(&self, connection: &Connection) -> rusqlite::Result<bool> {
         connection.execute_batch("BEGIN")?;
         let mut update = connection.prepare_cached(
@@ -80,22 +80,22 @@ pub fn create(connection: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-/// What the tables hold after a number of transactions.
+/// The content of the tables after a number of transactions.
 pub struct Model {
     seed: u64,
     done: i64,
-    // Balance and last transaction of the accounts that were ever touched.
+    // Balance and last transaction of the accounts that were changed so far.
     accounts: BTreeMap<i64, (i64, i64)>,
     ledger: BTreeMap<i64, (i64, i64)>,
 }
 
 impl Model {
-    /// The tables as they are made.
+    /// The tables as created.
     pub fn new(seed: u64) -> Self {
         Model { seed, done: 0, accounts: BTreeMap::new(), ledger: BTreeMap::new() }
     }
 
-    /// Goes on to after transaction `number`.
+    /// Advances to the state after transaction `number`.
     pub fn advance(&mut self, number: i64) {
         while self.done < number {
             self.done += 1;
@@ -148,8 +148,8 @@ impl Model {
     }
 }
 
-/// The last transaction that `connection` holds, which must lie between `acknowledged` and
-/// `issued`, and every row as that transaction left it; also SQLite's own integrity check.
+/// Returns the last transaction that `connection` contains, which must lie between `acknowledged` and `issued`. Checks
+/// that every row is as that transaction left it, and runs SQLite's own integrity check.
 pub fn verify(
     connection: &Connection,
     model: &mut Model,
@@ -162,7 +162,7 @@ pub fn verify(
     let last: i64 =
         connection
             .query_row("SELECT coalesce(max(number), 0) FROM ledger", [], |row| row.get(0))?;
-    // Rolled-back transactions leave no trace: all of them up to the next committed one.
+    // Rolled-back transactions leave no trace, so all of them up to the next committed one count as present.
     ensure!(
         last >= acknowledged,
         "transaction {acknowledged} was acknowledged, {last} is the last"

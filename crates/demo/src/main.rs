@@ -1,12 +1,12 @@
-//! `tantalum-demo`: the command `tantalum demo`: the whole of it, on this machine, in a temporary folder.
+//! `tantalum-demo`: the command `tantalum demo`. It runs completely on this machine, in a temporary folder.
 //!
 //! ```text
 //! live      a real SQLite on a volume in a file; its page trace is recorded
-//! crash     the process is killed, the power is cut; what was acknowledged is there
+//! crash     the process is killed, the power is cut; all acknowledged transactions survive
 //! simulate  the recorded trace on simulated devices in virtual time
 //! beside    the same load on plain files
-//! compare   a load on a volume and on plain files, in turns
-//! load      the SQL, and the model that knows what it must leave
+//! compare   runs a load on a volume and on plain files, in turns
+//! load      the SQL, and the model of its result
 //! child     the process that is killed
 //! ```
 #![deny(clippy::print_stdout)]
@@ -34,7 +34,7 @@ use tantalum_runtime::live::signal::terminated;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_volume::{VolumeConfig, config, create_volume};
 
-/// Simulated devices are many small pieces of memory (docs/benchmarks.md has what this allocator gains).
+/// Simulated devices are many small allocations (docs/benchmarks.md has the gain of this allocator).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What the demo's volumes offer.
+/// Capacity of the demo's volumes.
 const CAPACITY: &str = "64MiB";
 
 /// Run a real SQLite on a volume, kill it, cut its power, simulate it and compare it
@@ -74,10 +74,10 @@ struct Args {
     /// Seed of the load and of every crash
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Transactions of the live load
+    /// Number of transactions of the live load
     #[arg(long, default_value_t = 3000, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=1_000_000))]
     transactions: i64,
-    /// Rounds with SIGKILL, and as many with a power cut
+    /// Number of rounds with SIGKILL, and as many with a power cut
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Keep the volumes and the trace in this folder, which must not exist
@@ -110,7 +110,7 @@ fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Ends the program where a signal asks for it, and takes a temporary folder away before.
+/// Ends the program when a signal requests it; removes a temporary folder first.
 fn end_when_interrupted(folder: &Folder) -> anyhow::Result<()> {
     interruption::watch()?;
     let temporary = match folder {
@@ -131,7 +131,7 @@ fn end_when_interrupted(folder: &Folder) -> anyhow::Result<()> {
     is_armed.recv().context("watching for signals")
 }
 
-/// Removes a folder in which files may still be made meanwhile: then something is left for the next try.
+/// Removes a folder in which files may still be created: if some are left, it tries again.
 fn take_away(folder: &Path) {
     let mut tries = 100;
     while folder.exists() && tries > 0 {
@@ -143,7 +143,7 @@ fn take_away(folder: &Path) {
     }
 }
 
-/// A new volume NAME.toml in `dir`; the path of its configuration.
+/// Makes a new volume NAME.toml in `dir`; returns the path of its configuration.
 fn make_volume(dir: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let path = dir.join(format!("{name}.toml"));
     let text = config::template(CAPACITY).replace("data.tantalum", &format!("{name}.tantalum"));
@@ -155,7 +155,7 @@ fn make_volume(dir: &Path, name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// A temporary folder, or one that is kept.
+/// A temporary folder, or one to keep.
 enum Folder {
     Temporary(tempfile::TempDir),
     Kept(PathBuf),

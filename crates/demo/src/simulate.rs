@@ -14,7 +14,7 @@ use tantalum_trace::OpenOptions;
 /// The devices: a DuraSSD, and an ordinary SSD with a volatile cache.
 const DEVICES: [&str; 2] = ["durassd:capacity=256MiB", "ssd-a:capacity=256MiB"];
 
-/// Replays `trace` on both devices and prints what came of it.
+/// Replays `trace` on both devices and prints the results.
 pub fn run(trace: &Path, seed: u64) -> anyhow::Result<()> {
     print_line("3. The recorded trace in virtual time: a commit point is a flush")?;
     let trace = Rc::new(DeviceTrace::load(trace, &OpenOptions::default())?);

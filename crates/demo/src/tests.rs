@@ -1,4 +1,4 @@
-//! The command lines in README.md and docs/ that have commands of this program are ones that it takes.
+//! Checks that the command lines in README.md and docs/ for commands of this program are accepted.
 use crate::Cli;
 use clap::{CommandFactory, Parser};
 use tantalum_console::programs::having;
@@ -34,7 +34,7 @@ fn every_documented_command_line_is_taken() {
     assert!(taken > 0, "{taken} lines: they are not found any more");
 }
 
-/// Every command says how it is used, and what it says works.
+/// Every help has examples, and these are accepted.
 #[test]
 fn every_help_has_examples_that_are_taken() {
     for (name, lines) in examples(&Cli::command()) {

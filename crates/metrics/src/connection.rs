@@ -7,17 +7,17 @@ use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::metrics::exposition;
 use tantalum_runtime::{ByteStream, First, Runtime, first};
 
-/// Pieces in which a request may come: each wakes the thread that serves the device.
+/// Number of pieces in which a request may arrive: each wakes the thread that serves the device.
 const PIECES_MAX: u32 = 64;
-/// What a refused client may still send before it is cut off; where that were left unread, the network
-/// could lose the answer.
+/// Number of bytes that a refused client may still send before it is disconnected. If they were left unread, the
+/// network could drop the answer.
 const REST_BYTES_MAX: usize = 64 << 10;
-/// How long it may take for that.
+/// Time limit for sending them.
 const REST_NS_MAX: u64 = 1_000_000_000;
-/// The device gets so many times the time that telling its metrics took, before they are told again.
+/// After the metrics were collected, the device gets this many times as long, before they are collected again.
 const REST_PER_TURN: u64 = 50;
 
-/// A connection as the endpoint knows it.
+/// A connection, as the endpoint sees it.
 pub(crate) struct Link<S> {
     pub(crate) stream: S,
     // The client has sent its request.
@@ -47,14 +47,14 @@ impl<S: ByteStream> Link<S> {
     }
 }
 
-/// Limits the share of the thread that telling metrics takes.
+/// Limits the share of the thread's time that collecting metrics takes.
 #[derive(Default)]
 pub(crate) struct Pace {
     next_ns: Cell<u64>,
 }
 
 impl Pace {
-    /// Waits for its turn, then does `work`.
+    /// Waits for the next permitted time, then does `work`.
     async fn turn<R: Runtime, T>(&self, runtime: &R, work: impl FnOnce() -> T) -> T {
         while runtime.now_ns() < self.next_ns.get() {
             runtime.sleep_until(self.next_ns.get()).await;
@@ -67,7 +67,7 @@ impl Pace {
     }
 }
 
-/// Answers one request and ends the connection; `limit_ns` after it began, whatever the client does.
+/// Answers one request and ends the connection, at the latest `limit_ns` after it began.
 pub(crate) async fn serve<R: Runtime, S: ByteStream>(
     runtime: &R,
     link: &Link<S>,
@@ -75,7 +75,7 @@ pub(crate) async fn serve<R: Runtime, S: ByteStream>(
     pace: &Pace,
     tell: impl Fn(&mut Readings),
 ) {
-    // What fails here fails because the client has gone: there is nobody to tell.
+    // A failure here means that the client has gone.
     let _ = within(runtime, limit_ns, answer(runtime, link, pace, tell)).await;
     link.stream.shutdown();
 }
@@ -109,15 +109,14 @@ async fn answer<R: Runtime, S: ByteStream>(
         left = &left[unless_closed(link.stream.send(left).await?)?..];
     }
     if !is_read {
-        // It has its answer: whoever has not comes first.
+        // This client has its answer: clients without one have priority.
         link.asked.set(false);
         let _ = within(runtime, REST_NS_MAX, discard(link, &mut bytes)).await;
     }
     Ok(())
 }
 
-/// Receives a request: what it asks for, whether the answer has a body, and whether nothing of it is
-/// left unread.
+/// Receives a request. Returns the request, whether the answer has a body, and whether all of the request was read.
 async fn receive<S: ByteStream>(link: &Link<S>, bytes: &mut [u8]) -> Result<(Asked, bool, bool)> {
     let mut count = 0;
     for _ in 0..PIECES_MAX {
@@ -130,7 +129,7 @@ async fn receive<S: ByteStream>(link: &Link<S>, bytes: &mut [u8]) -> Result<(Ask
     Ok((Asked::Refused(400, "the request comes in too many pieces"), true, false))
 }
 
-/// Receives what the client still sends, and drops it.
+/// Receives and drops the bytes that the client still sends.
 async fn discard<S: ByteStream>(link: &Link<S>, bytes: &mut [u8]) -> Result<()> {
     let mut left = REST_BYTES_MAX;
     while left > 0 {
@@ -147,7 +146,7 @@ pub(crate) fn unless_closed(count: usize) -> Result<usize> {
     Ok(count)
 }
 
-/// The outcome of `work`; `Closed` where it takes longer than `limit_ns`.
+/// The outcome of `work`; `Closed` if it takes longer than `limit_ns`.
 pub(crate) async fn within<R: Runtime, T>(
     runtime: &R,
     limit_ns: u64,

@@ -1,4 +1,4 @@
-//! Listens for those who want to know the metrics.
+//! Listens for readers of the metrics.
 use crate::connection::{self, Link, Pace};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,18 +9,18 @@ use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{Accept, JoinHandle, Runtime, first};
 
-/// Pause after each connection: whoever opens thousands keeps nobody else from the thread.
+/// Pause after each connection, so that a client that opens thousands does not occupy the thread.
 const ACCEPT_PAUSE_NS: u64 = 5_000_000;
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const FAILURE_PAUSE_NS: u64 = 100_000_000;
 
-/// How metrics are served.
+/// The options of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointOptions {
     /// Also listen on TCP addresses that other machines can reach, without authentication.
     pub allow_remote: bool,
-    /// Connections open at once. One more replaces the oldest that has not sent its request; where all
-    /// have, it is closed at once.
+    /// Connections open at once. A further one replaces the oldest that has not sent its request; if all have, the new
+    /// one is closed at once.
     pub connections_max: usize,
     /// Time limit of a connection, from its beginning to its end.
     pub connection_ms_max: u64,
@@ -36,8 +36,8 @@ impl EndpointOptions {
     /// Listens at `address`.
     ///
     /// # Errors
-    /// `InvalidInput` where other machines can reach it and `allow_remote` is not set; `Io` where it is
-    /// in use or cannot be bound.
+    /// `InvalidInput` if other machines can reach the address and `allow_remote` is not set; `Io` if it is in use or
+    /// cannot be bound.
     pub fn listen(&self, live: &Live, address: &Address) -> Result<Listener> {
         if !address.is_local() && !self.allow_remote {
             return Err(Error::new(
@@ -53,25 +53,25 @@ impl EndpointOptions {
     }
 }
 
-/// Serves metrics over HTTP, by tasks on an executor that has other work.
+/// Serves metrics over HTTP, in tasks of an executor that has other work.
 pub struct Endpoint<S> {
     shared: Rc<Shared<S>>,
     accepting: JoinHandle<()>,
 }
 
-/// What the tasks of an endpoint share.
+/// State that the tasks of an endpoint share.
 struct Shared<S> {
     options: EndpointOptions,
     links: RefCell<Vec<Rc<Link<S>>>>,
     pace: Pace,
     stopping: Cell<bool>,
     scrapes: Cell<u64>,
-    // It stops, or a connection has ended.
+    // Woken when the endpoint stops, or a connection ends.
     changed: WaitQueue,
 }
 
 impl<S: tantalum_runtime::ByteStream> Endpoint<S> {
-    /// Serves on `listener` what `tell` tells, until [`stop`](Self::stop).
+    /// Serves the metrics that `tell` collects on `listener`, until [`stop`](Self::stop).
     pub fn start<R, A, T>(runtime: &R, listener: A, options: EndpointOptions, tell: T) -> Self
     where
         R: Runtime,
@@ -93,7 +93,7 @@ impl<S: tantalum_runtime::ByteStream> Endpoint<S> {
         Endpoint { shared, accepting }
     }
 
-    /// Stops listening, cuts off who is connected, and waits until nothing of it is left.
+    /// Stops listening, cuts off all clients, and waits until no task is left.
     pub async fn stop(self) {
         self.shared.stopping.set(true);
         self.shared.links.borrow().iter().for_each(|link| link.cut());
@@ -142,7 +142,7 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         let link = Rc::new(Link::new(stream));
         self.links.borrow_mut().push(Rc::clone(&link));
         let (runtime_of_task, shared, tell) = (runtime.clone(), Rc::clone(self), Rc::clone(tell));
-        // Nobody joins the task: it takes itself off the list.
+        // Nobody joins the task: it removes itself from the list.
         drop(runtime.spawn("metrics connection", async move {
             let limit_ns = shared.options.connection_ms_max.saturating_mul(1_000_000);
             let tell = |out: &mut Readings| {
@@ -157,7 +157,8 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         }));
     }
 
-    /// Cuts off the oldest connection that has not asked for anything yet, if there is one.
+    /// Cuts off the oldest connection that has not sent its request yet, if there is one; returns whether there was
+    /// one.
     fn evict(&self) -> bool {
         let links = self.links.borrow();
         // The list is in order of arrival.

@@ -1,4 +1,4 @@
-//! The other side: asks an endpoint for its metrics, once.
+//! The client side: fetches the metrics of an endpoint once.
 use crate::connection::{unless_closed, within};
 use httparse::{EMPTY_HEADER, Response, Status};
 use tantalum_base::{Error, ErrorKind, Result};
@@ -6,15 +6,15 @@ use tantalum_runtime::{ByteStream, Runtime};
 
 /// Time limit of the whole exchange.
 const LIMIT_NS: u64 = 10_000_000_000;
-/// Longest answer that is read.
+/// Length limit of an answer.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// The text that the endpoint at the other end of `stream` answers.
+/// The text that the endpoint at the other end of `stream` returns.
 ///
 /// # Errors
-/// `Closed` where there is no answer in 10 seconds, or not all of it; `Io`, from the network; `Format`
-/// where what answers tells no metrics.
+/// `Closed` if there is no complete answer within 10 seconds; `Io`, from the network; `Format` if the server's answer
+/// is not metrics.
 pub async fn fetch<R: Runtime, S: ByteStream>(runtime: &R, stream: S) -> Result<String> {
     let answer = within(runtime, LIMIT_NS, exchange(&stream)).await;
     stream.shutdown();
@@ -45,7 +45,7 @@ fn no_metrics(what: String) -> Error {
     Error::new(ErrorKind::Format, format!("it answers, but not with metrics: {what}"))
 }
 
-/// The body of an answer, once it is whole.
+/// The body of an answer, when it is complete.
 fn body(answer: &[u8], is_ended: bool) -> Result<Option<String>> {
     let mut headers = [EMPTY_HEADER; 64];
     let mut response = Response::new(&mut headers);
@@ -60,7 +60,7 @@ fn body(answer: &[u8], is_ended: bool) -> Result<Option<String>> {
     let body = &answer[head_bytes..];
     let whole = match length {
         Some(length) => body.get(..length),
-        // It ends with the connection.
+        // The body ends with the connection.
         None => is_ended.then_some(body),
     };
     let text = whole.map(|body| String::from_utf8(body.to_vec()));

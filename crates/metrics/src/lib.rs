@@ -1,16 +1,16 @@
 //! Lets an administrator watch a running server: its metrics over HTTP, as Prometheus scrapes them.
 //!
 //! ```text
-//! endpoint         listens, limits and stops connections, beside whatever else its executor does
+//! endpoint         listens, limits and stops connections, beside other work of its executor
 //!   connection     one connection: a request, a response, the end
-//!     request      what was asked for, and what is answered
-//! fetch            the other side: asks an endpoint once
-//! scrape           text as numbers again
+//!     request      the request, and the head of the response
+//! fetch            the client side: fetches the metrics of an endpoint once
+//! scrape           parses the text into numbers
 //! ```
 //!
-//! What there is to tell comes from those who count it (`tantalum_runtime::metrics`), and
-//! is made text there. The format is written by hand: `prometheus-client` keeps its own counters, which have to be `Send + Sync`, and ours
-//! live on the one thread of their volume.
+//! The numbers come from the parts that count them, and are rendered as text in `tantalum_runtime::metrics`. The format
+//! is written by hand: `prometheus-client` has its own counters, which must be `Send + Sync`, and ours live on the one
+//! thread of their volume.
 mod connection;
 mod endpoint;
 mod fetch;

@@ -1,24 +1,24 @@
-//! What an HTTP client asks for, and the head of what it is answered: pure functions of bytes.
+//! Parses an HTTP request, and makes the head of its response: pure functions of bytes.
 use httparse::{EMPTY_HEADER, Error, Request, Status};
 
 use tantalum_runtime::metrics::CONTENT_TYPE;
 
-/// Most bytes of a request's head.
+/// Length limit of a request's head, in bytes.
 pub(crate) const HEAD_BYTES_MAX: usize = 8 << 10;
-/// Most header lines of a request.
+/// Limit of the header lines of a request.
 const HEADERS_MAX: usize = 64;
 
-/// What to answer.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The metrics; without them, only the head of the answer (HEAD).
+    /// The metrics; without `with_body`, only the head of the response (HEAD).
     Metrics { with_body: bool },
     /// This status and line of text.
     Refused(u16, &'static str),
 }
 
-/// What the bytes so far ask for; `None` where more must come. The second number is how many of them
-/// the request's head has.
+/// The answer to the bytes received so far; `None` if more bytes must come. The second number is the length of the
+/// request's head.
 pub(crate) fn parse(bytes: &[u8]) -> Option<(Asked, usize)> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut request = Request::new(&mut headers);
@@ -46,7 +46,7 @@ fn asked(method: &str, path: &str) -> Asked {
     }
 }
 
-/// The head of an answer with a body of `body_bytes`.
+/// The head of a response with a body of `body_bytes`.
 pub(crate) fn response_head(status: u16, body_bytes: usize) -> String {
     let reason = match status {
         200 => "OK",

@@ -1,4 +1,4 @@
-//! Exposition text as numbers again.
+//! Parses exposition text into numbers.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, Result};
 
@@ -24,7 +24,7 @@ impl Sample {
     }
 }
 
-/// A bucket of a histogram, with all below it.
+/// A bucket of a histogram; it includes all lower buckets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// Upper bound; infinite in the last one.
@@ -54,7 +54,7 @@ impl Scrape {
         Ok(scrape)
     }
 
-    /// The sum of all numbers of this name that have these labels; `None` where there is none.
+    /// The sum of all numbers of this name that have these labels; `None` if there are none.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let samples = self.samples.get(name)?.iter().filter(|sample| sample.has(labels));
         samples.map(|sample| sample.value).reduce(|sum, value| sum + value)
@@ -65,7 +65,7 @@ impl Scrape {
         self.samples.get(name)?.first()?.label(label)
     }
 
-    /// The buckets of a histogram with these labels, in ascending order; empty where there is none.
+    /// The buckets of a histogram with these labels, in ascending order; empty if there are none.
     pub fn buckets(&self, name: &str, labels: &[(&str, &str)]) -> Vec<Bucket> {
         let samples = self.samples.get(&format!("{name}_bucket")).map_or(&[][..], Vec::as_slice);
         let bucket = |sample: &Sample| {
@@ -87,7 +87,7 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// `name{label="value",...} number`, with a time behind it or none.
+/// Parses `name{label="value",...} number`, with or without a timestamp behind it.
 fn parse_sample(line: &str) -> Option<(String, Sample)> {
     let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
     let (name, mut rest) = line.split_at(end);
@@ -110,7 +110,7 @@ fn parse_sample(line: &str) -> Option<(String, Sample)> {
     Some((name.to_owned(), Sample { labels, value }))
 }
 
-/// The value of a label up to its closing quote, and what comes behind that.
+/// The value of a label up to its closing quote, and the text after that.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

@@ -1,4 +1,4 @@
-//! An endpoint on real sockets, and clients that are good, slow, greedy and mad.
+//! Tests an endpoint on real sockets, with good, slow, greedy and malformed clients.
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,12 +11,12 @@ use tantalum_runtime::live::net::{Address, Stream};
 use tantalum_runtime::live::remote::{RemoteSender, channel};
 use tantalum_runtime::live::{LiveOptions, LiveThread, spawn_thread};
 
-/// An endpoint on a thread of its own; `finish` stops it.
+/// An endpoint on a separate thread; `finish` stops it.
 struct Serving {
     address: Address,
     folder: tempfile::TempDir,
     stop: RemoteSender<()>,
-    // How often the metrics were told.
+    // Counts how often the metrics were collected.
     thread: LiveThread<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Serving {
         UnixStream::connect(self.socket()).unwrap()
     }
 
-    /// The whole answer to these bytes.
+    /// The complete answer to these bytes.
     fn answer(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
         stream.write_all(request).unwrap();
@@ -110,13 +110,13 @@ fn what_is_no_question_is_answered_as_that() {
         (&body, "405"),
     ] {
         let mut stream = serving.connect();
-        // It may be cut off in the middle of what it sends.
+        // The connection may be cut off while this sends.
         let _ = stream.write_all(request);
         assert_eq!(status(&rest(&mut stream)), expected);
     }
     let refused_head = serving.answer(b"HEAD / HTTP/1.1\r\n\r\n");
     assert!(status(&refused_head) == "404" && refused_head.ends_with("\r\n\r\n"), "{refused_head}");
-    // Nothing of that was worth telling metrics.
+    // None of these requests made the endpoint collect metrics.
     assert_eq!(serving.finish(), 0);
 }
 
@@ -132,7 +132,7 @@ fn a_request_may_come_in_a_few_pieces_and_not_in_any_number() {
     let mut stream = serving.connect();
     let mut answered = Vec::new();
     for byte in [&b"GET /metrics HTTP/1.1\r\n"[..], &[b'a'; 20_000]].concat() {
-        // The endpoint has to look at each of them alone.
+        // Each byte arrives at the endpoint separately.
         if stream.write_all(&[byte]).is_err() {
             break;
         }
@@ -157,7 +157,7 @@ fn silent_clients_make_room_and_are_cut_off() {
     let options =
         EndpointOptions { connections_max: 4, connection_ms_max: 200, ..Default::default() };
     let serving = serve(None, options.clone());
-    // As many as the limit allows, each with half a request.
+    // Open as many connections as the limit allows, each with half a request.
     let mut silent: Vec<_> = (0..4).map(|_| serving.connect()).collect();
     silent.iter_mut().for_each(|stream| stream.write_all(&GET[..20]).unwrap());
     assert_eq!(status(&serving.answer(GET)), "200");

@@ -1,9 +1,9 @@
-//! What programs that serve a device have in common, be it a volume or a simulated device.
+//! Common to programs that serve a device, which may be a volume or a simulated device.
 //!
 //! ```text
 //! outside  addresses and limits, as options of a command
 //! logs     logging, the pid file, systemd
-//! watched  metrics of what is served
+//! watched  the metrics of the device and the servers
 //! serve    NBD and metrics until a signal
 //! ```
 mod logs;

@@ -1,20 +1,20 @@
-//! What a server tells on the standard error while it works, and whom it tells that it does.
+//! The log of a server on the standard error, and the announcement that it is ready.
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
 use tracing_subscriber::filter::LevelFilter;
 
-/// Logging, and the file with the process's number.
+/// Logging, and the file with the process id.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Logging {
-    /// What is logged on the standard error: error, warn, info, debug or off
+    /// Level of the log on the standard error: error, warn, info, debug or off
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: LevelFilter,
-    /// How: text, or json (an object a line)
+    /// Format of the log: text, or json (one object per line)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// A file for the number of the process, as long as it serves
+    /// File for the process id, which exists while the server runs
     #[arg(long, value_name = "FILE")]
     pid_file: Option<PathBuf>,
 }
@@ -26,7 +26,7 @@ enum LogFormat {
 }
 
 impl Logging {
-    /// Logs from now on.
+    /// Starts logging.
     pub fn start(&self) {
         let to =
             tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(self.log_level);
@@ -36,10 +36,10 @@ impl Logging {
         }
     }
 
-    /// The server listens: tells systemd, where that started it, and writes the file that is asked for.
+    /// Announces that the server listens: to systemd, if that started it, and in the pid file, if it is requested.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn ready(&self) -> Result<Ready> {
         let file = self.pid_file.as_deref().map(PidFile::write).transpose()?;
         tell_systemd(sd_notify::NotifyState::Ready);
@@ -47,7 +47,7 @@ impl Logging {
     }
 }
 
-/// A file with the number of this process, which is locked as long as it lives.
+/// A file with the id of this process, locked while the process lives.
 struct PidFile {
     path: PathBuf,
     _locked: File,
@@ -72,7 +72,7 @@ impl PidFile {
     }
 }
 
-/// Until this is dropped, the server serves.
+/// The server is ready until this is dropped.
 pub struct Ready(Option<PidFile>);
 
 impl Drop for Ready {
@@ -91,7 +91,7 @@ fn remove(path: &Path) {
 }
 
 fn tell_systemd(state: sd_notify::NotifyState<'_>) {
-    // Nobody to tell where nobody asked.
+    // Without systemd, this does nothing.
     if let Err(error) = sd_notify::notify(false, &[state]) {
         tracing::warn!(%error, "systemd was not told");
     }

@@ -1,4 +1,4 @@
-//! Where a server is reached, and by how many.
+//! Addresses and limits of a server.
 use anyhow::{Context, bail};
 use tantalum_base::Result;
 use tantalum_metrics::EndpointOptions;
@@ -9,37 +9,37 @@ use tantalum_runtime::live::net::{Address, Listener};
 /// Options of a command that serves.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Listening {
-    /// Where NBD clients connect: unix:/path, 127.0.0.1:10809 or [::1]:10809
+    /// Address for NBD clients: unix:/path, 127.0.0.1:10809 or [::1]:10809
     #[arg(long, value_name = "ADDRESS")]
     nbd: Option<String>,
-    /// Where metrics are told over HTTP, at /metrics, to Prometheus and `tantalum top`: addresses as for
-    /// --nbd (docs/metrics.md)
+    /// Address for metrics over HTTP, at /metrics, for Prometheus and `tantalum top`; in the form of --nbd
+    /// (docs/metrics.md)
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Refuse everything that would change the volume, and write nothing to it: what a writer that was
-    /// killed left is recovered in memory alone. Several may serve and read it so at once
+    /// Refuse everything that would change the volume, and write nothing to it: after a killed writer, the volume is
+    /// recovered in memory alone. Several read-only servers may serve a volume at the same time
     #[arg(long)]
     read_only: bool,
-    /// Listen also on addresses that other machines reach: there is no authentication
+    /// Also listen on addresses that other machines can reach: there is no authentication
     #[arg(long)]
     allow_remote: bool,
-    /// Connections open at once, of NBD and of local clients each; further clients are turned away, but for those
-    /// of NBD that take the place of one that has not finished negotiation
+    /// Number of connections open at once, for NBD and for local clients each. Further clients are disconnected, except
+    /// NBD clients that replace one that has not finished negotiation
     #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().connections_max)]
     connections_max: usize,
-    /// Seconds for which a client may leave a request half sent, or replies untaken; one whose machine
-    /// is suspended is cut off after that
+    /// Seconds for which a client may leave a request incomplete, or replies unread, before it is disconnected, such as
+    /// a client on a suspended machine
     #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stall_ms_max / 1000)]
     stall_seconds_max: u64,
 }
 
 impl Listening {
-    /// Whether NBD clients have an address.
+    /// Whether there is an address for NBD clients.
     pub fn has_nbd(&self) -> bool {
         self.nbd.is_some()
     }
 
-    /// As a server of NBD takes them.
+    /// The options of the NBD server.
     pub fn options(&self) -> ServerOptions {
         ServerOptions {
             read_only: self.read_only,
@@ -50,10 +50,10 @@ impl Listening {
         }
     }
 
-    /// The addresses.
+    /// The parsed addresses.
     ///
     /// # Errors
-    /// Where one is none, or both are the same.
+    /// If one is invalid, or both are the same.
     pub fn outside(&self) -> anyhow::Result<Outside> {
         let nbd = self.nbd.as_ref().map(|text| text.parse::<Address>()).transpose()?;
         let metrics =
@@ -69,25 +69,25 @@ impl Listening {
     }
 }
 
-/// Where a server is reached, and whom it tells what.
+/// The addresses of a server.
 pub struct Outside {
     nbd: Option<Address>,
     metrics: Option<Address>,
 }
 
-/// What a server listens at.
+/// The sockets on which a server listens.
 pub struct Listeners {
     /// NBD clients.
     pub nbd: Option<Listener>,
-    /// Those who read metrics.
+    /// Readers of metrics.
     pub metrics: Option<Listener>,
 }
 
 impl Outside {
-    /// Listens at all of them, or at none.
+    /// Listens at all addresses, or at none.
     ///
     /// # Errors
-    /// Where one cannot be had.
+    /// If one of them is not available.
     pub fn listen(&self, live: &Live, options: &ServerOptions) -> Result<Listeners> {
         let nbd = self.nbd.as_ref().map(|nbd| options.listen(live, nbd)).transpose()?;
         let metrics = self.metrics.as_ref().map(|address| {

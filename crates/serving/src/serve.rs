@@ -1,4 +1,4 @@
-//! A device served over NBD, and watched, until the end is asked for.
+//! Serves a device over NBD, and its metrics, until the end is requested.
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{PageBuf, Result};
@@ -11,7 +11,7 @@ use crate::{About, Listeners, watched};
 /// Serves NBD and metrics at `listeners` until `stop`.
 ///
 /// # Errors
-/// Where connections cannot be taken any more.
+/// If connections cannot be accepted any more.
 pub async fn serve_until<D: LifeCycle<Page = PageBuf>>(
     live: &Live,
     about: About,
@@ -48,7 +48,7 @@ pub async fn serve_until<D: LifeCycle<Page = PageBuf>>(
 /// Prints a line on the standard output.
 pub fn tell(line: &str) {
     if let Err(error) = print_line(line) {
-        // A server that nobody listens to on its standard output still has clients.
+        // A server whose standard output has no reader still has clients.
         eprintln!("tantalum: the standard output cannot be written: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What `--metrics` tells: what the device and the servers count, and what they are.
+//! The metrics of `--metrics`: the counters of the device and of the servers, and their properties.
 use std::rc::Rc;
 use tantalum_base::PageBuf;
 use tantalum_metrics::{Endpoint, EndpointOptions};
@@ -7,18 +7,18 @@ use tantalum_runtime::live::net::{Listener, Stream};
 use tantalum_runtime::metrics::{MetricKind, Readings};
 use tantalum_runtime::{LifeCycle, Live, Runtime};
 
-/// Tells what a server counts.
+/// Reports the metrics of a server.
 pub type Tell = Rc<dyn Fn(&mut Readings)>;
 
-/// What is served.
+/// A description of the served device.
 pub struct About {
     /// The volume's configuration, or the device's name.
     pub device: String,
     /// `flash` for a volume, or `simulated`.
     pub kind: &'static str,
-    /// What it promises.
+    /// Its durability.
     pub durability: &'static str,
-    /// What tells of local clients, where they are served.
+    /// Reports the metrics of local clients, if they are served.
     pub local: Option<Tell>,
 }
 
@@ -38,7 +38,7 @@ impl About {
     }
 }
 
-/// Serves on `listener` what `device` and `server` count.
+/// Serves the metrics of `device` and `server` on `listener`.
 pub fn start<D: LifeCycle<Page = PageBuf>>(
     live: &Live,
     listener: Listener,
