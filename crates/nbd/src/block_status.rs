@@ -1,4 +1,4 @@
-//! Which bytes of the export are allocated, and which are zeros.
+//! Block status: which bytes of the export are allocated, and which are zeros.
 use crate::export::Export;
 use crate::pieces::split;
 use crate::protocol::structured::{
@@ -7,11 +7,11 @@ use crate::protocol::structured::{
 use crate::span::Span;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
 
-/// Most pages of which one reply tells (256 MiB): a look at each takes its time, in which nothing else happens.
+/// Most pages covered by one reply (256 MiB): examining each takes time, in which nothing else runs.
 const PAGES_MAX: u64 = 1 << 16;
-/// Most pages that are read for one reply, as they seem to be zeros (8 MiB).
+/// Most pages read for one reply because they seem to be zeros (8 MiB).
 const READ_PAGES_MAX: u64 = 2048;
-/// So many of them at a time.
+/// Pages of these read at a time.
 const READ_PAGES: u64 = 32;
 /// Pages in the budget for the descriptors of a reply.
 const DESCRIPTOR_PAGES: u64 = 4;
@@ -25,15 +25,15 @@ const DESCRIPTORS_MAX: usize =
 #[derive(Default)]
 struct Told {
     descriptors: Vec<Descriptor>,
-    /// Pages that count as zeros, and seem to be.
+    /// Pages that count as zeros so far: they seem to be zeros.
     seem_zero: Vec<PageRange>,
     end: PageNo,
 }
 
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
-    /// The status of the first bytes of `span`, which is not empty: one descriptor, or as many as are alike. What seems to be zeros is
-    /// read first. All that is told is as of the moment in which this returns: a write in flight is there or not, as for a
-    /// read.
+    /// The status of the first bytes of `span`, which is not empty: one descriptor if `one`, otherwise as many as fit.
+    /// Pages that seem to be zeros are read first. The whole reply describes the moment at which this returns: a write in flight is
+    /// included or not, as for a read.
     pub(crate) async fn block_status(
         &self,
         span: Span,
@@ -48,13 +48,13 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         }
         let zeros = self.zeros_of(&first.seem_zero, pages).await;
         let range = PageRange::new(range.first, first.end.0 - range.first.0);
-        // There is no await behind this, so it needs no lock.
+        // No await follows, so this needs no lock.
         let is_zero = |page| zeros.binary_search(&page).is_ok();
         self.told(span, range, one, u64::MAX, is_zero).descriptors
     }
 
-    /// The status of the first pages of `range`, without reading any: of those that seem to be zeros as `is_zero` says, and of
-    /// at most `most` of these.
+    /// The status of the first pages of `range`, without reading any. `is_zero` decides about pages that seem to be
+    /// zeros; at most `most` pages are reported as zeros on this ground.
     fn told(
         &self,
         span: Span,
@@ -96,7 +96,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         told
     }
 
-    /// Those of the pages that are zeros, ascending. What cannot be read is not.
+    /// The pages that are zeros, in ascending order. Pages that cannot be read are not among them.
     async fn zeros_of(&self, ranges: &[PageRange], pages: &mut Vec<PageBuf>) -> Vec<PageNo> {
         let zero = PageBuf::zero();
         let mut zeros = Vec::new();

@@ -18,20 +18,20 @@ use tantalum_base::{
 };
 use tantalum_runtime::sync::Semaphore;
 
-/// Smallest block size that clients are told.
+/// Smallest block size announced to clients.
 const BLOCK_BYTES_MIN: u32 = 512;
-/// Zero pages in one write where a client wants no holes and the device allows that many.
+/// Most zero pages in one write, if a client wants no holes and the device allows that many.
 const ZERO_PAGES_MAX: u64 = 256;
-/// Pieces of one long WRITE in flight at once: they share the device's durable writes. More would
-/// only delay other clients.
+/// Pieces of one long WRITE in flight at once: they share the device's durable writes. More would only delay other
+/// clients.
 const PIECES_AT_ONCE: usize = 8;
 /// Pages trimmed in one step, during which the device does nothing else.
 const TRIM_PAGES_MAX: u64 = 8192;
 
-/// What a request came to that was done.
+/// The outcome of a request that was done.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Done {
-    /// There is nothing to tell.
+    /// There is nothing to return.
     Changed,
     /// The covering pages of its range were read.
     Read,
@@ -52,11 +52,12 @@ pub(crate) struct Export<D> {
     holds: Holds,
     // Most pages of an atomic write; longer writes are split into pieces.
     atomic_pages: u64,
-    // Whether FUA needs a flush: not where completed writes survive a power cut anyway.
+    // Whether FUA needs a flush: not if completed writes survive a power cut anyway.
     fua_flushes: bool,
 }
 
-/// Bytes of the export of a device of so many pages, which ends as is `asked`: at its last page's end, or within that.
+/// Size in bytes of the export of a device of `pages` pages: `asked`, which ends within the last page, or all of the
+/// device.
 fn export_bytes(pages: u64, asked: Option<u64>) -> Result<u64> {
     let page = PAGE_BYTES as u64;
     let refused = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
@@ -173,8 +174,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         Ok(Done::Changed)
     }
 
-    /// What reaches the end of the export covers its last page to the end, where there are zeros and stay zeros: a change of it
-    /// reads nothing first.
+    /// Extends a span that reaches the end of the export to the end of the last page. The bytes after the export's end
+    /// are zeros and stay zeros, so a change of the last page need not read it first.
     fn to_end_of_page(&self, span: Span) -> Span {
         match span.length > 0 && span.offset + span.length == self.info.size_bytes {
             true => {
@@ -225,7 +226,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         self.holds.when_released(&*self.device, range, write).await
     }
 
-    /// What waits for pages that a transaction holds does so no longer, and is refused.
+    /// Requests that wait for pages held by a transaction stop waiting, and are refused.
     pub(crate) fn wait_no_longer(&self) {
         self.holds.wait_no_longer();
     }
@@ -251,7 +252,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             let write = async || {
                 let mut content = self.read_page(page).await?;
                 content.make_mut()[inside.clone()].fill(0);
-                // Of a long range that a client cuts within a page, the second part finds what the first one left of it.
+                // If a client cuts a long range within a page, the second part sees the zeros of the first.
                 match content == PageBuf::zero() && !no_hole {
                     true => self.device.trim(edge).await,
                     false => self.device.write(page, &[content], None).await,
@@ -282,7 +283,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         Ok(content)
     }
 
-    /// Trims `range` in pieces that are each atomic; other requests get their turn in between.
+    /// Trims `range` in pieces that are each atomic; other requests run in between.
     async fn trim_pieces(&self, range: PageRange) -> Result<()> {
         for piece in split(range, TRIM_PAGES_MAX) {
             let trim = async || self.device.trim(piece).await;

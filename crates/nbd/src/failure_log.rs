@@ -1,12 +1,12 @@
-//! Failed requests in the log: each, as long as they are few, so that a full volume does not fill the log's disk too.
+//! Logs failed requests one by one while they are few, so that a full volume does not also fill the log's disk.
 use crate::protocol::transmission::Request;
 use std::cell::Cell;
 use tantalum_base::{Error, ErrorKind};
 
-/// Failed requests that are told one by one in a second.
+/// Most failed requests logged one by one per second.
 const TOLD_A_SECOND_MAX: u32 = 10;
 
-/// What was told of failed requests, and what not.
+/// Counts the failed requests that were logged, and those that were not.
 #[derive(Debug, Default)]
 pub(crate) struct FailureLog {
     second: Cell<u64>,
@@ -15,7 +15,7 @@ pub(crate) struct FailureLog {
 }
 
 impl FailureLog {
-    /// Tells of a request that failed.
+    /// Logs a failed request.
     pub(crate) fn tell(&self, now_ns: u64, request: &Request, error: &Error) {
         let untold = self.untold_before(now_ns);
         if untold > 0 {
@@ -26,7 +26,7 @@ impl FailureLog {
         }
     }
 
-    /// What was not told before this second.
+    /// Takes the number of requests that were not logged before this second.
     fn untold_before(&self, now_ns: u64) -> u64 {
         let second = now_ns / 1_000_000_000;
         if self.second.replace(second) == second {
@@ -36,7 +36,7 @@ impl FailureLog {
         self.untold.take()
     }
 
-    /// Whether one more may be told in this second.
+    /// Whether one more may be logged in this second; counts it.
     fn may_tell(&self) -> bool {
         let may = self.told.get() < TOLD_A_SECOND_MAX;
         let count = u64::from(!may);
@@ -50,7 +50,7 @@ fn tell_one(request: &Request, error: &Error) {
     let Request { command, offset, length, .. } = request;
     let kind = error.kind().name();
     match error.kind() {
-        // The medium's: somebody has to do something about it.
+        // Failures of the medium, which need attention.
         ErrorKind::Checksum
         | ErrorKind::Corrupt
         | ErrorKind::Uncorrectable

@@ -1,12 +1,12 @@
-//! Pages that a transaction of another client of the device holds: who changes one waits, as a disk makes its users wait. NBD has no
-//! error for it that file systems would try again after.
+//! Waits for pages that a transaction of another client of the device holds: a change of such a page is delayed, as by
+//! a slow disk. NBD has no error after which file systems would try again.
 use std::cell::Cell;
 use std::ops::AsyncFnMut;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageRange, Result};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{First, first};
 
-/// Who waits, and whether anybody may.
+/// The waiting changes, and whether waiting is still allowed.
 pub(crate) struct Holds {
     no_longer: Cell<bool>,
     ended: WaitQueue,
@@ -18,16 +18,17 @@ impl Holds {
         Holds { no_longer: Cell::new(false), ended }
     }
 
-    /// Those who wait are refused from now on.
+    /// From now on, waiting changes are refused.
     pub(crate) fn wait_no_longer(&self) {
         self.no_longer.set(true);
         self.ended.wake_all();
     }
 
-    /// Does `change`, of pages in `range`; again, from its beginning, when those that a transaction held have been released.
+    /// Does `change` to pages in `range`; if a transaction holds some of them, waits for their release and does it
+    /// again from its beginning.
     ///
     /// # Errors
-    /// Those of the change; `Closed` where it is not waited for any longer.
+    /// The errors of the change; `Closed` if waiting is no longer allowed.
     pub(crate) async fn when_released(
         &self,
         device: &impl PageDevice,

@@ -4,23 +4,22 @@
 //! server                     accepts, limits, stops
 //!   session                  one connection: reader -> workers -> writer
 //!     session::negotiation   fixed newstyle handshake
-//!     session::inbox, link   receive buffer; what the tasks of a connection share
+//!     session::inbox, link   receive buffer; state shared by the tasks of a connection
 //!     session::reply         simple or structured replies
 //!   part                     parts of an export by their names
 //!   export                   the commands, in pages; shared by all connections
 //!     pieces                 long requests as several commands of the device
 //!     block_status           which bytes are allocated, and which are zeros
-//!     refusal                what is wrong with a request before the device sees it
+//!     refusal                checks a request before the device sees it
 //!     holds                  waits for pages that a transaction holds
-//!     range_lock             orders read-modify-writes with what overlaps them
+//!     range_lock             orders read-modify-writes and overlapping requests
 //! live                       on sockets of the live executor
-//! metrics                    what can be watched from outside
+//! metrics                    counters and durations for monitoring
 //! protocol                   the bytes on the wire, as pure functions
 //! ```
 //!
-//! It knows only [`tantalum_base::PageDevice`] of a volume, and runs as tasks on the executor of
-//! the volume's own thread, so a request does not switch threads. `docs/nbd.md` says what
-//! clients are promised.
+//! Of a volume it knows only [`tantalum_base::PageDevice`]. It runs as tasks on the executor of the volume's own
+//! thread, so a request does not switch threads. `docs/nbd.md` has the promises to clients.
 mod block_status;
 mod export;
 mod failure_log;

@@ -1,4 +1,4 @@
-//! What can be watched of a server from outside.
+//! The metrics of a server.
 use crate::protocol::transmission::Command;
 use crate::server::Server;
 use crate::statistics::{Statistics, TIMED};
@@ -6,7 +6,7 @@ use tantalum_base::{ErrorKind, PageBuf, PageDevice};
 use tantalum_runtime::metrics::{MetricKind, Readings};
 
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
-    /// Tells what clients asked for, how long it took, and what went wrong.
+    /// Reports the requests of clients, their durations, and failures.
     pub fn metrics(&self, out: &mut Readings) {
         let statistics = self.statistics();
         tell_requests(&statistics, out);

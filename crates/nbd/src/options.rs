@@ -3,16 +3,15 @@ use crate::protocol::handshake::NAME_BYTES_MAX;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_runtime::live::net::Address;
 
-/// How an export is served.
+/// The options of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// Name by which clients may ask for the export; the empty name always works too. At most
-    /// 4096 bytes.
+    /// Name by which clients may request the export; the empty name always works too. At most 4096 bytes.
     pub export_name: String,
-    /// Shown to clients that ask for it. At most 4096 bytes.
+    /// Shown to clients on request. At most 4096 bytes.
     pub description: String,
-    /// Bytes of the export where it ends within the device's last page, a multiple of 512. What that page has behind them no
-    /// client sees, and it stays zeros. Without it the export is as large as the device.
+    /// Size of the export in bytes if it ends within the device's last page, a multiple of 512. The rest of that page
+    /// is invisible to clients, and stays zeros. `None`: the export is as large as the device.
     pub size_bytes: Option<u64>,
     /// Refuse every command that changes the device.
     pub read_only: bool,
@@ -27,17 +26,16 @@ pub struct ServerOptions {
     pub in_flight_bytes_max: u64,
     /// The limit for all connections together, besides 1 MiB for each.
     pub in_flight_bytes_total_max: u64,
-    /// Longest READ or WRITE, in bytes; told to clients.
+    /// Longest READ or WRITE, in bytes; announced to clients.
     pub request_bytes_max: u32,
     /// Requests of one connection that the device works on at once.
     pub requests_max: usize,
     /// Time limit of negotiation.
     pub negotiation_ms_max: u64,
-    /// How long a client may stall in the middle of a request or of taking replies; also the time
-    /// allowed beyond what the message takes at 64 KiB a second. Between requests it may be silent
-    /// without limit.
+    /// Time for which a client may stall in the middle of sending a request or receiving replies. A whole
+    /// message may take this long plus its time at 64 KiB per second. Between requests a client may be silent without limit.
     pub stall_ms_max: u64,
-    /// Time that a stopping server waits for clients to take their replies.
+    /// Time for which a stopping server waits for clients to receive their replies.
     pub stop_ms_max: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Parts of an export by their names, such as `@1GiB+1GiB`: a clone of a volume in another place of it is looked at, and copied
-//! out, beside the rest.
+//! Parts of an export with names such as `@1GiB+1GiB`: a clone in another part of a volume can be inspected and copied
+//! on its own.
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::Size;
 
 /// Consecutive bytes of the device, in whole pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Part {
-    /// Where it begins.
+    /// First byte.
     pub(crate) first_byte: u64,
     /// Its length.
     pub(crate) bytes: u64,
@@ -16,11 +16,11 @@ const UNKNOWN: &str = "no export of that name";
 const FORM: &str = "a part is named as @FIRST+LENGTH, both with a unit, such as @1GiB+512MiB";
 
 impl Part {
-    /// What a client asks for by `name`, of an export called `export` of `size_bytes`: all of it by that name or the empty one, a
-    /// part of it by either with `@FIRST+LENGTH` behind it, both with a unit.
+    /// The part that a client requests by `name`, from an export called `export` of `size_bytes`: the export's name or
+    /// the empty name is all of it; either of them followed by `@FIRST+LENGTH`, both with a unit, is a part.
     ///
     /// # Errors
-    /// Why there is no such thing, for the client's user to read.
+    /// The reason why the name is invalid, for the user of the client.
     pub(crate) fn named(name: &[u8], export: &str, size_bytes: u64) -> Result<Part, &'static str> {
         if name.is_empty() || name == export.as_bytes() {
             return Ok(Part { first_byte: 0, bytes: size_bytes });

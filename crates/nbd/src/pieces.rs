@@ -38,7 +38,7 @@ pub(crate) async fn side_by_side<F: Future<Output = Result<()>>>(
             let end = running.front().map_or(usize::MAX, |(first, _)| first + at_once);
             let next = pieces.next_if(|(number, _)| failure.is_none() && *number < end);
             match next {
-                // Polled in the next round, after the pieces that started before it.
+                // It is polled in the next round, after the pieces that started before it.
                 Some((number, piece)) => running.push_back((number, Box::pin(piece))),
                 None if running.is_empty() => return Poll::Ready(()),
                 None => return Poll::Pending,
@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// What pieces did, in order, and the result; piece `number` takes `steps[number]`.
+    /// The events of the pieces, in order, and the result; piece `number` takes `steps[number]`.
     fn events(
         at_once: usize,
         steps: &'static [(u64, Option<ErrorKind>)],

@@ -5,7 +5,7 @@ use crate::protocol::transmission::{CMD_FLAG_FAST_ZERO, CMD_FLAG_NO_HOLE, Comman
 use crate::terms::Terms;
 use tantalum_base::{PageBuf, PageDevice};
 
-/// Why a request is not done.
+/// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: ErrorCode,
@@ -19,7 +19,7 @@ impl Refusal {
 }
 
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
-    /// What is wrong with a request of a client with these terms, if anything.
+    /// The problem of a request of a client with these terms, if there is one.
     pub(crate) fn check(&self, request: &Request, terms: &Terms) -> Option<Refusal> {
         let (offset, length) = (request.offset, u64::from(request.length));
         if matches!(request.command, Command::Unknown(_)) {
@@ -51,7 +51,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             let code = if full { ErrorCode::NoSpc } else { ErrorCode::Inval };
             return Some(Refusal { code, why: "past the end of the export" });
         }
-        // A reply must have a descriptor, and that a length.
+        // A reply must have a descriptor, and a descriptor must have a length.
         if request.command == Command::BlockStatus && length == 0 {
             return Refusal::invalid("block status of no bytes");
         }

@@ -1,4 +1,4 @@
-//! Accepting connections, limiting and stopping them.
+//! Accepts, limits and stops connections.
 use crate::export::Export;
 use crate::options::ServerOptions;
 use crate::session::{self, Budget, Link, UNFINISHED};
@@ -14,7 +14,7 @@ use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
-/// Memory is returned to the operating system once connections hold so many bytes less.
+/// Memory is returned to the operating system once connections hold this many bytes less.
 const GIVE_BACK_BYTES_MIN: u64 = 32 << 20;
 
 /// Serves one device to NBD clients. A clone is another handle on the same server.
@@ -39,19 +39,19 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         self.export.counters.snapshot()
     }
 
-    /// How long requests took, by the places of `TIMED`.
+    /// Durations of requests, in the order of `TIMED`.
     pub(crate) fn durations(&self) -> &[Histogram] {
         &self.export.counters.durations
     }
 
-    /// The options that the server was made with.
+    /// The options of the server.
     pub fn options(&self) -> &ServerOptions {
         &self.export.options
     }
 
-    /// Serves until `stop` completes, then accepts no further request, sends the replies to those
-    /// in flight, and closes. Clients that do not take their replies are disconnected after
-    /// `stop_ms_max`. Fails only when the listener has closed (`Closed`).
+    /// Serves until `stop` completes, then accepts no further request, sends the replies to those in flight, and
+    /// closes. Clients that do not receive their replies are disconnected after `stop_ms_max`. Fails only when the
+    /// listener has closed (`Closed`).
     pub async fn serve<R: Runtime, A: Accept>(
         self,
         runtime: &R,

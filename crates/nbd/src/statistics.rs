@@ -12,15 +12,14 @@ macro_rules! statistics {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Statistics {
             $($(#[$doc])* pub $name: u64,)*
-            /// Bytes now held for connections: received requests, requests in progress, and replies
-            /// that were not sent yet.
+            /// Bytes now held for connections: received requests, requests in progress, and unsent replies.
             pub bytes_held: u64,
             /// The largest `bytes_held` so far.
             pub bytes_held_max: u64,
             /// Requests of each kind that the device failed, by `ErrorKind as usize`.
             pub errors_by_kind: [u64; ErrorKind::ALL.len()],
-            /// The last error of the device that was reported to a client, in words (NBD's simple
-            /// replies carry only a number; a structured one tells them).
+            /// The last error of the device that was reported to a client, as text (NBD's simple replies carry only a
+            /// number; a structured one includes the text).
             pub last_error: Option<String>,
             /// Why the last connection that failed was closed.
             pub last_failure: Option<String>,
@@ -32,13 +31,13 @@ macro_rules! statistics {
             pub(crate) bytes_held: Rc<Gauge>,
             pub(crate) last_error: RefCell<Option<Error>>,
             errors_by_kind: [Count; ErrorKind::ALL.len()],
-            /// How long requests took, by [`timed`].
+            /// Durations of requests, indexed by [`timed`].
             pub(crate) durations: [Histogram; TIMED.len()],
             pub(crate) last_failure: RefCell<Option<String>>,
         }
 
         impl Counters {
-            /// Counts a request that the device answered with `error`.
+            /// Counts a request that the device failed with `error`.
             pub(crate) fn failed(&self, error: Error) {
                 self.errors.add(1);
                 self.errors_by_kind[error.kind() as usize].add(1);
@@ -90,11 +89,12 @@ statistics! {
     read_modify_writes,
     /// Bytes trimmed by clients.
     bytes_trimmed,
-    /// Bytes that clients made zeros.
+    /// Bytes that clients set to zero.
     bytes_zeroed,
     /// Requests answered with an error.
     errors,
-    /// Of those, requests refused before the device saw them: not to be done here, past the end.
+    /// Requests refused before the device saw them, such as unsupported ones or ones past the end; included in
+    /// `errors`.
     refused,
     /// Times that memory was returned to the operating system after greedy clients had left.
     memory_given_back,
@@ -110,7 +110,7 @@ pub(crate) const TIMED: [Command; 6] = [
     Command::BlockStatus,
 ];
 
-/// The place of `command` in [`TIMED`].
+/// The index of `command` in [`TIMED`].
 pub(crate) fn timed(command: Command) -> Option<usize> {
     TIMED.iter().position(|timed| *timed == command)
 }

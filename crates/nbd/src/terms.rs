@@ -1,22 +1,22 @@
-//! What a client negotiated.
+//! The outcome of a negotiation.
 
 use crate::part::Part;
 
-/// How requests of a session are taken and answered.
+/// The rules for the requests and replies of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Terms {
     /// Required alignment of offsets and lengths.
     pub(crate) block_bytes: u32,
     /// Reads and errors are answered in chunks.
     pub(crate) structured: bool,
-    /// The client may ask which bytes are allocated.
+    /// The client may query which bytes are allocated.
     pub(crate) allocation: bool,
-    /// What of the device it asked for.
+    /// The part of the device that it requested.
     pub(crate) part: Part,
 }
 
 impl Default for Terms {
-    /// Those of a client that negotiated nothing: it was not told of block sizes.
+    /// The terms of a client that negotiated nothing: it was not told of block sizes.
     fn default() -> Self {
         Terms { block_bytes: 1, structured: false, allocation: false, part: Part::default() }
     }

@@ -5,8 +5,8 @@ use support::{installed, run, serve};
 use tantalum_base::Durability;
 use tantalum_nbd::ServerOptions;
 
-/// Makes a file system, fills it, checks it, mounts it again and compares. `$1` is the server's
-/// URI, `$2` a folder for the mounts. Whatever happens, nothing stays mounted.
+/// Makes a file system, fills it, checks it, mounts it again and compares. `$1` is the server's URI, `$2` a folder for
+/// the mounts. Nothing stays mounted in any case.
 const SCRIPT: &str = r#"
 set -e
 mkdir "$2/nbd" "$2/ext4"

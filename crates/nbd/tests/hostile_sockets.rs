@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 fn half_open_connections_make_room_for_clients() {
     let serving = serve(MIB, Durability::OnAck, ServerOptions::default());
     let socket = serving.file("nbd.sock");
-    // As many as the limit allows: silent ones, and ones with half an option.
+    // Open as many connections as the limit allows: silent ones, and ones with half an option.
     let mut slow: Vec<_> = (0..16).map(|_| greeted(&socket)).collect();
     for stream in &mut slow[8..] {
         stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\xff\xff").unwrap();
@@ -42,7 +42,7 @@ fn a_client_that_stalls_is_cut_off_and_the_others_are_served() {
         assert_eq!(rest(&mut stalled), b"");
         write_page(&mut idle, 1);
     }
-    // It sends requests and takes no replies; the server reads up to its budget, then cuts it off.
+    // It sends requests and receives no replies; the server reads up to its budget, then cuts it off.
     let mut greedy = negotiated(&socket);
     while greedy.write_all(&request(0, 0, 1 << 20)).is_ok() {}
     write_page(&mut idle, 2);
@@ -65,9 +65,9 @@ fn what_greedy_clients_held_goes_back_to_the_operating_system() {
             stream.write_all(&request(0, 0, 32 << 20)).unwrap();
         }
     }
-    // It is answered, and takes only the header of the reply.
+    // The request is answered; the client receives only the header of the reply.
     greedy[0].read_exact(&mut [0; 16]).unwrap();
-    // Small requests have memory of their own.
+    // Small requests have separate memory.
     for page in 0..100 {
         write_page(&mut good, page);
     }

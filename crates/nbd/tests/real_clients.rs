@@ -83,7 +83,7 @@ fn nbdcopy_brings_back_what_it_took() {
         return;
     }
     let mut bytes = vec![0; 16 * MIB as usize];
-    // A third is left zero, which is copied as zeroes.
+    // A third is left zero, and copied as zeros.
     tantalum_base::Rng::new(1).fill(&mut bytes[..10 * MIB as usize]);
     for (address, engine) in [
         ("unix:nbd.sock", EngineChoice::Auto),
@@ -113,8 +113,8 @@ fn fio_verifies_what_it_wrote() {
         return;
     }
     let verify = ["--verify=crc32c", "--verify_fatal=1", "--do_verify=1"];
-    // fio 3.33 aborts where one job trims and verifies, whatever the server: so a second job
-    // trims one half of the device while the first writes and verifies the other.
+    // fio 3.33 aborts if one job trims and verifies, whatever the server. So a second job trims one half of the device
+    // while the first writes and verifies the other.
     let beside = ["--name=trim", "--rw=randtrim", "--bs=4k", "--offset=8m", "--size=8m"];
     let jobs: [(&str, Vec<&str>); 4] = [
         ("--rw=randwrite", [&["--size=16m", "--bs=4k"], &verify[..]].concat()),

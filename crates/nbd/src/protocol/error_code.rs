@@ -13,7 +13,7 @@ pub(crate) enum ErrorCode {
     NoMem = 12,
     /// The request is invalid here.
     Inval = 22,
-    /// No room left, or a write past the end.
+    /// No space left, or a write past the end.
     NoSpc = 28,
     /// Over a limit of the device.
     Overflow = 75,

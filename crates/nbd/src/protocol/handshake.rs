@@ -68,15 +68,15 @@ pub(crate) fn greeting(out: &mut Vec<u8>) {
     out.extend((FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES).to_be_bytes());
 }
 
-/// Whether the client's flags ask to leave out the zeros of EXPORT_NAME. `None` for flags that were
-/// not offered, after which a server must close the connection.
+/// Whether the client's flags request to omit the zeros of EXPORT_NAME. `None` for flags that were not offered, after
+/// which a server must close the connection.
 pub(crate) fn client_flags(bytes: &[u8]) -> Option<bool> {
     let flags = be!(u32, bytes, 0);
     let offered = u32::from(FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
     (flags & !offered == 0).then_some(flags & u32::from(FLAG_NO_ZEROES) != 0)
 }
 
-/// An option's number and the length of its data; `None` where the magic is wrong.
+/// An option's number and the length of its data; `None` if the magic is wrong.
 pub(crate) fn option_header(bytes: &[u8]) -> Option<(u32, u32)> {
     (be!(u64, bytes, 0) == OPTION_MAGIC).then(|| (be!(u32, bytes, 8), be!(u32, bytes, 12)))
 }
@@ -99,7 +99,7 @@ pub(crate) struct InfoRequest<'a> {
 }
 
 impl<'a> InfoRequest<'a> {
-    /// Parses the data; `None` where its lengths contradict each other.
+    /// Parses the data; `None` if its lengths contradict each other.
     pub(crate) fn parse(data: &'a [u8]) -> Option<Self> {
         let name_bytes = data.get(..4).map(|word| be!(u32, word, 0))? as usize;
         let (name, rest) = data[4..].split_at_checked(name_bytes)?;
@@ -108,7 +108,7 @@ impl<'a> InfoRequest<'a> {
         (requests.len() == 2 * usize::from(count)).then_some(InfoRequest { name, requests })
     }
 
-    /// Whether the client asked for this piece of information.
+    /// Whether the client requested this piece of information.
     pub(crate) fn asks_for(&self, info: u16) -> bool {
         self.requests.chunks_exact(2).any(|word| be!(u16, word, 0) == info)
     }

@@ -1,11 +1,11 @@
-//! Metadata contexts: what a client may ask of the status of blocks.
+//! Metadata contexts: the kinds of block status that a client may query.
 use super::be;
 
-/// The one context that there is: which bytes are allocated.
+/// The only context: which bytes are allocated.
 pub(crate) const ALLOCATION: &str = "base:allocation";
 /// Its number in replies.
 pub(crate) const ALLOCATION_ID: u32 = 1;
-/// Its namespace; as a query it asks for all contexts in there.
+/// Its namespace; as a query, it requests all contexts of the namespace.
 const NAMESPACE: &str = "base:";
 
 /// The data of LIST_META_CONTEXT and SET_META_CONTEXT.
@@ -15,14 +15,14 @@ pub(crate) struct MetaRequest<'a> {
     queries: Vec<&'a [u8]>,
 }
 
-/// A string that begins with its length in 32 bits, and what follows it.
+/// A string preceded by its length in 32 bits, and the rest of the data.
 fn string(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_at_checked(4)?;
     rest.split_at_checked(be!(u32, length, 0) as usize)
 }
 
 impl<'a> MetaRequest<'a> {
-    /// Parses the data; `None` where its lengths contradict each other.
+    /// Parses the data; `None` if its lengths contradict each other.
     pub(crate) fn parse(data: &'a [u8]) -> Option<Self> {
         let (name, rest) = string(data)?;
         let (count, mut rest) = rest.split_at_checked(4)?;
@@ -35,13 +35,13 @@ impl<'a> MetaRequest<'a> {
         rest.is_empty().then_some(MetaRequest { name, queries })
     }
 
-    /// Whether a client that wants to know what there is is told of [`ALLOCATION`].
+    /// Whether the list of contexts that the client requests includes [`ALLOCATION`].
     pub(crate) fn lists_allocation(&self) -> bool {
         let is_asked = |query: &&[u8]| *query == NAMESPACE.as_bytes();
         self.queries.is_empty() || self.selects_allocation() || self.queries.iter().any(is_asked)
     }
 
-    /// Whether the client wants to ask of [`ALLOCATION`].
+    /// Whether the client selects [`ALLOCATION`].
     pub(crate) fn selects_allocation(&self) -> bool {
         self.queries.contains(&ALLOCATION.as_bytes())
     }

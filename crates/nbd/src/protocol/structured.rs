@@ -1,4 +1,4 @@
-//! Structured replies: chunks, of which the last says that it is.
+//! Structured replies: chunks, of which the last is flagged as such.
 use super::error_code::ErrorCode;
 
 /// Magic number before every chunk.
@@ -11,7 +11,7 @@ pub(crate) const DATA_HEADER_BYTES: usize = 8;
 pub(crate) const HOLE_BYTES: usize = 12;
 /// Bytes of a descriptor, after a context's number.
 pub(crate) const DESCRIPTOR_BYTES: usize = 8;
-/// Most bytes of an error's words that are sent; the protocol allows 4096.
+/// Most bytes of an error's message that are sent; the protocol allows 4096.
 pub(crate) const WORDS_BYTES_MAX: usize = 1024;
 
 /// Flag of the last chunk of a reply.
@@ -46,7 +46,7 @@ fn chunk(out: &mut Vec<u8>, cookie: u64, kind: u16, is_last: bool, length: usize
     out.extend_from_slice(&header);
 }
 
-/// A whole reply of nothing.
+/// A whole reply without content.
 pub(crate) fn none(out: &mut Vec<u8>, cookie: u64) {
     chunk(out, cookie, TYPE_NONE, true, 0);
 }
@@ -57,14 +57,14 @@ pub(crate) fn data(out: &mut Vec<u8>, cookie: u64, is_last: bool, offset: u64, b
     out.extend_from_slice(&offset.to_be_bytes());
 }
 
-/// A chunk that stands for `bytes` zeros, not none.
+/// A chunk that stands for `bytes` zeros, at least one.
 pub(crate) fn hole(out: &mut Vec<u8>, cookie: u64, is_last: bool, offset: u64, bytes: u32) {
     chunk(out, cookie, TYPE_OFFSET_HOLE, is_last, HOLE_BYTES);
     out.extend_from_slice(&offset.to_be_bytes());
     out.extend_from_slice(&bytes.to_be_bytes());
 }
 
-/// A whole reply with the status of consecutive bytes, not none of them, in one metadata context.
+/// A whole reply with the status of consecutive bytes, at least one, in one metadata context.
 pub(crate) fn status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[Descriptor]) {
     chunk(out, cookie, TYPE_BLOCK_STATUS, true, 4 + DESCRIPTOR_BYTES * extents.len());
     out.extend_from_slice(&context.to_be_bytes());
@@ -74,7 +74,7 @@ pub(crate) fn status(out: &mut Vec<u8>, cookie: u64, context: u32, extents: &[De
     }
 }
 
-/// A whole reply that says what went wrong, cut where it is long.
+/// A whole reply with an error and its message, which is cut if it is long.
 pub(crate) fn error(out: &mut Vec<u8>, cookie: u64, error: ErrorCode, words: &str) {
     let mut ends = (0..=words.len().min(WORDS_BYTES_MAX)).rev();
     let end = ends.find(|at| words.is_char_boundary(*at)).unwrap_or(0);

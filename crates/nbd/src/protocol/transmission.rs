@@ -46,7 +46,7 @@ impl Command {
         }
     }
 
-    /// Flags that may come with the command. FUA is valid with every command, DF only where replies are `structured`.
+    /// Flags that the command allows. FUA is valid with every command, DF only if replies are `structured`.
     pub(crate) fn flags_allowed(self, structured: bool) -> u16 {
         match self {
             Command::Read if structured => CMD_FLAG_FUA | CMD_FLAG_DF,
@@ -74,7 +74,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Parses [`REQUEST_BYTES`] bytes; `None` where the magic is wrong.
+    /// Parses [`REQUEST_BYTES`] bytes; `None` if the magic is wrong.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Request> {
         (be!(u32, bytes, 0) == REQUEST_MAGIC).then(|| Request {
             flags: be!(u16, bytes, 4),

@@ -19,10 +19,10 @@ pub(crate) struct Budget {
     held: Rc<Gauge>,
 }
 
-/// What requests hold of a budget, until [`Budget::give_back`].
+/// The part of a budget that requests hold, until [`Budget::give_back`].
 #[derive(Default)]
 pub(crate) struct Held {
-    // Of the connection's limit; of these in memory; of those from its own budget.
+    // Counted against the connection's limit; the part of it in memory; the part of that from its own budget.
     bytes: u64,
     memory_bytes: u64,
     own_bytes: u64,
@@ -50,8 +50,7 @@ impl Budget {
         }
     }
 
-    /// Takes `bytes` of the connection's limit; `None` where earlier requests must be answered
-    /// first.
+    /// Takes `bytes` of the connection's limit; `None` if earlier requests must be answered first.
     pub(crate) fn try_take(&self, bytes: u64) -> Option<Held> {
         self.free_bytes.set(self.free_bytes.get().checked_sub(bytes)?);
         Some(Held { bytes, ..Held::default() })

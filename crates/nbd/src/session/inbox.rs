@@ -27,7 +27,7 @@ pub(crate) struct Inbox<S> {
     receives_in_a_row: u32,
     // Bytes left of the payload being received.
     payload_bytes: Option<u64>,
-    // The message in progress, while the client is waited for.
+    // The message in progress, while the reader waits for the client.
     wait: Option<Wait>,
     _held: Hold,
 }
@@ -73,8 +73,7 @@ impl<S: ByteStream> Inbox<S> {
         }
     }
 
-    /// Reads a write's payload into its covering pages; the rest of a page that it covers in part
-    /// is zero.
+    /// Reads a write's payload into its covering pages; the uncovered rest of a page is zero.
     pub(crate) async fn take_pages(
         &mut self,
         span: Span,

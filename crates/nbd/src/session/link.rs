@@ -20,11 +20,11 @@ pub(super) const PAGES_KEPT: usize = 256;
 /// Step by which a large output buffer grows: doubling could hold twice what the replies need.
 const OUTPUT_BYTES_STEP: usize = 1 << 20;
 
-/// Replies not sent yet.
+/// Replies that are not yet sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pub(crate) bytes: Vec<u8>,
-    // What the requests of these replies still hold of the connection's budget.
+    // The part of the connection's budget that the requests of these replies still hold.
     pub(crate) held: Held,
 }
 
@@ -42,7 +42,7 @@ impl Outbox {
 pub(crate) struct Job {
     pub(crate) request: Request,
     pub(crate) held: Held,
-    // When all of it had come.
+    // The time at which the request was completely received.
     pub(crate) came_ns: u64,
 }
 
@@ -67,18 +67,18 @@ pub(crate) struct Link<S> {
     clock: Clock,
     slots: RefCell<Vec<Rc<Slot>>>,
     idle: RefCell<Vec<usize>>,
-    // The server asked the reader to take no more requests.
+    // The server told the reader to accept no more requests.
     stopping: Cell<bool>,
     // Replies can no longer be sent.
     broken: Cell<bool>,
     // Why the server cut the client off, if it did.
     cut: Cell<Option<&'static str>>,
-    // What was negotiated, once it was.
+    // The negotiated terms, once negotiation has ended.
     terms: Cell<Option<Terms>>,
     // No request will follow: workers and writer end when they are idle.
     closing: Cell<bool>,
-    // What the reader waits for: the client, or (rarely) a worker or the budget. Two signals, so
-    // that a finished request does not wake a reader that waits for the client.
+    // What wakes the reader: data of the client, or (rarely) a worker or the budget. Two signals, so that a finished
+    // request does not wake a reader that waits for the client.
     pub(crate) reader: Signal,
     room: Signal,
     writer: Signal,
@@ -105,7 +105,7 @@ impl<S: ByteStream> Link<S> {
         }
     }
 
-    /// Makes the reader take no further request.
+    /// Makes the reader accept no further request.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
         self.reader.wake();
@@ -124,7 +124,7 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
-    /// Abandons the connection because of what the client did, or did not do.
+    /// Abandons the connection because of the client's behaviour.
     pub(crate) fn cut(&self, what: &'static str) {
         self.cut.set(Some(what));
         self.give_up();
@@ -157,8 +157,7 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
-    /// Waits for `bytes` of the budget and of memory, and takes them; `None` where the connection
-    /// is gone.
+    /// Waits for `bytes` of the budget and of memory, and takes them; `None` if the connection is gone.
     pub(crate) async fn reserve(&self, bytes: u64) -> Option<Held> {
         let taken = || {
             if self.broken.get() { Some(None) } else { self.budget.try_take(bytes).map(Some) }
@@ -266,7 +265,7 @@ impl<S: ByteStream> Link<S> {
         }
     }
 
-    /// Sends all of `bytes`, and lets `waits` watch how fast the client takes them.
+    /// Sends all of `bytes`, and lets `waits` watch how fast the client receives them.
     async fn send_watched(&self, mut bytes: &[u8]) -> tantalum_base::Result<()> {
         let mut wait: Option<Wait> = None;
         while !bytes.is_empty() {

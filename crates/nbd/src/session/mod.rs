@@ -1,9 +1,9 @@
 //! One connection: negotiation, then three kinds of task.
 //!
 //! ```text
-//! reader    takes requests apart, reads payloads into pages, posts each to an idle worker
-//! worker    a fixed number at most, made as they are needed: does a request, queues its reply
-//! writer    sends all replies that are queued in one system call
+//! reader    parses requests, reads payloads into pages, posts each to an idle worker
+//! worker    at most a fixed number, made as needed: does a request, queues its reply
+//! writer    sends all queued replies in one system call
 //! ```
 //!
 //! The reader stops reading while no worker is idle or the budget of bytes in flight is used up.
@@ -31,7 +31,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
 
-/// Why a client is cut off that does not finish negotiation.
+/// Why a client that does not finish negotiation is cut off.
 pub(crate) const UNFINISHED: &str = "did not finish negotiation";
 
 /// Why a session ended.
@@ -52,7 +52,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// What the client or the network did wrong, if anything.
+    /// The fault of the client or the network, if there is one.
     pub(crate) fn failure(&self) -> Option<String> {
         match self {
             End::Closed | End::Stopped => None,
@@ -64,7 +64,7 @@ impl End {
     }
 }
 
-/// Serves one connection to its end: every request is done, and every reply sent that can be.
+/// Serves one connection to its end: every request is done, and every reply is sent if possible.
 pub(crate) async fn run<R, S, D>(runtime: &R, link: &Rc<Link<S>>, export: &Rc<Export<D>>) -> End
 where
     R: Runtime,
@@ -160,7 +160,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
         }
         let span = Span { offset: request.offset, length: request.length.into() };
         let refusal = self.export.check(&request, &self.terms);
-        // At least a page per request, to bound a flood of small requests too.
+        // At least one page per request, to bound a flood of small requests too.
         let cost_bytes = match request.command {
             Command::Read | Command::Write if refusal.is_none() => span.covering().pages.max(1),
             Command::BlockStatus => REPLY_PAGES,
@@ -207,7 +207,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
     }
 }
 
-/// Performs one request after the other, of a client whose offsets count from `first_byte` of the device.
+/// Performs one request after the other, for a client whose offsets count from `first_byte` of the device.
 async fn work<S, D>(
     link: Rc<Link<S>>,
     export: Rc<Export<D>>,

@@ -14,7 +14,7 @@ const OPTIONS_MAX: usize = 64;
 /// Longest option that is read to its end and answered "too big"; a longer one closes the connection.
 const OPTION_BYTES_DISCARDED_MAX: u32 = 1 << 20;
 
-/// What follows an option.
+/// The step that follows an option.
 enum Next {
     Option,
     Transmission,
@@ -45,7 +45,7 @@ pub(crate) async fn negotiate<S: ByteStream>(
                 return Err(End::Violation("an option of absurd length"));
             }
             inbox.discard(length.into()).await?;
-            // This one takes back what was selected before, also where it fails.
+            // This option resets the earlier selection, even if it fails.
             terms.allocation &= option != OPT_SET_META_CONTEXT;
             option_reply(&mut out, option, REP_ERR_TOO_BIG, &[b"option data is too long"]);
             Next::Option
@@ -139,7 +139,7 @@ impl Answer<'_> {
             }
         }
         self.info.block_size_reply(self.out, option);
-        // Every client gets the sizes, but only one that asks is sure to heed them.
+        // Every client gets the sizes, but only one that requests them is sure to heed them.
         if request.asks_for(INFO_BLOCK_SIZE) {
             self.terms.block_bytes = self.info.block_bytes_min;
         }
@@ -150,7 +150,7 @@ impl Answer<'_> {
     fn meta_context(&mut self, option: u32, data: &[u8]) {
         let sets = option == OPT_SET_META_CONTEXT;
         if sets {
-            // What was selected before is taken back, also where this fails.
+            // The earlier selection is reset, even if this fails.
             self.terms.allocation = false;
         }
         let Some(request) = MetaRequest::parse(data) else {
@@ -165,7 +165,7 @@ impl Answer<'_> {
         }
         let (found, id) = match sets {
             true => (request.selects_allocation(), ALLOCATION_ID),
-            // In a list the number is reserved.
+            // In a list, the context's number is reserved.
             false => (request.lists_allocation(), 0),
         };
         if found {
@@ -176,7 +176,7 @@ impl Answer<'_> {
         option_reply(self.out, option, REP_ACK, &[]);
     }
 
-    /// The export as this client is told of it: DF is for those with structured replies alone.
+    /// The export as announced to this client: DF is only for clients with structured replies.
     fn info_told(&self, part: Part) -> ExportInfo {
         let more = if self.terms.structured { EXPORT_SEND_DF } else { 0 };
         ExportInfo { flags: self.info.flags | more, size_bytes: part.bytes, ..*self.info }

@@ -1,4 +1,4 @@
-//! What a request came to, as bytes for the client.
+//! The outcome of a request, as bytes for the client.
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::meta_context::ALLOCATION_ID;
 use crate::protocol::structured::{
@@ -8,21 +8,21 @@ use crate::protocol::transmission::{CMD_FLAG_DF, Request, SIMPLE_REPLY_BYTES, si
 use crate::span::Span;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageRange};
 
-/// What a request came to.
+/// The outcome of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Outcome<'a> {
     /// It is done.
     Done,
     /// The bytes of a span, in its covering pages.
     Read(Span, &'a [PageBuf]),
-    /// The status of consecutive bytes, not none.
+    /// The status of consecutive bytes, at least one.
     Status(&'a [Descriptor]),
-    /// An error, with its words.
+    /// An error, with its message.
     Failed(ErrorCode, &'a str),
 }
 
 impl Outcome<'_> {
-    /// About how many bytes `write` writes; of what is long, at least so many.
+    /// An estimate of the bytes that `write` appends; for long replies, not too low.
     pub(crate) fn bytes(&self, request: &Request, structured: bool) -> usize {
         match self {
             Outcome::Done => SIMPLE_REPLY_BYTES,
@@ -37,8 +37,8 @@ impl Outcome<'_> {
         }
     }
 
-    /// Appends the reply to `request`. Where a client has negotiated structured replies, a simple one says that a request
-    /// without data in its reply is done: it is shorter.
+    /// Appends the reply to `request`. Success without data is always a simple reply, even with structured replies
+    /// negotiated: it is shorter.
     pub(crate) fn write(&self, out: &mut Vec<u8>, request: &Request, structured: bool) {
         let cookie = request.cookie;
         match self {
@@ -72,7 +72,7 @@ fn copy(out: &mut Vec<u8>, span: Span, pages: &[PageBuf]) {
     }
 }
 
-/// A part of a read: its covering pages all have content, or none has.
+/// A part of a read: either all of its covering pages have content, or none has.
 struct Part<'a> {
     span: Span,
     pages: &'a [PageBuf],
@@ -86,8 +86,8 @@ impl Part<'_> {
     }
 }
 
-/// The parts of a read, ascending; as `one` it is data if any of it is. What is a hole is seen from the pages that were read,
-/// so it is what the client would have read, whatever changes meanwhile.
+/// The parts of a read, in ascending order. With `one`, there is a single part, which is data if any of it is. Holes
+/// are recognized from the pages read, so they are what the client would have read, whatever changes meanwhile.
 fn parts(span: Span, pages: &[PageBuf], one: bool) -> impl Iterator<Item = Part<'_>> {
     let mut first = span.covering().first;
     let alike = move |left: &PageBuf, right: &PageBuf| {

@@ -1,5 +1,5 @@
-//! Limits how long a client may stall in the middle of a message, in either direction. Between two
-//! requests a client may be silent: a disk may be idle.
+//! Limits the time for which a client may stall in the middle of a message, in either direction. Between two requests a
+//! client may be silent: a disk may be idle.
 use super::link::Link;
 use crate::signal::Signal;
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::task::Poll;
 use tantalum_runtime::ByteStream;
 use tantalum_runtime::Runtime;
 
-/// Slowest average rate at which a client may send or take a message.
+/// Slowest average rate at which a client may send or receive a message.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
 
 /// A message in progress that waits for the client.
@@ -31,7 +31,7 @@ impl Wait {
         self.moved_ns = now_ns;
     }
 
-    /// When the client is cut off: nothing moved for `stall_ns`, or less than the slowest rate.
+    /// The time at which the client is cut off: nothing moved for `stall_ns`, or the rate is too low.
     fn due_ns(&self, stall_ns: u64) -> u64 {
         let slowest_ns = u128::from(self.bytes) * 1_000_000_000 / u128::from(BYTES_PER_S_MIN);
         let slowest_ns = u64::try_from(slowest_ns).unwrap_or(u64::MAX);
@@ -71,7 +71,7 @@ impl Waits {
         self.ended.wake();
     }
 
-    /// When the client is to be cut off, and for what.
+    /// The time at which the client will be cut off, and the reason.
     fn due(&self, stall_ns: u64) -> Option<(u64, &'static str)> {
         let receiving = self.receiving.get().map(|wait| (wait, "left a request unfinished"));
         let sending = self.sending.get().map(|wait| (wait, "did not take its replies"));
@@ -80,7 +80,7 @@ impl Waits {
     }
 }
 
-/// Cuts the connection off where the client stalls too long; ends with the connection.
+/// Cuts the connection off if the client stalls too long; ends with the connection.
 pub(crate) async fn watch<R: Runtime, S: ByteStream>(runtime: &R, link: &Link<S>, stall_ns: u64) {
     let waits = &link.waits;
     loop {

@@ -1,4 +1,4 @@
-//! Which bytes are allocated, beside what was written and trimmed.
+//! Block status after and during writes and trims.
 use super::world::*;
 use crate::ServerOptions;
 use crate::export::{Done, Export};
@@ -22,7 +22,7 @@ async fn extents(client: &Client, flags: u16, offset: u64, length: u32) -> Vec<(
     words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// What these sectors should be told as, of pages that are mapped or not.
+/// The expected extents of these sectors, of pages that are mapped or not.
 fn expected(mapped: &[bool], sectors: &[u8], offset: u64, length: u32) -> Vec<(u32, u32)> {
     let mut told: Vec<(u32, u32)> = Vec::new();
     for sector in (offset / 512)..(offset + u64::from(length)) / 512 {
@@ -56,7 +56,7 @@ fn it_agrees_with_what_was_written_and_trimmed() {
                 let changed = sector as usize..(sector + sectors) as usize;
                 match rng.below(4) {
                     0 => {
-                        // Often the same, often zeros.
+                        // Often the same content, often zeros.
                         let content = rng.below(3) as u8;
                         client.write(offset, &vec![content; length as usize]).await;
                         mapped[first..end].fill(true);
@@ -73,7 +73,7 @@ fn it_agrees_with_what_was_written_and_trimmed() {
                         let flags = if rng.chance(0.5) { NO_HOLE } else { 0 };
                         assert_eq!(client.call(ZEROES, flags, offset, length, &[]).await, 0);
                         contents[changed].fill(0);
-                        // A page that is zeros now is given up, unless the client wants to have it.
+                        // A page that became zeros is trimmed, unless the client wants no hole.
                         for page in first..end {
                             let is_zero = contents[page * 8..page * 8 + 8] == [0; 8];
                             mapped[page] = flags == NO_HOLE || !is_zero;
@@ -99,7 +99,7 @@ fn it_agrees_with_what_was_written_and_trimmed() {
     }
 }
 
-/// A page that cannot be read is data, though it seems to be zeros; so is what only seems so.
+/// A page that seems to be zeros is data if it cannot be read, or if it has other content.
 #[test]
 fn what_seems_to_be_zeros_is_read() {
     with_server(4, ServerOptions::default(), OnAck, |world| async move {
@@ -110,14 +110,14 @@ fn what_seems_to_be_zeros_is_read() {
         assert_eq!(told, [(8192, ZERO), (4096, 0), (3 * 4096, ZERO)]);
         world.device.failing_page.set(Some(PageNo(1)));
         let told = extents(&client, 0, 0, 6 * PAGE as u32).await;
-        // So are its neighbours, as they are read together.
+        // Its neighbours are data as well, as they are read together.
         assert_eq!(told, [(3 * 4096, 0), (3 * 4096, ZERO)]);
         world.device.failing_page.set(None);
         assert_eq!(extents(&client, REQ_ONE, PAGE, 2 * PAGE as u32).await, [(4096, ZERO)]);
     });
 }
 
-/// Of pages that have to be read a reply tells of some, and the client asks for the rest.
+/// If pages have to be read, a reply covers a part of them, and the client requests the rest.
 #[test]
 fn a_long_range_of_zeros_is_told_in_several_replies() {
     let runtime = Virtual::new(Schedule::Fifo);
@@ -192,14 +192,14 @@ fn a_client_that_was_not_told_of_block_sizes_may_ask_of_any_byte() {
     });
 }
 
-/// While pages are written and trimmed, what is told as a hole was one at some moment between request and reply.
+/// While pages are written and trimmed, a reported hole was a hole at some moment between request and reply.
 #[test]
 fn a_hole_was_one_between_request_and_reply() {
     for seed in 0..10 {
         with_server(seed, ServerOptions::default(), OnAck, move |world| async move {
             let (writer, looker) =
                 (world.structured_client().await, world.structured_client().await);
-            // Each round writes page 0 and then, when that is answered, trims page 1; the next one does it the other way round.
+            // Each round writes page 0 and then, after the reply, trims page 1; the next round swaps the pages.
             let changing = world.runtime.spawn("writer", async move {
                 for round in 0..60 {
                     let (written, trimmed) = if round % 2 == 0 { (0, PAGE) } else { (PAGE, 0) };
@@ -246,7 +246,7 @@ fn a_long_answer_is_cut_and_the_client_asks_for_the_rest() {
         let bytes =
             |told: &[Descriptor]| told.iter().map(|told| u64::from(told.bytes)).sum::<u64>();
         let first = status(0).await;
-        // It fits the four pages that are set aside for the reply.
+        // It fits the four pages reserved for the reply.
         assert_eq!(first.len(), (4 * 4096 - 24) / 8);
         assert_eq!(bytes(&first), first.len() as u64 * PAGE);
         let (mut at, mut replies) = (0, 0);

@@ -43,7 +43,7 @@ fn long_writes_are_split_and_zeroes_leave_holes_unless_told() {
         assert_eq!((world.device.writes.get(), world.device.trims.get()), (5, 1));
         assert_eq!(client.call(ZEROES, NO_HOLE | FAST_ZERO, 0, 4096, &[]).await, 95);
         assert_eq!(client.read(0, 5 * 4096).await, vec![0; 5 * 4096]);
-        // A trim gives up whole pages only.
+        // A trim discards whole pages only.
         assert_eq!(client.call(TRIM, 0, 6 * 4096 - 512, 1024, &[]).await, 0);
         assert_eq!(world.device.trims.get(), 1);
         assert_eq!(client.read(5 * 4096, 8192).await, bytes[4 * 4096..6 * 4096]);
@@ -68,7 +68,7 @@ fn an_export_may_end_within_the_last_page() {
             out[0].to_vec()
         };
         let held = |fill: u8| [vec![fill; 512], vec![0; 3584]].concat();
-        // All of the last page that there is: nothing is read first.
+        // The whole existing part of the last page: nothing is read first.
         client.write(last - 4096, &[5; 4096 + 512]).await;
         assert_eq!(world.server.statistics().read_modify_writes, 0);
         assert_eq!((page().await, client.read(last, 512).await), (held(5), vec![5; 512]));
@@ -103,7 +103,7 @@ fn a_long_write_goes_side_by_side_and_keeps_what_is_before_an_error() {
                 let new = match number {
                     0..3 => Some(true),
                     3 => Some(false),
-                    // Of the later pieces only those in flight with the failed one may be there.
+                    // Of the later pieces, only those in flight together with the failed one may be there.
                     4..11 => None,
                     _ => Some(false),
                 };
@@ -136,7 +136,7 @@ fn a_long_trim_is_cut_into_steps() {
     runtime.run(main).unwrap();
 }
 
-/// As QEMU cuts them, at 2 GiB less a sector, and as long as a request can be.
+/// Lengths as QEMU sends them, at 2 GiB less a sector, and the longest possible request.
 #[test]
 fn long_zeroings_that_are_cut_within_pages_leave_holes_alone() {
     const PAGES: u64 = (9 << 30) / 4096;
@@ -147,7 +147,7 @@ fn long_zeroings_that_are_cut_within_pages_leave_holes_alone() {
         let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
         let page = page.clone();
         let main = async move {
-            // Something everywhere around the cuts.
+            // Some content everywhere around the cuts.
             for at in (start..PAGES * 4096).step_by(length as usize) {
                 for page_no in (at / 4096).saturating_sub(1)..(at / 4096 + 2).min(PAGES) {
                     let page = std::slice::from_ref(&page);
@@ -168,7 +168,7 @@ fn long_zeroings_that_are_cut_within_pages_leave_holes_alone() {
                 data.extend((!extent.is_hole).then_some((at, extent.pages)));
                 at += extent.pages;
             }
-            // All that is left is before the first of them.
+            // All remaining content lies before the first zeroed page.
             let before = start.div_ceil(4096);
             let left = data.iter().all(|(first, pages)| first + pages <= before);
             assert!(left, "{length} bytes from {start} on: {data:?}");

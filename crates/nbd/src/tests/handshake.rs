@@ -38,7 +38,7 @@ fn list_info_go_and_abort() {
         assert_eq!(client.option_reply().await, (7, 3, export));
         assert_eq!(client.option_reply().await, (7, 3, sizes));
         assert_eq!(client.option_reply().await, (7, ACK, vec![]));
-        // The INFO before asked for block sizes, so they bind.
+        // The INFO before requested block sizes, so they bind.
         assert_eq!(client.call(READ, 0, 1, 512, &[]).await, 22);
         let other = world.connect();
         other.greet().await;
@@ -86,7 +86,7 @@ fn export_name_with_and_without_zeroes() {
             client.option(1, b"vol").await;
             let reply = client.receive(10 + zeroes).await;
             assert_eq!(reply[..8], (64 * 4096_u64).to_be_bytes());
-            // This client did not ask for block sizes, so any alignment will do.
+            // This client did not request block sizes, so any alignment will do.
             client.write(4095, b"ab").await;
             assert_eq!(client.read(4094, 4).await, b"\0ab\0");
             client.request(DISC, 0, 0, 0, &[]).await;
@@ -116,7 +116,7 @@ fn a_read_only_export_says_so_and_refuses() {
     });
 }
 
-/// Two clients with the same part, and one with all of it, beside each other.
+/// Two clients with the same part, and one with all of it, at the same time.
 #[test]
 fn a_part_is_served_by_its_name_as_if_it_were_all() {
     with_server(9, options(), OnAck, |world| async move {
@@ -134,13 +134,13 @@ fn a_part_is_served_by_its_name_as_if_it_were_all() {
         assert_eq!(part.option_reply().await, (7, 3, b"\0\x01@32KiB+16KiB".to_vec()));
         while part.option_reply().await.1 != ACK {}
         assert_eq!(part.read(0, 8192).await, [[2; 4096], [0; 4096]].concat());
-        // Also bytes that are no pages.
+        // Unaligned bytes, too.
         part.write(4095, b"ab").await;
         assert_eq!(whole.read(8 * 4096 + 4094, 4).await, b"\x02ab\0");
         assert_eq!(part.call(TRIM, 0, 0, 8192, &[]).await, 0);
         assert_eq!(part.call(FLUSH, 0, 0, 0, &[]).await, 0);
         assert_eq!(whole.read(8 * 4096, 8192).await, [0; 8192]);
-        // It ends where its name says.
+        // The part ends where its name says.
         part.write(12_288, &[3; 4096]).await;
         assert_eq!(part.call(WRITE, 0, 12_288, 8192, &[3; 8192]).await, 28);
         assert_eq!(part.call(READ, 0, 16_384, 512, &[]).await, 22);

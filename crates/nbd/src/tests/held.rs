@@ -1,4 +1,4 @@
-//! Pages that a transaction of another client of the device holds: changes of them wait.
+//! Changes wait for pages that a transaction of another client of the device holds.
 use super::world::*;
 use crate::ServerOptions;
 use std::cell::Cell;
@@ -9,8 +9,8 @@ use tantalum_runtime::Runtime;
 
 const HELD: PageNo = PageNo(5);
 
-/// Has `command` done while the page is held, with `data` behind it; its error, and what the page holds then. The
-/// transaction that holds it writes all of it before it ends.
+/// Runs `command` with `data` while the page is held; returns its error, and the content of the page then. The
+/// transaction that holds the page writes all of it before it ends.
 async fn done_beside_a_transaction(
     world: &Rc<World>,
     command: (u16, u16),
@@ -31,7 +31,7 @@ async fn done_beside_a_transaction(
             error
         })
     };
-    // Others go on.
+    // Requests of other clients go on.
     let other = world.client().await;
     for _ in 0..20 {
         other.write((HELD.0 + 20) * 4096, &[3; 4096]).await;
@@ -59,7 +59,7 @@ fn changes_of_held_pages_wait_and_come_behind_what_held_them() {
             };
             let cases = [
                 ((WRITE, 0), (begin, 4096), vec![9; 4096], vec![9; 4096]),
-                // More than the device takes at once.
+                // More than the device accepts at once.
                 ((WRITE, 0), (begin - 3 * 4096, 8 * 4096), vec![9; 8 * 4096], vec![9; 4096]),
                 ((WRITE, 0), (begin + 512, 512), vec![9; 512], sector(9)),
                 ((TRIM, 0), (begin - 4096, 3 * 4096), vec![], vec![0; 4096]),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use tantalum_base::{Durability::OnAck, Rng};
 use tantalum_runtime::Runtime;
 
-/// What a hostile client sends after the server's greeting; each must end its connection.
+/// The bytes that a hostile client sends after the server's greeting; each must end its connection.
 fn hostile_negotiations() -> Vec<(&'static str, Vec<u8>)> {
     let option = |number: u32, length: u32, data: &[u8]| {
         let mut bytes = b"\0\0\0\x03IHAVEOPT".to_vec();
@@ -152,7 +152,7 @@ fn bytes_in_flight_are_bounded() {
             }
         });
         world.runtime.sleep(1_000_000_000).await;
-        // What fits the budget, and the replies that the pipe itself holds.
+        // The reads that fit the budget, and those whose replies the pipe itself holds.
         let reads = world.server.statistics().reads;
         assert!((16..=24).contains(&reads), "{reads} reads taken");
         assert_eq!(world.server.statistics().flushes, 0);

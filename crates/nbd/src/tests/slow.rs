@@ -1,4 +1,4 @@
-//! Clients that stall, and how much memory they may hold meanwhile.
+//! Clients that stall, and the memory that they may hold meanwhile.
 use super::world::*;
 use crate::{ByteStream, ServerOptions};
 use std::rc::Rc;
@@ -30,7 +30,7 @@ fn half_open_clients_lock_nobody_out() {
             world.client().await.write(0, &[2; 512]).await;
             assert!(client.is_closed().await);
         }
-        // None is left in negotiation: the others have all sent requests, and left.
+        // No connection is left in negotiation: the others have all sent requests, and left.
         good.write(0, &[3; 512]).await;
     });
 }
@@ -87,7 +87,7 @@ fn half_a_request_is_waited_for_only_so_long() {
     }
 }
 
-/// Sends a WRITE of 256 KiB, `step` bytes a second; returns whether the server took it.
+/// Sends a WRITE of 256 KiB, `step` bytes per second; returns whether the server accepted it.
 async fn drip(world: &World, step: usize) -> bool {
     let client = Rc::new(world.client().await);
     let (sender, runtime) = (Rc::clone(&client), world.runtime.clone());
@@ -126,7 +126,7 @@ fn replies_that_are_not_taken_are_waited_for_only_so_long() {
             client.request(READ, 0, 0, 64 * 4096, &[]).await;
             slow.request(READ, 0, 0, 64 * 4096, &[]).await;
         }
-        // The client takes 2 MiB in 20 s, more than 64 KiB a second.
+        // The client receives 2 MiB in 20 s, more than 64 KiB per second.
         for _ in 0..8 {
             world.runtime.sleep(5 * SECOND_NS / 2).await;
             assert_eq!(slow.reply().await.0, 0);
@@ -143,7 +143,7 @@ fn replies_that_are_not_taken_are_waited_for_only_so_long() {
     });
 }
 
-/// Clients request as much as they may, take no replies, and leave.
+/// Clients request as much as they may, receive no replies, and leave.
 #[test]
 fn what_greedy_clients_hold_is_bounded_and_given_back() {
     const MIB: u64 = 1 << 20;
@@ -173,7 +173,7 @@ fn what_greedy_clients_hold_is_bounded_and_given_back() {
                 greedy.push((client, sending));
             }
             world.runtime.sleep(SECOND_NS).await;
-            // Small requests find room at any time.
+            // Small requests always get memory.
             good.write(0, &[2; 4096]).await;
             good.read(0, 16 * 4096).await;
             let held = world.server.statistics();

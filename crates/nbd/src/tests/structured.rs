@@ -1,4 +1,4 @@
-//! Structured replies: how they are negotiated, reads in chunks, errors with words.
+//! Structured replies: negotiation, reads in chunks, errors with messages.
 use super::world::*;
 use crate::ServerOptions;
 use tantalum_base::{Durability::OnAck, ErrorKind, PageNo, Rng};
@@ -9,7 +9,7 @@ const TOO_BIG: u32 = 0x8000_0009;
 const DATA: u16 = 1;
 const HOLE: u16 = 2;
 
-/// The flags that an export tells in an INFO reply, and whether DF is among them.
+/// The export flags in an INFO reply, and whether DF is among them.
 async fn flags_of(client: &Client) -> (u16, bool) {
     client.option(6, b"\0\0\0\0\0\0").await;
     let (_, _, export) = client.option_reply().await;
@@ -40,7 +40,7 @@ fn df_is_offered_with_structured_replies_alone() {
         client.option(8, b"x").await;
         assert_eq!(client.option_reply().await.1, INVALID);
         assert!(!flags_of(&client).await.1, "a refused option was taken");
-        // To ask twice changes nothing.
+        // A second request changes nothing.
         for _ in 0..2 {
             client.option(8, b"").await;
             assert_eq!(client.option_reply().await, (8, 1, vec![]));
@@ -50,7 +50,7 @@ fn df_is_offered_with_structured_replies_alone() {
         let flags = client.receive(10).await;
         assert_eq!(u16::from_be_bytes([flags[8], flags[9]]), before | 0x80);
         assert_eq!(client.ask(READ, DF, 0, 512, &[]).await.len(), 1);
-        // Who negotiated nothing does not have the flag.
+        // A client that negotiated nothing does not have the flag.
         assert_eq!(world.client().await.call(READ, DF, 0, 512, &[]).await, 22);
     });
 }
@@ -60,7 +60,7 @@ fn contexts_are_listed_and_selected_by_name() {
     with_server(2, ServerOptions::default(), OnAck, |world| async move {
         let client = world.connect();
         client.greet().await;
-        // They may be listed without structured replies, and not selected.
+        // Without structured replies, contexts may be listed but not selected.
         client.option(10, &queries("", &["base:allocation"])).await;
         assert_eq!(client.option_reply().await.1, INVALID);
         let found: [(u32, &[&str], Option<u8>); 7] = [
@@ -116,7 +116,7 @@ fn a_selection_holds_until_the_next_one_good_or_not() {
             let client = world.connect();
             client.greet().await;
             client.structured_options().await;
-            // To list changes nothing.
+            // Listing changes nothing.
             client.option(9, &queries("", &["x:"])).await;
             assert_eq!(client.option_reply().await.1, 1);
             client.option(10, &data).await;
@@ -129,7 +129,7 @@ fn a_selection_holds_until_the_next_one_good_or_not() {
     });
 }
 
-/// The bytes of a read, put together from its chunks, of which each covers other bytes; and how many of them came as holes.
+/// The bytes of a read, assembled from its chunks, which must not overlap; and the number of bytes that came as holes.
 fn put_together(chunks: &[Chunk], offset: u64, length: u32) -> (Vec<u8>, u32) {
     let mut bytes: Vec<Option<u8>> = vec![None; length as usize];
     let mut in_holes = 0;
@@ -159,7 +159,7 @@ fn put_together(chunks: &[Chunk], offset: u64, length: u32) -> (Vec<u8>, u32) {
 fn reads_leave_out_what_has_no_content() {
     with_server(4, ServerOptions::default(), OnAck, |world| async move {
         let client = world.structured_client().await;
-        // A page of zeros that was written is data.
+        // A written page of zeros is data.
         client.write(4 * 4096, &[[5; 4096], [0; 4096]].concat()).await;
         let kinds = |chunks: &[Chunk]| -> Vec<(u16, u64, usize)> {
             let bytes = |chunk: &Chunk| match chunk.kind {
@@ -172,7 +172,7 @@ fn reads_leave_out_what_has_no_content() {
         let expected =
             [(HOLE, 3 * 4096 + 512, 3584), (DATA, 4 * 4096, 8192), (HOLE, 6 * 4096, 8704)];
         assert_eq!(kinds(&chunks), expected);
-        // In one piece, where that is asked for.
+        // In one piece, if that is requested.
         let chunks = client.ask(READ, DF, 3 * 4096 + 512, 5 * 4096, &[]).await;
         assert_eq!(kinds(&chunks), [(DATA, 3 * 4096 + 512, 5 * 4096)]);
         assert_eq!(chunks[0].payload[8 + 3584..][..4096], [5; 4096]);
@@ -180,7 +180,7 @@ fn reads_leave_out_what_has_no_content() {
         assert_eq!(kinds(&chunks), [(HOLE, 8 * 4096, 5 * 4096)]);
         let chunks = client.ask(READ, 0, 4096, 0, &[]).await;
         assert_eq!((chunks.len(), chunks[0].kind), (1, 0));
-        // Other requests are answered in short, as before.
+        // Other requests get simple replies, as before.
         assert_eq!(client.call(FLUSH, 0, 0, 0, &[]).await, 0);
     });
 }

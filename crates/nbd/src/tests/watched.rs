@@ -1,4 +1,4 @@
-//! What is told of a server, in virtual time: durations are what the device took, to the nanosecond.
+//! The metrics of a server, in virtual time: durations are those of the device, to the nanosecond.
 use super::world::*;
 use crate::ServerOptions;
 use tantalum_base::{Durability, ErrorKind};
@@ -87,7 +87,7 @@ fn errors_are_counted_by_what_went_wrong_and_refusals_beside_them() {
             assert_eq!(count(&world, errors, &[kind]), times, "{kind}");
         }
         assert_eq!(count(&world, "tantalum_nbd_refused_requests_total", &[]), 1);
-        // What failed took its time; what was refused was never begun.
+        // A failed request took time; a refused one was never begun.
         assert_eq!(duration(&world, "read").count(), 6);
         assert_eq!(count(&world, "tantalum_nbd_requests_total", &["read"]), 6);
     });

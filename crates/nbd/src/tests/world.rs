@@ -85,7 +85,7 @@ pub(super) fn with_server<F: Future<Output = ()> + 'static>(
 }
 
 impl World {
-    /// A connection on which nothing was sent yet.
+    /// A connection on which nothing has been sent yet.
     pub(super) fn connect(&self) -> Client {
         self.seeds.set(self.seeds.get() + 1);
         Client { stream: self.listener.connect(self.seeds.get()), cookies: Cell::new(0) }
@@ -136,7 +136,7 @@ impl Chunk {
         u64::from_be_bytes(self.payload[..8].try_into().unwrap())
     }
 
-    /// The error that it tells, and its words.
+    /// The error in the chunk, and its message.
     pub(super) fn error(&self) -> (u32, String) {
         assert_eq!(self.kind, 0x8001, "{self:?}");
         let length = u16::from_be_bytes(self.payload[4..6].try_into().unwrap());

@@ -14,7 +14,7 @@ type Pause = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()>>>>;
 pub struct MemoryDevice {
     pub limits: Limits,
     pages: RefCell<Vec<PageBuf>>,
-    // Which pages were written and not trimmed since.
+    // The pages that were written and not trimmed since.
     mapped: RefCell<Vec<bool>>,
     /// Awaited before and after each access, so that requests interleave.
     pub pause: Option<Pause>,
@@ -22,9 +22,9 @@ pub struct MemoryDevice {
     pub failure: Cell<Option<ErrorKind>>,
     /// Every access to this page fails.
     pub failing_page: Cell<Option<PageNo>>,
-    /// A page that somebody holds: changes of it are refused as `Conflict`.
+    /// A page held by a transaction: changes of it are refused as `Conflict`.
     pub held: Cell<Option<PageNo>>,
-    /// Changes that were refused for that.
+    /// Number of changes refused for that reason.
     pub refused: Cell<u64>,
     released: WaitQueue,
     pub flushes: Cell<u64>,
@@ -90,7 +90,7 @@ impl MemoryDevice {
         result
     }
 
-    /// Nobody holds a page any more.
+    /// Releases the held page.
     pub fn release(&self) {
         self.held.set(None);
         self.released.wake_all();
@@ -154,7 +154,7 @@ impl PageDevice for MemoryDevice {
         self.access(range, clear).await
     }
 
-    /// In pieces of up to three pages, though more are alike. What begins with zeros seems to be zeros.
+    /// Reports at most three pages at a time, even if more are alike. A page that begins with zeros seems to be zeros.
     fn extent(&self, range: PageRange) -> Extent {
         let (mapped, pages) = (self.mapped.borrow(), self.pages.borrow());
         let stored = |page: PageNo| match mapped[page.index()] {

@@ -1,4 +1,4 @@
-//! A server in a thread with an executor of its own, and programs run against it.
+//! A server on a thread with its own executor, and programs that run against it.
 #![allow(dead_code, unused_imports, reason = "each test and bench uses a part of it")]
 
 pub mod memory_device;
@@ -55,7 +55,7 @@ pub fn serve_at(
 }
 
 impl Serving {
-    /// The server's address as clients of libnbd and QEMU take it.
+    /// The server's address in the form that clients of libnbd and QEMU accept.
     pub fn uri(&self) -> String {
         match &self.address {
             Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),

@@ -1,4 +1,4 @@
-//! A client on a bare socket, to send what no well-behaved client sends.
+//! A client on a bare socket, to send bytes that no well-behaved client sends.
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
