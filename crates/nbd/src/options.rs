@@ -32,8 +32,8 @@ pub struct ServerOptions {
     pub requests_max: usize,
     /// Time limit of negotiation.
     pub negotiation_ms_max: u64,
-    /// Time for which a client may stall in the middle of sending a request or receiving replies. A whole
-    /// message may take this long plus its time at 64 KiB per second. Between requests a client may be silent without limit.
+    /// Time for which a client may stall in the middle of sending a request or receiving replies. A whole message may
+    /// take this long plus its time at 64 KiB per second. Between requests a client may be silent without limit.
     pub stall_ms_max: u64,
     /// Time for which a stopping server waits for clients to receive their replies.
     pub stop_ms_max: u64,
