@@ -1,10 +1,10 @@
-//! A short name for a configuration, so that two outputs can be seen to come from the same one.
+//! A short name for a configuration, which shows whether two outputs have the same one.
 
 /// The hash of a configuration's canonical text, as 16 hexadecimal digits (FNV-1a, 64 bits).
 ///
-/// `parts` are the settings in an order that never changes, such as `["trace=tpcc", "policy=lru"]`;
-/// what does not change the outcome (output format, number of threads) stays out. The same parts
-/// give the same hash in every version.
+/// `parts` are the settings in an order that never changes, such as `["trace=tpcc", "policy=lru"]`; settings that do
+/// not change the result (output format, number of threads) are left out. The same parts give the same hash in every
+/// version.
 pub fn config_hash<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

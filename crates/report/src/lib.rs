@@ -1,4 +1,4 @@
-//! What a run found, for people (text tables), spreadsheets (CSV) and programs (JSON).
+//! The results of a run, for people (text tables), spreadsheets (CSV) and programs (JSON).
 //!
 //! ```text
 //! value    one cell                      column   key for programs, heading and format for people

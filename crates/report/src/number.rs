@@ -13,8 +13,7 @@ pub fn thousands(value: u64) -> String {
     text
 }
 
-/// A number of any size with as many decimals as leave it four digits or so: `14,484`, `196.5`,
-/// `3.14`, `0.125`.
+/// A number of any size, with enough decimals for about four digits: `14,484`, `196.5`, `3.14`, `0.125`.
 pub fn figures(value: f64) -> String {
     let size = value.abs();
     let decimals = match size {
@@ -30,10 +29,10 @@ pub fn figures(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A duration with the unit that leaves it readable: `17 ns`, `3.21 us`, `4.50 ms`, `2.10 s`.
+/// A duration in a readable unit: `17 ns`, `3.21 us`, `4.50 ms`, `2.10 s`.
 pub fn duration(ns: f64) -> String {
     for (unit, factor) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
-        // What would be rounded up to a thousand of the next smaller unit takes the larger one.
+        // A value that would be rounded up to 1000 of the smaller unit gets the larger one.
         if ns >= factor * 0.999_995 {
             return format!("{:.2} {unit}", ns / factor);
         }
@@ -41,7 +40,7 @@ pub fn duration(ns: f64) -> String {
     format!("{ns:.0} ns")
 }
 
-/// A large number in short: `987`, `12.3 k`, `174.2 M`.
+/// A large number, abbreviated: `987`, `12.3 k`, `174.2 M`.
 pub fn short(value: f64) -> String {
     for (unit, factor) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
         if value >= factor * 0.999_95 {

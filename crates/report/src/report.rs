@@ -1,22 +1,22 @@
-//! A whole output: what was run, and the rows.
+//! A complete output: the facts of the run, and the rows.
 use crate::table::Table;
 use crate::value::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// How a report is printed.
+/// The format of a printed report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutputFormat {
     /// Aligned text.
     Table,
     /// Comma-separated values.
     Csv,
-    /// JSON, two blanks a level.
+    /// JSON, indented by two blanks per level.
     Json,
 }
 
 impl OutputFormat {
-    /// Parses `--format`; a refusal lists the names.
+    /// Parses `--format`; an unknown name is refused with the list of names.
     pub fn parse(text: &str) -> Result<OutputFormat> {
         match &*text.to_ascii_lowercase() {
             "table" => Ok(OutputFormat::Table),
@@ -37,19 +37,19 @@ pub struct Report {
     pub seed: u64,
     /// The hash of its configuration, see [`crate::config_hash()`].
     pub config: String,
-    /// More fields beside the rows, in this order.
+    /// Further fields beside the rows, in this order.
     pub fields: Vec<(&'static str, Value)>,
-    /// More lists of objects beside the rows, in JSON alone.
+    /// Further lists of objects beside the rows, only in JSON.
     pub lists: Vec<(&'static str, Table)>,
     /// The rows.
     pub table: Table,
     /// Sentences for people, after the rows of the text.
     pub notes: Vec<String>,
-    /// What it all comes to, for people: the last line of the text.
+    /// The conclusion for people: the last line of the text.
     pub closing: Option<String>,
-    /// Keys of the columns that people are shown as text, in this order; all of them where empty.
+    /// Keys of the columns in the text table, in this order; if empty, all columns.
     pub shown: Vec<&'static str>,
-    /// The text for people in place of rows, notes and facts.
+    /// Text for people that replaces rows, notes and facts.
     pub text: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Report {
         }
     }
 
-    /// All that stands beside the rows, in a line: `seed 0, configuration 8d5c0b9e4a1f2c37`.
+    /// All facts beside the rows, in a line: `seed 0, configuration 8d5c0b9e4a1f2c37`.
     pub fn facts(&self) -> String {
         let mut facts = format!("seed {}, configuration {}", self.seed, self.config);
         for (key, value) in &self.fields {
@@ -78,13 +78,13 @@ impl Report {
         facts
     }
 
-    /// All that stands beside the rows as JSON: the report without its rows.
+    /// All facts beside the rows, as JSON: the report without its rows.
     pub fn facts_json(&self) -> Result<String> {
         json(&Facts(self))
     }
 
-    /// The report in `format`, ready to print. A text table ends with the facts beside the rows; CSV has none of them, so
-    /// that every reader takes its first line for the names of the columns.
+    /// The report in `format`, ready to print. A text table ends with the facts beside the rows. CSV has none of them,
+    /// as readers expect the names of the columns in its first line.
     pub fn render(&self, format: OutputFormat) -> Result<String> {
         match format {
             OutputFormat::Table => {
@@ -102,7 +102,7 @@ impl Report {
         }
     }
 
-    /// The facts that every row must carry: a reader of rows alone would take a part of them for all.
+    /// The facts that every row must carry: otherwise a reader of the rows alone would take a part of them for all.
     fn marks(&self) -> Vec<(&'static str, Value)> {
         let is_whole = !self.fields.iter().any(|(key, _)| *key == MARKS[0]);
         let marks = self.fields.iter().filter(|(key, _)| MARKS.contains(key) && !is_whole);
@@ -122,7 +122,7 @@ impl Report {
     }
 }
 
-/// The facts that say that a run was interrupted, and how far it came.
+/// The facts that mark an interrupted run, and its progress.
 const MARKS: [&str; 3] = ["interrupted", "completed", "planned"];
 
 fn json(of: &impl Serialize) -> Result<String> {

@@ -1,5 +1,5 @@
-//! The columns of the outputs that scripts rely on. `docs/output.md` documents them with an example
-//! each, and a test compares the two: fields may be added, none renamed.
+//! The columns of the outputs that scripts rely on. `docs/output.md` documents each with an example, and a test
+//! compares the two: fields may be added, but never renamed.
 use crate::table::{Column, Style};
 
 /// Rows of a cache-only replay: `tantalum replay TRACE --policy ... --size ...`.
@@ -21,8 +21,8 @@ pub const CACHE_REPLAY: &[Column] = &[
     Column::new("cache_size", "asked for", Style::Text),
 ];
 
-/// Rows of a replay on a simulated device: `tantalum replay TRACE --device ...`. The first columns
-/// are those of [`CACHE_REPLAY`] that make sense here.
+/// Rows of a replay on a simulated device: `tantalum replay TRACE --device ...`. The first columns are those of
+/// [`CACHE_REPLAY`] that apply here.
 pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("device", "device", Style::Text),
@@ -62,9 +62,9 @@ pub const DEVICE_REPLAY: &[Column] = &[
     Column::new("delta_pages", "delta pages", Style::Count),
 ];
 
-/// Rows of a replay through a buffer over simulated devices: `tantalum replay TRACE --policy ...
-/// --size ... --device ...`. The first columns are those of [`CACHE_REPLAY`] and [`DEVICE_REPLAY`]
-/// that make sense here.
+/// Rows of a replay through a buffer over simulated devices:
+/// `tantalum replay TRACE --policy ... --size ... --device ...`. The first columns are those of [`CACHE_REPLAY`] and
+/// [`DEVICE_REPLAY`] that apply here.
 pub const BUFFER_REPLAY: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("policy", "policy", Style::Text),
@@ -118,7 +118,7 @@ pub const TIER_REPLAY: &[Column] = &[
     Column::new("tier_size", "flash asked for", Style::Text),
 ];
 
-/// Rows of `tantalum advise`: one a size and policy.
+/// Rows of `tantalum advise`: one per size and policy.
 pub const ADVISE: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("device", "device", Style::Text),
@@ -134,7 +134,7 @@ pub const ADVISE: &[Column] = &[
     Column::new("monthly_price", "price a month", Style::Figures),
 ];
 
-/// Rows of `tantalum crash`: one a device and medium.
+/// Rows of `tantalum crash`: one per device and medium.
 pub const CRASH: &[Column] = &[
     Column::new("device", "device", Style::Text),
     Column::new("media", "media", Style::Text),
@@ -166,7 +166,7 @@ pub const CRASH_VIOLATIONS: &[Column] = &[
     Column::new("after_cuts", "after cuts", Style::Count),
 ];
 
-/// Rows of `tantalum repro`: a number of a paper beside the one measured here.
+/// Rows of `tantalum repro`: a number from a paper, and the one measured here.
 pub const REPRO: &[Column] = &[
     Column::new("figure", "figure", Style::Text),
     Column::new("case", "case", Style::Text),
@@ -183,7 +183,7 @@ pub const REPRO: &[Column] = &[
     Column::new("x", "x", Style::Figures),
 ];
 
-/// What the papers say of their figures beside the numbers, as `tantalum repro` found it.
+/// The papers' other statements about their figures, and the findings of `tantalum repro`.
 pub const REPRO_SHAPES: &[Column] = &[
     Column::new("experiment", "experiment", Style::Text),
     Column::new("figure", "figure", Style::Text),
@@ -194,7 +194,7 @@ pub const REPRO_SHAPES: &[Column] = &[
     Column::new("known_to_differ", "known to differ", Style::Text),
 ];
 
-/// Those of them that `tantalum repro --quick` found otherwise than is known.
+/// The statements for which `tantalum repro --quick` found another result than the known one.
 pub const REPRO_SURPRISES: &[Column] = &[
     Column::new("experiment", "experiment", Style::Text),
     Column::new("figure", "figure", Style::Text),
@@ -202,7 +202,7 @@ pub const REPRO_SURPRISES: &[Column] = &[
     Column::new("why", "what is the matter", Style::Text),
 ];
 
-/// Rows of `tantalum trace stat` over pages: one, or one more a volume.
+/// Rows of `tantalum trace stat` over pages: one, and optionally one per volume.
 pub const PAGE_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("volume", "volume", Style::Text),
@@ -223,7 +223,7 @@ pub const PAGE_STAT: &[Column] = &[
     Column::new("working_set_pages", "working set", Style::Count),
 ];
 
-/// Rows of `tantalum curve`: one a cache size.
+/// Rows of `tantalum curve`: one per cache size.
 pub const CURVE: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("policy", "policy", Style::Text),
@@ -243,7 +243,7 @@ pub const CURVE: &[Column] = &[
     Column::new("cache_size", "asked for", Style::Text),
 ];
 
-/// Rows of `tantalum trace stat` over a block trace: one a kind of file and operation.
+/// Rows of `tantalum trace stat` over a block trace: one per kind of file and operation.
 pub const BLOCK_STAT: &[Column] = &[
     Column::new("trace", "trace", Style::Text),
     Column::new("file_kind", "file kind", Style::Text),
@@ -252,7 +252,7 @@ pub const BLOCK_STAT: &[Column] = &[
     Column::new("bytes", "bytes", Style::Bytes),
 ];
 
-/// The one row of `tantalum stat`.
+/// The only row of `tantalum stat`.
 pub const VOLUME_STAT: &[Column] = &[
     Column::new("volume", "volume", Style::Text),
     Column::new("identity", "identity", Style::Text),
@@ -300,7 +300,7 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("uncommitted_bytes", "uncommitted", Style::Bytes),
 ];
 
-/// The one row of `tantalum stat` of a home.
+/// The only row of `tantalum stat` of a home.
 pub const HOME_CLAIM: &[Column] = &[
     Column::new("path", "path", Style::Text),
     Column::new("identity", "identity", Style::Text),
@@ -310,34 +310,34 @@ pub const HOME_CLAIM: &[Column] = &[
     Column::new("says", "says", Style::Text),
 ];
 
-/// Zones of a volume by how much in them is live: `zone_fill` of `tantalum stat`.
+/// Zones of a volume by their live share: `zone_fill` of `tantalum stat`.
 pub const ZONE_FILL: &[Column] = &[
     Column::new("live_percent_max", "live, up to", Style::Text),
     Column::new("zones", "zones", Style::Count),
 ];
 
-/// Zones of a volume by how often they were reset: `zone_wear` of `tantalum stat`.
+/// Zones of a volume by the number of their resets: `zone_wear` of `tantalum stat`.
 pub const ZONE_WEAR: &[Column] = &[
     Column::new("resets_min", "resets from", Style::Count),
     Column::new("resets_max", "to", Style::Count),
     Column::new("zones", "zones", Style::Count),
 ];
 
-/// What `tantalum check` found wrong, on its page.
+/// The problems that `tantalum check` found, on its page.
 pub const CHECK: &[Column] = &[
     Column::new("place", "where", Style::Text),
     Column::new("problem", "what is wrong", Style::Text),
     Column::new("in_force", "in force", Style::Text),
 ];
 
-/// What `tantalum check` looked at, on its page.
+/// The parts that `tantalum check` checked, on its page.
 pub const CHECKED: &[Column] = &[
     Column::new("part", "looked at", Style::Text),
     Column::new("extent", "how much", Style::Text),
     Column::new("problems", "problems", Style::Count),
 ];
 
-/// What `tantalum top` shows of one interval. What the server does not tell is null.
+/// The fields of one interval in `tantalum top`. A field that the server does not report is null.
 pub const TOP: &[Column] = &[
     Column::new("uptime_seconds", "up", Style::Seconds),
     Column::new("interval_seconds", "interval", Style::Seconds),

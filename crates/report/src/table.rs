@@ -5,10 +5,10 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use tantalum_base::size::human_bytes;
 use tantalum_base::{Error, ErrorKind};
 
-/// How a column is shown to people; programs always get the bare value.
+/// The format of a column for people; programs always get the plain value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Style {
-    /// Words, to the left.
+    /// Words, aligned to the left.
     Text,
     /// `1,234,567`.
     Count,
@@ -28,14 +28,14 @@ pub enum Style {
     Figures,
 }
 
-/// A column: for programs by its key, for people by heading and style.
+/// A column: programs use its key, people see its heading and style.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// The field's name in JSON and CSV; never renamed once it is out.
+    /// The field's name in JSON and CSV; never renamed after a release.
     pub key: &'static str,
     /// The heading of the text table.
     pub heading: &'static str,
-    /// How its values are shown.
+    /// Format of its values.
     pub style: Style,
 }
 
@@ -45,7 +45,7 @@ impl Column {
         Column { key, heading, style }
     }
 
-    /// One of its values for people.
+    /// One of its values, formatted for people.
     pub fn show(&self, value: &Value) -> String {
         show(value, self.style)
     }
@@ -69,7 +69,7 @@ impl Table {
         &self.columns
     }
 
-    /// Which column is called `key`.
+    /// The index of the column with this `key`.
     pub fn index(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
     }
@@ -79,15 +79,15 @@ impl Table {
         &self.rows
     }
 
-    /// Appends a row: one value a column, or it is a mistake of the caller's.
+    /// Appends a row with one value per column; any other number is a mistake of the caller.
     pub fn push(&mut self, row: impl Into<Vec<Value>>) {
         let row = row.into();
         assert_eq!(row.len(), self.columns.len(), "a row has one value a column");
         self.rows.push(row);
     }
 
-    /// Appends a row given as key and value, in any order: each column exactly once, or it is a
-    /// mistake of the caller's.
+    /// Appends a row given as keys and values, in any order; each column must occur exactly once, or it is a mistake of
+    /// the caller.
     pub fn push_named<'a>(&mut self, fields: impl IntoIterator<Item = (&'a str, Value)>) {
         let mut fields: Vec<Option<(&str, Value)>> = fields.into_iter().map(Some).collect();
         assert_eq!(fields.len(), self.columns.len(), "a row has one value a column");
@@ -104,7 +104,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The same with columns more, in which every row has the same value.
+    /// The same table with additional columns, each with the same value in every row.
     pub(crate) fn with(&self, same: &[(&'static str, Value)]) -> Table {
         let mut table = self.clone();
         for (key, value) in same {
@@ -114,8 +114,8 @@ impl Table {
         table
     }
 
-    /// As text: headings, then a line a row, numbers to the right; of the columns `keys` in this
-    /// order, or of all where it is empty. A column in which no row has anything is left out.
+    /// As text: headings, then one line per row, numbers aligned to the right. It has the columns `keys` in this order,
+    /// or all columns if `keys` is empty. A column without any value is omitted.
     pub fn to_text(&self, keys: &[&str]) -> String {
         let index = |key: &&str| self.index(key);
         let wanted: Vec<usize> = match keys {
@@ -156,7 +156,7 @@ impl Table {
         text
     }
 
-    /// As CSV: a header of keys, then a line a row, bare values, quoted where they must be.
+    /// As CSV: a header of keys, then one line per row with plain values, quoted if necessary.
     pub fn to_csv(&self) -> String {
         let mut text = String::new();
         let mut line = |fields: &mut dyn Iterator<Item = String>| {
@@ -175,7 +175,7 @@ impl Table {
         text
     }
 
-    /// As JSON, one object a line: for rows that come one after the other.
+    /// As JSON, one object per line: for rows that are printed one after the other.
     ///
     /// # Errors
     /// `InvalidInput`, never for values that a cell can have.
@@ -192,10 +192,10 @@ impl Table {
     }
 }
 
-/// Above this a single row is printed as a line a column: no terminal is that wide.
+/// A wider single row is printed as one line per column: no terminal is that wide.
 const LINE_CHARACTERS_MAX: usize = 160;
 
-/// One row, a line for each of its columns.
+/// One row, with a line for each of its columns.
 fn tall(headings: &[String], row: &[String]) -> String {
     let width = headings.iter().map(|heading| heading.chars().count()).max().unwrap_or(0);
     let lines =
@@ -203,7 +203,7 @@ fn tall(headings: &[String], row: &[String]) -> String {
     lines.collect()
 }
 
-/// As a JSON array of one object a row, fields in the order of the columns.
+/// As a JSON array of one object per row, with fields in the order of the columns.
 impl Serialize for Table {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut rows = to.serialize_seq(Some(self.rows.len()))?;
@@ -229,7 +229,7 @@ impl Serialize for Fields<'_> {
     }
 }
 
-/// RFC 4180: quotes around what has a comma, a quote or a line end in it.
+/// RFC 4180: quotes a field that contains a comma, a quote or a line end.
 fn quoted(field: String) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
@@ -238,7 +238,7 @@ fn quoted(field: String) -> String {
     }
 }
 
-/// `value` for people.
+/// `value`, formatted for people.
 pub(crate) fn show(value: &Value, style: Style) -> String {
     let real = match value {
         _ if value.is_null() => return "-".to_owned(),

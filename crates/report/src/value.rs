@@ -1,7 +1,7 @@
 //! One cell.
 use serde::{Serialize, Serializer};
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// Nothing: not measured, or not stated. `null` in JSON, empty in CSV, `-` in a table.
@@ -10,25 +10,25 @@ pub enum Value {
     Text(String),
     /// A count.
     Count(u64),
-    /// A measured or computed number. Not a number or infinite counts as nothing.
+    /// A measured or computed number. NaN and infinity count as `Null`.
     Real(f64),
     /// Yes or no.
     Bool(bool),
 }
 
 impl Value {
-    /// `real` in whole parts of `1 / scale`: as many digits as mean something, so that the bytes do
-    /// not depend on the last bit.
+    /// `real` rounded to a multiple of `1 / scale`: it keeps the meaningful digits, so that the output does not depend
+    /// on the last bit.
     pub fn rounded(real: f64, scale: f64) -> Value {
         Value::Real((real * scale).round() / scale)
     }
 
-    /// Whether there is nothing in it, or no number where one should be.
+    /// Whether the cell is empty, or its number is not finite.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null) || matches!(self, Value::Real(real) if !real.is_finite())
     }
 
-    /// As a program reads it in CSV; empty for nothing.
+    /// The value for programs, as in CSV; empty for `Null`.
     pub fn plain(&self) -> String {
         match self {
             _ if self.is_null() => String::new(),

@@ -1,4 +1,4 @@
-//! The examples in docs/output.md have exactly the fields that are printed, in the same order.
+//! The examples in docs/output.md have exactly the printed fields, in the same order.
 use tantalum_report::{Column, OutputFormat, Report, Table, Value, schema};
 
 const DOCS: &str = include_str!("../../../docs/output.md");
@@ -11,7 +11,7 @@ fn example(name: &str) -> &'static str {
     &DOCS[start..start + length]
 }
 
-/// Prints the example's own values through `columns`: the text must come back as it stands.
+/// Prints the example's own values through `columns`: the result must equal the example.
 fn prints_as_documented(name: &str, columns: &[Column]) {
     let text = example(name);
     let json: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -93,7 +93,7 @@ fn the_examples_are_what_is_printed() {
     prints_as_documented("home_claim", schema::HOME_CLAIM);
 }
 
-/// Rows that are printed as they come: an object a line, without a frame.
+/// Rows that are printed one at a time: one object per line, without a frame.
 #[test]
 fn the_example_of_lines_is_what_is_printed() {
     let text = example("top");
@@ -135,7 +135,7 @@ fn a_table_names_seed_and_configuration_and_csv_has_rows_alone() {
     assert_eq!(report.facts_json().unwrap(), facts);
     let json = report.render(OutputFormat::Json).unwrap();
     assert!(json.find("\"cuts\"") < json.find("\"rows\""));
-    // Rows of a run that was interrupted say so themselves: a reader of rows alone would take them for all.
+    // Each row of an interrupted run carries a mark: a reader of the rows alone would take them for all.
     report.fields.extend([("interrupted", true.into()), ("completed", 1u64.into())]);
     let csv = report.render(OutputFormat::Csv).unwrap();
     assert!(csv.starts_with("trace,file_kind,op,calls,bytes,interrupted,completed\n"), "{csv}");

@@ -1,14 +1,14 @@
-//! From points to a chart, or to a number where a chart would say no more.
+//! Makes a chart from points, or a number if a chart would add nothing.
 use crate::table::{Column, Style, show};
 use crate::value::Value;
 use serde::Serialize;
 
-/// What an axis is of.
+/// The quantity of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measure {
-    /// What is written along it, with the unit where its values do not name it.
+    /// Label of the axis, with the unit if the values do not show it.
     pub label: String,
-    /// How its values are shown.
+    /// Format of the values.
     pub style: Style,
 }
 
@@ -28,38 +28,38 @@ impl From<&Column> for Measure {
 /// One value of a chart.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// What it belongs to: points of one name are one line, or bars of one colour.
+    /// The series of the point: points of one series are one line, or bars of one colour.
     pub series: String,
-    /// Where along the axis: a number, or words.
+    /// Position on the x axis: a number, or words.
     pub x: Value,
-    /// What was measured.
+    /// The measured value.
     pub y: f64,
-    /// What it is compared with, such as what a paper says.
+    /// The value to compare with, such as a paper's.
     pub paper: Option<f64>,
 }
 
-/// What is drawn of points.
+/// The drawing of a set of points.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Drawn {
     /// A chart.
     Chart(Chart),
-    /// Too little for a chart.
+    /// Too few points for a chart.
     Number(Number),
 }
 
-/// A number that stands for itself.
+/// A number shown on its own.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Number {
-    /// What it is.
+    /// Name of the number.
     pub label: String,
-    /// The number, as people read it.
+    /// The number, formatted for people.
     pub shown: String,
-    /// What it is of, or is compared with; may be empty.
+    /// Its subject, or a value to compare with; may be empty.
     pub note: String,
 }
 
 impl Number {
-    /// A number and what it is of.
+    /// A number with its note.
     pub fn new(
         label: impl Into<String>,
         shown: impl Into<String>,
@@ -69,27 +69,27 @@ impl Number {
     }
 }
 
-/// A chart, as the page's script reads it.
+/// A chart in the form that the page's script reads.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Chart {
     title: String,
     form: Form,
     x: Axis,
     y: Axis,
-    /// Names of the places along x, where these are no numbers.
+    /// Names of the positions on the x axis, if these are not numbers.
     labels: Vec<String>,
-    /// The places themselves, rising; each series has a value, or null, at each of them.
+    /// The positions, ascending; each series has a value, or null, at each of them.
     places: Vec<f64>,
     series: Vec<Series>,
 }
 
-/// How values are drawn.
+/// The form in which values are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Form {
-    /// Points that are joined.
+    /// Points joined by lines.
     Lines,
-    /// Points that are not.
+    /// Separate points.
     Points,
     /// Bars side by side.
     Bars,
@@ -99,35 +99,35 @@ enum Form {
 struct Axis {
     label: String,
     style: &'static str,
-    /// Whether it begins logarithmic.
+    /// Whether the axis is logarithmic at first.
     log: bool,
-    /// Whether it can be: all values are above zero.
+    /// Whether the axis can be logarithmic: all values are above zero.
     can_be_log: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct Series {
     name: String,
-    /// Number of its colour; what it is compared with has the same.
+    /// Index of its colour; the series to compare with has the same colour.
     colour: usize,
-    /// What others say, not what was measured.
+    /// Values stated by others, such as a paper, not measured here.
     is_paper: bool,
     /// The line on which both axes are equal.
     is_diagonal: bool,
     values: Vec<Option<f64>>,
 }
 
-/// Series that bars can show side by side; more are joined points.
+/// Most series that bars can show side by side; more series are joined points.
 const BAR_SERIES_MAX: usize = 6;
-/// Factor between the most and the least across from which an axis begins logarithmic: sizes that double.
+/// Ratio of the largest to the smallest x from which the axis is logarithmic at first: sizes that double.
 const LOG_ACROSS: f64 = 8.0;
-/// The same of the axis upwards.
+/// The same for the y axis.
 const LOG_UP: f64 = 100.0;
 
-/// Draws `points`, which may come in any order.
+/// Draws `points`, which may be in any order.
 ///
-/// All at one place of a number line, they are bars by series; all equal, or a single one, they are a number. An
-/// axis is logarithmic only where all its values are above zero.
+/// If all points are at one position of a numeric axis, there is a bar per series. If all values are equal, or there is
+/// only one, the result is a number. An axis is logarithmic only if all its values are above zero.
 pub fn draw(title: &str, x: &Measure, y: &Measure, mut points: Vec<Point>) -> Option<Drawn> {
     points.retain(|point| point.y.is_finite() && !point.x.is_null());
     let first = points.first()?.clone();
@@ -140,7 +140,7 @@ pub fn draw(title: &str, x: &Measure, y: &Measure, mut points: Vec<Point>) -> Op
     Some(Drawn::Chart(chart(title, x, y, points)))
 }
 
-/// Points on both of whose axes the same is measured, with the line on which they are equal.
+/// A chart of points whose axes have the same quantity, with the line on which both are equal.
 pub fn scatter(title: &str, x: &Measure, y: &Measure, points: &[Point]) -> Option<Chart> {
     let mut places: Vec<f64> = points.iter().filter_map(|point| number(&point.x)).collect();
     places.sort_by(f64::total_cmp);
@@ -153,7 +153,7 @@ pub fn scatter(title: &str, x: &Measure, y: &Measure, points: &[Point]) -> Optio
     let mut taken = vec![false; places.len()];
     for point in points {
         let Some(across) = number(&point.x) else { continue };
-        // Several may have one place across: each has an entry of its own.
+        // Several points may have the same x: each has an entry of its own.
         let free = |at: &usize| places[*at] == across && !taken[*at];
         let (Some(at), Some(of)) =
             ((0..places.len()).find(free), names.iter().position(|name| *name == point.series))
@@ -178,7 +178,7 @@ pub fn scatter(title: &str, x: &Measure, y: &Measure, points: &[Point]) -> Optio
     })
 }
 
-/// What is left to say where all points are one number.
+/// The number for points that all have the same value.
 fn lone(title: &str, x: &Measure, y: &Measure, points: &[Point]) -> Number {
     let first = &points[0];
     let shown = |value: f64| show(&as_value(value, y.style), y.style);
@@ -214,7 +214,7 @@ fn chart(title: &str, x: &Measure, y: &Measure, mut points: Vec<Point>) -> Chart
     let at_one_place = points.iter().all(|point| point.x == place);
     let mut across = x.clone();
     if at_one_place {
-        // Beside each other stand the series.
+        // Put the series side by side.
         for point in &mut points {
             point.x = std::mem::take(&mut point.series).into();
         }
@@ -273,13 +273,13 @@ impl Axis {
         Axis { label: of.label.clone(), style: style_name(of.style), log, can_be_log }
     }
 
-    /// Names have no order to be logarithmic in.
+    /// An axis of names has no logarithmic form.
     fn on(self, numeric: bool) -> Axis {
         Axis { log: self.log && numeric, can_be_log: self.can_be_log && numeric, ..self }
     }
 }
 
-/// What the page's script calls a style.
+/// The name of a style in the page's script.
 fn style_name(style: Style) -> &'static str {
     match style {
         Style::Percent => "share",
@@ -291,7 +291,7 @@ fn style_name(style: Style) -> &'static str {
     }
 }
 
-/// The number in a cell.
+/// The number in a cell, if it has one.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Count(count) => Some(*count as f64),
@@ -317,7 +317,7 @@ fn distinct_series(points: &[Point]) -> Vec<String> {
     distinct(points.iter().map(|point| point.series.clone()))
 }
 
-/// The different ones, in the order in which they first come.
+/// The distinct texts, in the order of their first occurrence.
 pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for text in texts {

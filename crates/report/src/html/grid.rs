@@ -1,17 +1,17 @@
-//! Tables that fit a page: what all rows have in common stands above them, and what is too wide is turned or
-//! taken apart.
+//! Tables that fit a page: values common to all rows are shown above the table. A table that is still too wide is
+//! turned or split.
 use crate::table::{Column, Style, Table, show};
 use crate::value::Value;
 use serde::Serialize;
 
-/// A table as the page shows it.
+/// A table in the form that the page shows.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Grid {
-    /// Heading and value of the columns in which all rows have the same; of all columns where there is one row.
+    /// Heading and value of the columns whose value is the same in all rows; for a single row, these are all columns.
     common: Vec<(&'static str, String)>,
-    /// The rest, side by side at most as wide as a page.
+    /// The other columns, split so that each sheet is at most as wide as the page.
     sheets: Vec<Sheet>,
-    /// Rows of each.
+    /// Number of rows of each sheet.
     rows: usize,
 }
 
@@ -20,7 +20,7 @@ pub struct Grid {
 struct Sheet {
     headings: Vec<Heading>,
     rows: Vec<Vec<Cell>>,
-    /// A line a column and a column a row: it does not sort.
+    /// One line per column, one column per row of the table; it cannot be sorted.
     is_turned: bool,
 }
 
@@ -33,24 +33,24 @@ struct Heading {
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct Cell {
-    /// What it is sorted by.
+    /// The value to sort by.
     value: String,
     shown: String,
     is_text: bool,
-    /// It is broken into lines.
+    /// The text is broken into lines.
     is_long: bool,
 }
 
-/// Width of a page of 1,280 pixels within its margins, and what text takes of it; the test of the pages in
-/// a browser shows that it holds.
+/// Width of a page of 1,280 pixels without its margins, and the width of text; the test of the pages in a browser shows
+/// that the text fits.
 const PAGE_PX: usize = 1_170;
 const CHARACTER_PX: usize = 8;
 const PADDING_PX: usize = 18;
-/// Characters after which words are broken into lines.
+/// Length from which text is broken into lines, in characters.
 const WORDS_CHARACTERS_MAX: usize = 44;
-/// Rows that can stand side by side where their columns cannot.
+/// Most rows that can stand side by side if their columns cannot.
 const TURNED_ROWS_MAX: usize = 6;
-/// Columns that tell rows apart though they are numbers.
+/// Columns that identify rows although they are numbers.
 const SIZES: [&str; 2] = ["cache_pages", "tier_pages"];
 
 impl Grid {
@@ -93,12 +93,12 @@ fn sheets(table: &Table, varying: Vec<usize>) -> Vec<Sheet> {
     parts.iter().map(|part| upright(table, part)).collect()
 }
 
-/// As wide as its widest cell, or word of its heading.
+/// The width of a column: that of its widest cell, or of the longest word of its heading.
 fn width_px(table: &Table, at: usize) -> usize {
     let Column { heading, style, .. } = &table.columns()[at];
     let longest = table.rows().iter().map(|row| show(&row[at], *style).chars().count()).max();
     let longest = longest.unwrap_or(0).min(WORDS_CHARACTERS_MAX);
-    // A heading that sorts has an arrow at its end.
+    // A sortable heading has an arrow at its end.
     let word = heading.split(' ').map(|word| word.chars().count() + 2).max().unwrap_or(0);
     longest.max(word) * CHARACTER_PX + PADDING_PX
 }
@@ -133,7 +133,7 @@ fn upright(table: &Table, part: &[usize]) -> Sheet {
     }
 }
 
-/// The first column has the headings, and each row of the table is a column headed by what it is of.
+/// A turned sheet: the first column has the headings, and each row of the table becomes a column.
 fn turned(table: &Table, part: &[usize]) -> Sheet {
     let columns = table.columns();
     let line = |at: &usize| {

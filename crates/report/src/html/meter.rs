@@ -1,7 +1,7 @@
-//! Parts of a whole.
+//! A whole and its parts.
 use serde::Serialize;
 
-/// A whole and what it is made of, drawn as one bar.
+/// A whole and its parts, drawn as one bar.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Meter {
     label: String,
@@ -11,14 +11,14 @@ pub struct Meter {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct Part {
     name: String,
-    /// Of the whole, in percent, to a hundredth.
+    /// Percentage of the whole, with two decimals.
     percent: f64,
     shown: String,
 }
 
 impl Meter {
-    /// A whole called `label` of `parts`, each with its name, how much it is, and that for people. What is nothing is
-    /// left out.
+    /// A whole called `label`. Each of `parts` has a name, an amount, and the amount as text. Parts of amount 0 are
+    /// omitted.
     pub fn new(label: impl Into<String>, parts: Vec<(&str, f64, String)>) -> Meter {
         let whole: f64 = parts.iter().map(|(_, much, _)| *much).sum();
         let part = |(name, much, shown): (&str, f64, String)| Part {

@@ -1,9 +1,9 @@
-//! A report as one HTML page that needs nothing else: what it comes to, charts, tables, and how it was made.
+//! A report as one self-contained HTML page: verdict, charts, tables, and the command and configuration of the run.
 //!
 //! ```text
-//! Plot     which columns of a table to draw  ->  Chart, or a Number where a chart would say no more
-//! Grid     a table that fits the page: common columns above, the rest turned or taken apart where too wide
-//! Meter    parts of a whole, as one bar
+//! Plot     the columns of a table to draw  ->  Chart, or a Number if a chart would add nothing
+//! Grid     a table that fits the page: common columns above, the rest turned or split if too wide
+//! Meter    a whole and its parts, as one bar
 //! page.html, page.css      the template, and its style for light and dark
 //! charts.js, tables.js     drawing charts and sorting tables
 //! vendor/uplot                   the chart library
@@ -32,51 +32,51 @@ const LIBRARY: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 const LIBRARY_LICENCE: &str = include_str!("vendor/uplot/LICENSE");
 const LIBRARY_STYLE: &str = include_str!("vendor/uplot/uPlot.min.css");
 
-/// Rows of a table that are not folded up under a section's charts.
+/// Tables with more rows are folded up under the charts of their section.
 const OPEN_ROWS_MAX: usize = 24;
 
-/// What the run's outcome is to the reader.
+/// The reader's view of the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
     /// Neither good nor bad.
     #[default]
     Plain,
-    /// As it should be.
+    /// As expected.
     Good,
-    /// Something was found wrong.
+    /// A problem was found.
     Bad,
 }
 
-/// What stands around the rows.
+/// The content of a page around the rows of the report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
     /// Heading of the page.
     pub title: String,
-    /// What the run came to, in a sentence; the first thing that is seen.
+    /// The result of the run in a sentence, at the top of the page.
     pub verdict: String,
-    /// How the verdict is meant.
+    /// Whether the verdict is good or bad.
     pub tone: Tone,
-    /// The command that makes the page again.
+    /// The command that produces the page again.
     pub command: String,
-    /// What to say below the verdict, a paragraph each.
+    /// Text below the verdict, one paragraph each.
     pub paragraphs: Vec<String>,
-    /// Numbers that stand for themselves.
+    /// Numbers shown on their own.
     pub numbers: Vec<Number>,
     /// Wholes and their parts.
     pub meters: Vec<Meter>,
     /// Charts of the report's table.
     pub plots: Vec<Plot>,
-    /// Parts of the page, in place of charts and table of the report.
+    /// Sections of the page, which replace the charts and the table of the report.
     pub sections: Vec<Section>,
 }
 
-/// A part of a page: charts, and the table of which they are.
+/// A section of a page: charts, and the table with their data.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Section {
     /// Its heading; may be empty.
     pub heading: String,
-    /// What to say before the charts, a paragraph each.
+    /// Text before the charts, one paragraph each.
     pub paragraphs: Vec<String>,
     /// Charts and numbers.
     pub drawn: Vec<Drawn>,
@@ -84,13 +84,13 @@ pub struct Section {
     pub table: Table,
 }
 
-/// A section as the template reads it.
+/// A section in the form that the template reads.
 #[derive(Serialize)]
 struct Laid<'a> {
     heading: &'a str,
     paragraphs: &'a [String],
     numbers: Vec<&'a Number>,
-    /// Numbers of its charts among those of the page, and their titles.
+    /// Indices of its charts among those of the page, and the charts.
     charts: Vec<(usize, &'a Chart)>,
     grid: Grid,
     is_open: bool,
@@ -100,7 +100,7 @@ impl Page {
     /// The page around `report`, as HTML.
     ///
     /// # Errors
-    /// `InvalidInput` where the data cannot be written as JSON.
+    /// `InvalidInput` if the data cannot be written as JSON.
     pub fn render(&self, report: &Report) -> Result<String> {
         let failed = |error| Error::with_source(ErrorKind::InvalidInput, "the HTML page", error);
         let whole;
@@ -155,7 +155,7 @@ impl Page {
         template.render(page).map_err(failed)
     }
 
-    /// One section of all that the report has.
+    /// The whole report as one section.
     fn whole(&self, table: &Table) -> Section {
         let drawn = self.plots.iter().flat_map(|plot| plot.draw(table)).collect();
         Section { drawn, ..Section::new("", table.clone()) }
@@ -163,7 +163,7 @@ impl Page {
 }
 
 impl Section {
-    /// A section of a table alone.
+    /// A section with a table only.
     pub fn new(heading: impl Into<String>, table: Table) -> Section {
         Section { heading: heading.into(), paragraphs: Vec::new(), drawn: Vec::new(), table }
     }
@@ -184,7 +184,7 @@ impl Section {
     }
 }
 
-/// JSON for a script element, which no tag in it can end early.
+/// JSON for a script element; no tag in the JSON can end the element early.
 fn json(value: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(value)
         .map_err(|error| Error::with_source(ErrorKind::InvalidInput, "cannot write JSON", error))?;
@@ -223,7 +223,7 @@ mod tests {
         let html = page.render(&Report::new(7, "0123456789abcdef".into(), table())).unwrap();
         assert!(!html.contains("<q>"));
         assert!(html.contains("&lt;&#x2f;script&gt;&lt;q&gt;&amp;&quot;"), "{html}");
-        // In the charts and in the report.
+        // Once in the charts, and once in the report.
         assert_eq!(html.matches("\\u003c/script>\\u003cq>&\\\"\\u003c!--").count(), 2);
     }
 
@@ -240,7 +240,7 @@ mod tests {
         assert!(!bare.contains("uPlot") && bare.len() < 20_000, "no charts, no library");
     }
 
-    /// As many as there are policies, and in both themes: a colour is of one series.
+    /// There are as many colours as policies, in both themes: no two series share one.
     #[test]
     fn colours_of_charts_do_not_repeat() {
         let script = include_str!("charts.js");

@@ -3,18 +3,18 @@ use super::chart::{Drawn, Measure, Point, distinct, draw, number};
 use crate::table::Table;
 use crate::value::Value;
 
-/// Which columns to draw, named by their keys.
+/// The columns to draw, named by their keys.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plot {
-    /// What the chart shows.
+    /// Title of the chart.
     pub title: &'static str,
     /// Column of the horizontal axis.
     pub x: &'static str,
     /// Columns of the vertical axis. Several are series of one chart.
     pub y: &'static [&'static str],
-    /// Columns that tell series apart.
+    /// Columns that distinguish the series.
     pub series: &'static [&'static str],
-    /// Columns of which each combination of values gets a chart of its own.
+    /// Each combination of values of these columns gets a separate chart.
     pub panels: &'static [&'static str],
 }
 
@@ -29,15 +29,15 @@ impl Plot {
         Plot { title, x, y, series, panels: &[] }
     }
 
-    /// What is drawn of `table`: one a panel, in the order of the rows, without what has no value. None where
-    /// a column is not there or nothing is to be drawn.
+    /// The drawings of `table`: one per panel, in the order of the rows. Cells without a value are skipped. Empty if a
+    /// column is missing or there is nothing to draw.
     pub fn draw(&self, table: &Table) -> Vec<Drawn> {
         let columns = table.columns();
         let index = |key: &str| table.index(key);
         let Some(x) = index(self.x) else { return Vec::new() };
         let ys: Vec<usize> = self.y.iter().filter_map(|key| index(key)).collect();
         let Some(first) = ys.first() else { return Vec::new() };
-        // What all rows have in common tells nothing apart.
+        // A value common to all rows distinguishes nothing.
         let varies = |at: &usize| table.rows().iter().any(|row| row[*at] != table.rows()[0][*at]);
         let at: Vec<usize> =
             self.series.iter().filter_map(|key| index(key)).filter(varies).collect();
@@ -58,7 +58,7 @@ impl Plot {
             }
             let mut up = Measure::from(&columns[*first]);
             if ys.len() > 1 {
-                // Each series says what it is.
+                // The name of each series says what it is.
                 up.label.clear();
             }
             let title = match panel.as_str() {
