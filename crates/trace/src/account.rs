@@ -1,7 +1,7 @@
-//! The outcome of reading a trace beside its events: how many requests it has as it stands, and which data were left out.
+//! Facts about a trace beside its events: the number of its requests before reshaping, and the data that were left out.
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Hears it, once the trace was read to its end.
+/// Receives the facts when the trace has been read to its end.
 #[derive(Clone, Debug, Default)]
 pub struct Account(Arc<Mutex<Told>>);
 
@@ -12,22 +12,23 @@ struct Told {
 }
 
 impl Account {
-    /// Reads and writes of the trace, each one however many pages it asks for; `None` where it was not read to its end.
+    /// Reads and writes of the trace; a request of several pages counts once. `None` if the trace was not read to its
+    /// end.
     pub fn requests(&self) -> Option<u64> {
         self.told().requests
     }
 
-    /// Kinds of data that the trace has and no event holds, such as `times`, each once.
+    /// Kinds of data of the trace that no event holds, such as `times`, each once.
     pub fn dropped(&self) -> Vec<&'static str> {
         self.told().dropped.clone()
     }
 
-    /// The last to end has the whole: parts of traces end before the trace that they make up.
+    /// The last call counts: parts of a trace end before the whole trace does.
     pub(crate) fn set_requests(&self, requests: u64) {
         self.told().requests = Some(requests);
     }
 
-    /// These kinds of data were left out.
+    /// Notes that these kinds of data were left out.
     pub fn add_dropped(&self, kinds: &[&'static str]) {
         let mut told = self.told();
         for kind in kinds {

@@ -1,30 +1,31 @@
-//! How a file is packed, by its first bytes: compressions that are read, and others and archives that are not.
+//! The packing of a file, recognized by its first bytes: compressions that can be read, and others and archives that
+//! cannot.
 //!
-//! A trace whose format is named is never looked at for its format, so that only these bytes keep packed data from being
-//! counted as records.
+//! If the user names the format of a trace, its content is not checked for the format. Then only these bytes keep
+//! packed data from being counted as records.
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind};
 
-/// Bytes that tell all of them.
+/// Enough bytes to recognize all packings.
 pub(crate) const MAGIC_BYTES: usize = 512;
 
-/// How a file is packed.
+/// The packing of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Packing {
     /// Gzip, of one member or of several.
     Gzip,
-    /// Zstandard, of one frame or of several; the first may be one to skip, as pzstd writes them.
+    /// Zstandard, of one or several frames; the first may be a skippable one, as written by pzstd.
     Zstd,
-    /// Something that is not read.
+    /// A packing that cannot be read.
     Other(&'static Unread),
 }
 
-/// A packing that is not read.
+/// A packing that cannot be read.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Unread {
-    /// How people call it.
+    /// Its common name.
     name: &'static str,
-    /// The command that unpacks a file to the standard output.
+    /// The command that unpacks a file of it to the standard output.
     unpack: &'static str,
 }
 
@@ -36,11 +37,11 @@ const ZIP: Unread = Unread { name: "a compressed zip archive", unpack: "unzip -p
 const SEVEN_ZIP: Unread = Unread { name: "a compressed 7z archive", unpack: "7z x -so" };
 const TAR: Unread = Unread { name: "a tar archive", unpack: "tar -xOf" };
 
-/// Where a tar archive says what it is.
+/// The offset of a tar archive's magic.
 const TAR_AT: usize = 257;
 
 impl Packing {
-    /// The packing that `head`, the first bytes of a file, tells; `None` for anything that is not packed.
+    /// The packing that `head`, the first bytes of a file, shows; `None` if the file is not packed.
     pub(crate) fn of(head: &[u8]) -> Option<Packing> {
         let other = |unread| Some(Packing::Other(unread));
         match head {
@@ -48,13 +49,13 @@ impl Packing {
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Some(Packing::Zstd)
             }
-            // A block begins with digits of pi, the end of a file without blocks with those of its root.
+            // A block begins with digits of pi; the end of a file without blocks has digits of pi's square root.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => {
                 other(&BZIP2)
             }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => other(&XZ),
-            // The version of a frame is 1; the older kind of file says none.
+            // A frame has version 1; the older kind of file states no version.
             [0x04, 0x22, 0x4d, 0x18, 0x40..=0x7f, ..] | [0x02, 0x21, 0x4c, 0x18, ..] => other(&LZ4),
             [b'L', b'Z', b'I', b'P', 0..=1, ..] => other(&LZIP),
             [b'P', b'K', 3, 4, ..] => other(&ZIP),
@@ -63,7 +64,8 @@ impl Packing {
         }
     }
 
-    /// The error for the file at `path`, which is packed so where it cannot be read; `is_inner` where that was packed itself.
+    /// The error for the file at `path` with this packing, which cannot be read; `is_inner` if the file was inside
+    /// another packing.
     pub(crate) fn refuse(self, path: &Path, is_inner: bool) -> Error {
         let (name, unpack) = match self {
             Packing::Gzip => ("compressed with gzip", "gzip -dc"),

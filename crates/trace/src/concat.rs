@@ -1,9 +1,8 @@
-//! Parts of traces one after the other, in one address space: changing workloads, such as the
-//! OLTP-DSS-OLTP-DSS of Y. Ou's dissertation, section 5.3.1.
+//! Parts of traces, one after the other, in one address space: changing workloads, such as the OLTP-DSS-OLTP-DSS of Y.
+//! Ou's dissertation, section 5.3.1.
 //!
-//! Each trace that is named gets pages of its own, in the order in which the traces first come, from
-//! a multiple of [`ALIGN_PAGES`] on, so that no cluster is shared by two of them. A trace that is
-//! named again has the same pages again.
+//! Each named trace gets separate pages, in the order of first occurrence, that begin at a multiple of [`ALIGN_PAGES`],
+//! so that no two traces share a cluster. A trace that is named again has the same pages again.
 use crate::event::PageEvent;
 use crate::expression::{Expression, Part};
 use crate::open::{OpenOptions, PageEvents};
@@ -22,7 +21,7 @@ pub(crate) struct ConcatEvents {
     is_of_bytes: bool,
 }
 
-/// A part, its place in the trace and that in the address space.
+/// A part, its position in the trace, and its position in the address space.
 #[derive(Debug)]
 struct Placed {
     trace: Expression,
@@ -35,20 +34,20 @@ struct Placed {
 struct Current {
     part: Placed,
     events: PageEvents,
-    /// Requests of the trace passed so far.
+    /// Requests of the trace read so far.
     passed: u64,
 }
 
-/// What is known of a whole trace.
+/// The size of a whole trace.
 struct Whole {
     requests: u64,
     first_page: u64,
 }
 
 impl ConcatEvents {
-    /// Opens `parts`. Every trace is read once before, for its length and its pages.
+    /// Opens `parts`. Every trace is read once in advance, for its length and its pages.
     pub(crate) fn open(parts: &[Part], options: &OpenOptions) -> Result<ConcatEvents> {
-        // Pages are numbered anew in the whole, not in the parts.
+        // Pages are renumbered in the whole, not in the parts.
         let options = OpenOptions { renumber: false, ..options.clone() };
         let mut wholes: Vec<(&Expression, Whole)> = Vec::new();
         let mut next_page = 0_u64;
@@ -103,14 +102,13 @@ impl ConcatEvents {
 }
 
 impl Current {
-    /// Whether the part reaches as far as `event`. Commit points and trims behind the last request
-    /// belong to it.
+    /// Whether `event` still belongs to the part. Commit points and trims after the last request do.
     fn goes_on(&self, event: &PageEvent) -> bool {
         let is_request = matches!(event, PageEvent::Read { .. } | PageEvent::Write { .. });
         self.passed < self.part.to || !is_request && self.part.from < self.part.to
     }
 
-    /// What of `event` lies in the part, moved to its place.
+    /// The portion of `event` that lies in the part, moved to its position.
     fn take(&mut self, event: PageEvent) -> Result<Option<PageEvent>> {
         let (first, pages) = match event {
             PageEvent::Read { page, pages } | PageEvent::Write { page, pages } => (page, pages),
@@ -134,7 +132,7 @@ impl Current {
     }
 }
 
-/// Requests of a whole trace, and the page behind its last.
+/// The number of requests of a whole trace, and the page after its last.
 fn measure(trace: &Expression, events: PageEvents) -> Result<(u64, u64)> {
     let (mut requests, mut pages_end) = (0, 0);
     for event in events {

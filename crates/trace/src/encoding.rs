@@ -1,16 +1,16 @@
-//! How text is encoded: UTF-8, with the mark before it that programs of Windows write, and never UTF-16.
+//! The encoding of text: UTF-8, perhaps with the byte order mark that programs of Windows write. UTF-16 is refused.
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// The byte order mark of UTF-8. It says nothing, and is no part of the first field.
+/// The byte order mark of UTF-8. It has no meaning, and is not part of the first field.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// `head`, the first bytes of a text, without the mark that may stand before it.
+/// `head`, the first bytes of a text, without a byte order mark.
 pub(crate) fn without_mark(head: &[u8]) -> &[u8] {
     head.strip_prefix(UTF8_MARK).unwrap_or(head)
 }
 
-/// Refuses a text that says that it is UTF-16, in which every other byte would make no sense; `path` is for messages.
+/// Refuses a text that is marked as UTF-16, in which every other byte would make no sense; `path` is for messages.
 pub(crate) fn check(path: &Path, head: &[u8]) -> Result<()> {
     if !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff") {
         return Ok(());

@@ -1,7 +1,7 @@
-//! What a line of a trace says.
+//! The events of a trace.
 use tantalum_base::PageNo;
 
-/// A request at the level of pages: what a buffer manager or a page device is asked for.
+/// A request at the level of pages, to a buffer manager or a page device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum PageEvent {
     /// Reads `pages` pages from `page`.
@@ -18,27 +18,27 @@ pub enum PageEvent {
         /// How many, at least 1.
         pages: u32,
     },
-    /// Gives `pages` pages from `page` up.
+    /// Discards `pages` pages from `page`.
     Trim {
         /// First page.
         page: PageNo,
         /// How many, at least 1.
         pages: u32,
     },
-    /// A commit point, or a flush. In the trace of a single client all writes since the one before
-    /// belong to this transaction.
+    /// A commit point, or a flush. In the trace of a single client, all writes since the previous one belong to this
+    /// transaction.
     Commit,
 }
 
 impl PageEvent {
-    /// A request for one page, to update it where `write`.
+    /// A request for one page; it updates the page if `write`.
     #[inline]
     pub const fn one(page: PageNo, write: bool) -> PageEvent {
         if write { PageEvent::Write { page, pages: 1 } } else { PageEvent::Read { page, pages: 1 } }
     }
 
-    /// The pages it reads or writes, one by one, each with whether it is written; none for trims
-    /// and commit points.
+    /// The pages that it reads or writes, one by one, each with whether it is written; none for trims and commit
+    /// points.
     #[inline]
     pub fn requests(&self) -> impl Iterator<Item = (PageNo, bool)> + use<> {
         let (first, pages, is_write) = match *self {
@@ -49,7 +49,7 @@ impl PageEvent {
         (0..u64::from(pages)).map(move |at| (PageNo(first.saturating_add(at)), is_write))
     }
 
-    /// The first of its pages and how many they are; `None` for a commit point.
+    /// The first of its pages and their number; `None` for a commit point.
     #[inline]
     pub fn range(&self) -> Option<(PageNo, u32)> {
         match *self {
@@ -60,7 +60,7 @@ impl PageEvent {
         }
     }
 
-    /// The same of other pages; a commit point stays what it is.
+    /// The same event for other pages; a commit point stays the same.
     #[inline]
     pub fn at(self, page: PageNo, pages: u32) -> PageEvent {
         match self {
@@ -71,7 +71,7 @@ impl PageEvent {
         }
     }
 
-    /// The same with the first of its pages moved up by `by`; `None` where that is over 64 bits.
+    /// The same event with its pages moved up by `by`; `None` if that exceeds 64 bits.
     #[inline]
     pub fn moved(self, by: u64) -> Option<PageEvent> {
         match self.range() {
@@ -81,7 +81,7 @@ impl PageEvent {
     }
 }
 
-/// What a block event does.
+/// The operation of a block event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum BlockOp {
     /// Reads `length` bytes at `offset`.
@@ -90,9 +90,9 @@ pub enum BlockOp {
     Write,
     /// Syncs the file (fsync, fdatasync); `length` is 0.
     Flush,
-    /// Gives `length` bytes at `offset` up.
+    /// Discards `length` bytes at `offset`.
     Discard,
-    /// Cuts the file to the size that `offset` gives; `length` is 0.
+    /// Cuts the file to the size in `offset`; `length` is 0.
     Truncate,
     /// Removes the file; `length` is 0.
     Unlink,
@@ -109,7 +109,7 @@ impl BlockOp {
         BlockOp::Unlink,
     ];
 
-    /// The letter that stands for it in block CSV.
+    /// The letter of the operation in block CSV.
     pub const fn letter(self) -> u8 {
         match self {
             BlockOp::Read => b'R',
@@ -130,9 +130,9 @@ pub struct FileKind(pub u16);
 /// A request for bytes: to a volume, or a storage engine's system call on one of its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct BlockEvent {
-    /// What it does.
+    /// The operation.
     pub op: BlockOp,
-    /// Each volume has an address space of its own.
+    /// The volume; each has a separate address space.
     pub file_kind: FileKind,
     /// First byte, in the address space of the volume.
     pub offset: u64,

@@ -1,13 +1,12 @@
-//! What a user gives where a trace is asked for: a file, the text of a generator, or parts of
-//! several traces one after the other.
+//! A trace as a user names it: a file, the text of a generator, or parts of several traces one after the other.
 //!
 //! ```text
 //! tpcc.csv.zst                                         a file
 //! zipf:pages=1m,requests=10m                           a generator
 //! concat:tpcc.csv.zst@50%+tpch.csv.zst@1m..3m          parts of traces
 //! ```
-//! A part is a trace and, behind an @, the requests taken: `50%` and `1m` count from its beginning,
-//! `50%..` goes to its end, `25%..75%` lies between.
+//! A part is a trace and, after an @, the requests to take: `50%` and `1m` count from its beginning, `50%..` extends to
+//! its end, `25%..75%` lies between.
 use crate::generate::{self, Generator};
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
@@ -33,23 +32,23 @@ pub enum Expression {
 pub struct Part {
     /// The whole trace: a file or a generator.
     pub trace: Expression,
-    /// Where the part begins.
+    /// The beginning of the part.
     pub from: Bound,
-    /// Where it ends.
+    /// The end of the part.
     pub to: Bound,
 }
 
-/// A place in a trace.
+/// A position in a trace.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Bound {
-    /// So many requests after its beginning.
+    /// This number of requests after its beginning.
     Requests(u64),
-    /// A share of its requests after its beginning, 0 to 1.
+    /// This share of its requests after its beginning, 0 to 1.
     Share(f64),
 }
 
 impl Bound {
-    /// The place in a trace of `whole` requests.
+    /// The position in a trace of `whole` requests.
     pub fn requests(self, whole: u64) -> u64 {
         match self {
             Bound::Requests(requests) => requests.min(whole),
@@ -67,10 +66,10 @@ impl Bound {
 }
 
 impl Expression {
-    /// Tells what `path` is. What exists as a file is that file.
+    /// Parses `path`. If a file of this name exists, the result is that file.
     ///
     /// # Errors
-    /// `InvalidInput` for parts that make no sense.
+    /// `InvalidInput` for invalid parts.
     pub fn parse(path: &Path) -> Result<Expression> {
         let file = || Expression::File(path.to_owned());
         let Some(text) = path.to_str().filter(|_| !path.exists()) else { return Ok(file()) };
@@ -84,7 +83,7 @@ impl Expression {
         Ok(if is_generator { Expression::Generator(text.to_owned()) } else { file() })
     }
 
-    /// What rows call the trace: the file's name without its endings, or that of the generator.
+    /// The name of the trace in rows: the file's name without its endings, or that of the generator.
     pub fn name(&self) -> String {
         match self {
             Expression::File(path) => {
@@ -102,7 +101,7 @@ impl Expression {
         }
     }
 
-    /// What it is, for a hash of the configuration: a file's folder does not matter.
+    /// The trace as a part of a configuration hash: a file's folder does not matter.
     pub fn config(&self) -> String {
         match self {
             Expression::File(_) => self.name(),
@@ -116,10 +115,10 @@ impl Expression {
         }
     }
 
-    /// The seed of a made-up trace, or of the first one among the parts; 0 where nothing is random.
+    /// The seed of a generated trace, or of the first one among the parts; 0 if nothing is random.
     ///
     /// # Errors
-    /// `InvalidInput` for a generator's text that makes no sense.
+    /// `InvalidInput` for an invalid text of a generator.
     pub fn seed(&self) -> Result<u64> {
         match self {
             Expression::File(_) => Ok(0),

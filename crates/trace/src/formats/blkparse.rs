@@ -4,12 +4,11 @@
 //!   8,0    3        1     0.000107000   697  Q  FWS 223490 + 8 [kjournald]
 //! device cpu sequence time           pid action rwbs sector + sectors [process]
 //! ```
-//! Source: blkparse(1) of blktrace 1.2. A request passes several actions, of which one is taken:
-//! `action=Q` (queued: what the layers above asked for, before requests are merged; the default),
-//! `D` (issued to the driver, after merging) or `C` (completed). `rwbs` is an F for a flush before the
-//! request, then R, W, D (discard) or N (nothing that moves data), then flags of which F is forced
-//! unit access. A flush is a sync before the request, forced unit access one behind it. Devices are
-//! volumes, named like `8:0`. Dropped: cpu, times, processes, other actions, and the summary.
+//! Source: blkparse(1) of blktrace 1.2. A request passes through several actions, of which one is selected: `action=Q`
+//! (queued: the requests of the layers above, before merging; the default), `D` (issued to the driver, after merging)
+//! or `C` (completed). `rwbs` is an F for a flush before the request, then R, W, D (discard) or N (no data moved), then
+//! flags of which F is forced unit access. A flush is a sync before the request, forced unit access one after it.
+//! Devices are volumes, named like `8:0`. Dropped: cpu, times, processes, other actions, and the summary.
 use super::lines::{Line, Lines, check_end, sectors};
 use super::volumes::Volumes;
 use super::{Decode, Format, Head, number};
@@ -25,14 +24,14 @@ impl Format<BlockEvent> for Blkparse {
         "blkparse"
     }
 
-    /// Device, cpu, sequence, time with a decimal point, process and action, between blanks, on each
-    /// line before the summary.
+    /// Each line before the summary has device, cpu, sequence, time with a decimal point, process and action, separated
+    /// by blanks.
     fn detect(&self, head: &Head<'_>) -> bool {
         let mut events = head.lines().take_while(|line| !begins_summary(line)).peekable();
         events.peek().is_some() && events.all(|line| Record::of(line).is_some())
     }
 
-    /// Takes `action` (`Q`, `D` or `C`).
+    /// Accepts `action` (`Q`, `D` or `C`).
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
         let action = spec.word("action", &["Q", "D", "C"])?;
         let volumes = Volumes::any_number();
@@ -40,7 +39,7 @@ impl Format<BlockEvent> for Blkparse {
     }
 }
 
-/// What an event's line has before its action's own fields.
+/// The fields of an event's line before those of its action.
 struct Record<'a> {
     device: &'a [u8],
     action: &'a [u8],
@@ -67,12 +66,12 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether a line is the first of what blkparse sums up at the end: `CPU0 (sda):` or `Total (sda):`.
+/// Whether a line begins the summary of blkparse at the end: `CPU0 (sda):` or `Total (sda):`.
 fn begins_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU") || line.starts_with(b"Total (")
 }
 
-/// The words of a line, between any number of blanks.
+/// The words of a line, separated by any number of blanks.
 struct Words<'a> {
     line: &'a [u8],
     at: usize,
@@ -94,13 +93,13 @@ impl<'a> Words<'a> {
 struct Parser {
     action: &'static str,
     volumes: Volumes,
-    /// The device's name, to be looked up.
+    /// The device's name, as a key for lookups.
     device: Vec<u8>,
     /// Whether the summary at the end has begun.
     summary: bool,
 }
 
-/// What `rwbs` says.
+/// The parsed `rwbs` field.
 struct Kind {
     flush_before: bool,
     flush_behind: bool,
@@ -117,7 +116,7 @@ impl Kind {
             Some(b'R') => Some(BlockOp::Read),
             Some(b'W') => Some(BlockOp::Write),
             Some(b'D') => Some(BlockOp::Discard),
-            // Nothing that moves data, or a second F of kernels that name a bare flush so.
+            // No data moved, or a second F of kernels that mark a bare flush so.
             Some(b'N' | b'F') => None,
             None if flush_before => None,
             _ => return None,
@@ -170,8 +169,7 @@ impl Line<BlockEvent> for Parser {
     }
 }
 
-/// The event of `sector + sectors`. A flush may have no range: `[process]`, or when it completes
-/// `sector [error]`.
+/// The event of `sector + sectors`. A flush may have no range: `[process]`, or at completion `sector [error]`.
 fn range(
     words: &mut Words<'_>,
     op: BlockOp,

@@ -1,9 +1,9 @@
-//! `block_csv`: one system call a line, header `op,file_kind,offset,length`.
+//! `block_csv`: one system call per line, header `op,file_kind,offset,length`.
 //!
 //! Op R or W (bytes at an offset), F (sync), D (discard), T (truncate, offset is the new size) or U
 //! (unlink).
-//! Files of a kind are laid end to end in one address space; a `.map.csv` beside the trace tells
-//! them apart (see [`crate::layout`]).
+//! Files of a kind are laid end to end in one address space; a `.map.csv` beside the trace lists them (see
+//! [`crate::layout`]).
 use super::lines::{self, Fields, Line, Lines, check_end};
 use super::volumes::Volumes;
 use super::{Decode, Encode, Format, Head, number};
@@ -14,7 +14,7 @@ use tantalum_base::{Result, Spec};
 #[derive(Debug)]
 pub struct BlockCsv;
 
-/// More kinds of file than any engine has: a trace with more is not one.
+/// No engine has as many kinds of file: a file with more is not such a trace.
 const KINDS_MAX: usize = 256;
 
 const COLUMNS: [&str; 4] = ["op", "file_kind", "offset", "length"];
@@ -66,7 +66,7 @@ struct Parser {
 }
 
 impl Line<BlockEvent> for Parser {
-    /// A program wrote it, as all that is written here.
+    /// Traces of this format are written by programs, as all that this project writes.
     const ENDS_LINES_BELOW_HEADER: bool = true;
 
     fn read_header(&mut self, line: &[u8]) -> Result<bool, String> {

@@ -2,8 +2,8 @@
 //! more columns in another order.
 //!
 //! Source: "Cachebench FB HW eval" of CacheLib's documentation, and its `KVReplayGenerator`. Each key is an object and
-//! becomes a page: `GET` and `GET_LEASE` read it, `SET` and `SET_LEASE` write it, `DELETE` gives it up. A line stands for
-//! as many requests as `op_count` says. Dropped: times, hits and times to live, and the size of the value unless objects are
+//! becomes a page: `GET` and `GET_LEASE` read it, `SET` and `SET_LEASE` write it, `DELETE` discards it. A line
+//! represents `op_count` requests. Dropped: times, hits and times to live, and the size of the value unless objects are
 //! to be as many pages as they need.
 use super::ids::Ids;
 use super::lines::{Fields, Line, Lines};
@@ -16,7 +16,7 @@ use tantalum_base::{PageNo, Result, Spec};
 #[derive(Debug)]
 pub struct CachelibKv;
 
-/// Requests that a line may stand for: more would be a column that was taken for another.
+/// Most requests of one line: a larger number means that another column was mistaken for the count.
 const OP_COUNT_MAX: u64 = 1 << 20;
 
 /// Columns by number, from 0.
@@ -30,10 +30,10 @@ struct Columns {
 }
 
 impl Columns {
-    /// Those of the traces of 2022, where no header tells.
+    /// The columns of the traces of 2022, if there is no header.
     const KNOWN: Columns = Columns { key: 0, op: 1, op_count: 3, size: 2, has_times: false };
 
-    /// The columns that `line` names, where it is a header.
+    /// The columns that `line` names, if it is a header.
     fn of_header(line: &[u8]) -> Option<Columns> {
         let line = line.strip_prefix(b"#").unwrap_or(line);
         let column = |wanted: &[u8]| {
@@ -50,7 +50,7 @@ impl Columns {
     }
 }
 
-/// Whether `line` names the columns that these traces have and others lack.
+/// Whether `line` names the columns that only these traces have.
 pub(super) fn is_header(line: &[u8]) -> bool {
     Columns::of_header(line).is_some()
 }
@@ -65,7 +65,7 @@ impl Format<PageEvent> for CachelibKv {
         head.lines().next().is_some_and(is_header)
     }
 
-    /// Takes `ids` (`auto`, `number`, `text`).
+    /// Accepts `ids` (`auto`, `number`, `text`).
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         Ok(Box::new(Lines::new(Parser {
             columns: Columns::KNOWN,
@@ -78,7 +78,7 @@ impl Format<PageEvent> for CachelibKv {
 struct Parser {
     columns: Columns,
     ids: Ids,
-    /// Lays objects out by their sizes, where that is asked for.
+    /// Lays objects out by their sizes, if that is requested.
     sized: Option<ObjectPages>,
 }
 

@@ -1,13 +1,11 @@
-//! `csv`: columns of any order, as libCacheSim's CSV traces. Of each line the object's number and,
-//! where there is one, the operation are kept, and the size where objects are to be as many pages as they need; the time is
-//! dropped.
+//! `csv`: columns in any order, as libCacheSim's CSV traces. Each line gives the object's number and, if there is one,
+//! the operation; also the size if objects are to be as many pages as they need. The time is dropped.
 //!
-//! Which column is which is told from a header, or given by number, from 1:
-//! `csv:obj_id=5,op=3,obj_size=4,header=yes,delimiter=tab`. Without a column of operations each line is a read.
-//! The first id tells whether ids are numbers, which are pages, or text, which is numbered; a later
-//! one of another kind is never guessed at.
-//! Written, a trace is `time,obj_id,obj_size,op`: the time is the request's number, the size that of
-//! a page.
+//! The columns are named by a header, or given by number, from 1:
+//! `csv:obj_id=5,op=3,obj_size=4,header=yes,delimiter=tab`. Without a column of operations, each line is a read. The
+//! first id decides whether ids are numbers, which are pages, or text, which is numbered; a later id of the other kind
+//! is refused, not guessed at.
+//! A written trace is `time,obj_id,obj_size,op`: the time is the request's number, the size that of a page.
 use super::ids::Ids;
 use super::lines::{Fields, Line, Lines};
 use super::{Decode, Encode, Format, Head, cachelib_kv, number};
@@ -20,15 +18,15 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result, Spec};
 #[derive(Debug)]
 pub struct Csv;
 
-/// Names that a header may give the object's column.
+/// Names of the object's column in a header.
 const OBJECT_NAMES: [&[u8]; 9] =
     [b"obj_id", b"object_id", b"object", b"obj", b"id", b"key", b"lbn", b"lba", b"block"];
-/// Names that a header may give the operation's column.
+/// Names of the operation's column in a header.
 const OP_NAMES: [&[u8]; 5] = [b"op", b"operation", b"op_type", b"type", b"opcode"];
-/// Names that a header may give the size's column.
+/// Names of the size's column in a header.
 const SIZE_NAMES: [&[u8]; 6] =
     [b"obj_size", b"object_size", b"size", b"value_size", b"length", b"bytes"];
-/// Names that a header may give the time's column.
+/// Names of the time's column in a header.
 const TIME_NAMES: [&[u8]; 5] = [b"time", b"timestamp", b"clock_time", b"ts", b"op_time"];
 
 const DELIMITERS: [(&str, u8); 6] = [
@@ -51,7 +49,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// What `line` names, where it is a header that says which column is the object's.
+    /// The columns that `line` names, if it is a header with a column of objects.
     fn of_header(line: &[u8], delimiter: u8) -> Option<Columns> {
         let line = line.strip_prefix(b"#").unwrap_or(line);
         let names: Vec<&[u8]> = line.split(|&byte| byte == delimiter).map(clean).collect();
@@ -80,8 +78,8 @@ impl Format<PageEvent> for Csv {
         "csv"
     }
 
-    /// A header of at least two columns between commas, one of them with a name of the object's.
-    /// Above it there may be a comment. Columns of CacheLib's are `cachelib_kv`.
+    /// A header of at least two columns separated by commas, one of them with a name of the object's column. A comment
+    /// may precede it. A header with CacheLib's columns is `cachelib_kv`.
     fn detect(&self, head: &Head<'_>) -> bool {
         let is_header =
             |line: &[u8]| line.contains(&b',') && Columns::of_header(line, b',').is_some();
@@ -91,9 +89,9 @@ impl Format<PageEvent> for Csv {
         !is_kv && is_header(first) || first.starts_with(b"#") && lines.next().is_some_and(is_header)
     }
 
-    /// Takes `obj_id`, `op` and `obj_size` (numbers of columns; 0, the default: the header tells), `header`
-    /// (`auto`, `yes`, `no`), `ids` (`auto`, `number`, `text`) and `delimiter` (`comma`, `tab`,
-    /// `semicolon`, `pipe`, `colon`, `space`).
+    /// Accepts `obj_id`, `op` and `obj_size` (numbers of columns; by default 0: the header names them), `header`
+    /// (`auto`, `yes`, `no`), `ids` (`auto`, `number`, `text`) and `delimiter` (`comma`, `tab`, `semicolon`, `pipe`,
+    /// `colon`, `space`).
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         let object = spec.count("obj_id", 0..=1000, 0)? as usize;
         let op = spec.count("op", 0..=1000, 0)? as usize;
@@ -126,7 +124,7 @@ impl Format<PageEvent> for Csv {
         })))
     }
 
-    /// Takes `size`, the bytes of an object (4096).
+    /// Accepts `size`, the bytes of an object (4096).
     fn encoder(&self, spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
         let object_bytes = spec.count("size", 1..=u64::from(u32::MAX), 4096)?;
         Ok(Some(Box::new(Encoder { object_bytes, requests: 0 })))
@@ -134,14 +132,14 @@ impl Format<PageEvent> for Csv {
 }
 
 struct Parser {
-    /// `None` until the header has told.
+    /// `None` until the header is read.
     columns: Option<Columns>,
     header: &'static str,
     delimiter: u8,
     ids: Ids,
-    /// Lays objects out by their sizes, where that is asked for.
+    /// Lays objects out by their sizes, if that is requested.
     sized: Option<ObjectPages>,
-    /// Whether the first line was passed over as a header that only the second one can prove.
+    /// Whether the first line was skipped as a presumed header, which the second line must confirm.
     first_is_unsure: bool,
 }
 
@@ -153,7 +151,7 @@ impl Line<PageEvent> for Parser {
         let named = Columns::of_header(line, self.delimiter);
         if self.columns.is_none() {
             self.columns = named;
-            // Without names it is a comment above the header, or nothing that helps.
+            // A line without known names is a comment above the header, or an error.
             return match named.is_some() || line.starts_with(b"#") {
                 true => Ok(true),
                 false => Err(NO_OBJECT_NAMED.to_owned()),
@@ -209,8 +207,7 @@ const NO_SIZE_NAMED: &str = "--objects as-pages needs a column of sizes, and the
                              ...); give it by number, as csv:obj_id=2,obj_size=3";
 
 impl Parser {
-    /// The object's page, the operation's field, an empty one where there is no such column, and the size where it is asked
-    /// for.
+    /// The object's page; the operation's field, empty if there is no such column; and the size, if it is needed.
     #[inline]
     fn object<'a>(
         &mut self,
@@ -239,7 +236,7 @@ impl Parser {
         Ok((object.ok_or("no column of objects")?, op, bytes))
     }
 
-    /// Whether a field of `line` is a number, perhaps with a point in it.
+    /// Whether a field of `line` is a number, perhaps with a decimal point.
     fn has_number(&self, line: &[u8]) -> bool {
         let is_number = |field: &[u8]| {
             field.first().is_some_and(u8::is_ascii_digit)
@@ -268,7 +265,8 @@ const WRITES: [&[u8]; 14] = [
 ];
 const DELETES: [&[u8]; 2] = [b"delete", b"del"];
 
-/// The operation `op` on `page`: words of libCacheSim, Twitter and CacheLib, letters, or SCSI codes in hexadecimal.
+/// The event of operation `op` on `page`: words of libCacheSim, Twitter and CacheLib, letters, or SCSI codes in
+/// hexadecimal.
 #[inline]
 pub(super) fn event(page: PageNo, op: &[u8]) -> Result<PageEvent, String> {
     let is_one_of = |words: &[&[u8]]| words.iter().any(|word| op.eq_ignore_ascii_case(word));

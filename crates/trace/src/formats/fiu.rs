@@ -1,9 +1,9 @@
-//! `fiu`: the block traces of Florida International University (home, mail, web), between blanks:
+//! `fiu`: the block traces of Florida International University (home, mail, web), with fields separated by blanks:
 //! `time pid process lba blocks op major minor digest`.
 //!
 //! Source: the README of the traces (SNIA IOTTA 390 and 391), and Koller, Rangaswami, "I/O Deduplication", FAST 2010.
-//! The address and the size count blocks of 512 bytes, the operation is R or W. A process has a name, perhaps with
-//! blanks in it. Device numbers are the volume, named like `6:0`. Dropped: the time (in ns), the process, the digest.
+//! The address and the size count blocks of 512 bytes, the operation is R or W. The name of the process may contain
+//! blanks. Device numbers are the volume, named like `6:0`. Dropped: the time (in ns), the process, the digest.
 use super::lines::{check_end, sectors};
 use super::number;
 use super::volume_lines::VolumeLines;
@@ -14,11 +14,12 @@ use crate::event::{BlockEvent, BlockOp};
 #[derive(Debug)]
 pub struct Fiu;
 
-/// Fields before the process, and from the address to the device's minor number.
+/// Number of fields before the process, and from the address to the device's minor number.
 const BEFORE: usize = 2;
 const BEHIND: usize = 5;
 
-/// A time and a number, a name, two numbers, R or W, and two numbers: no other format has blanks and the letter so.
+/// A time and a number, a name, two numbers, R or W, and two numbers: no other format has blanks and the letter in this
+/// position.
 impl VolumeLines for Fiu {
     const NAME: &'static str = "fiu";
     const DROPPED: &'static [&'static str] = &["times", "processes", "digests"];
@@ -30,7 +31,8 @@ impl VolumeLines for Fiu {
         for (name, word) in ["time", "process number"].iter().zip(before) {
             whole(word, name)?;
         }
-        // The name is as long as it takes to have five fields of the right kind behind it; most traces have digests last.
+        // The name ends at the first point after which five fields of the right kind follow; most traces have digests
+        // last.
         let at = (1..rest.len()).find(|&at| is_request(&rest[at..])).ok_or(
             "behind time, process number and process are no block address, number of blocks, R or W, major and minor \
              device number",

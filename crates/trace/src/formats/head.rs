@@ -1,4 +1,4 @@
-//! What a trace begins with: all that is looked at to tell its format.
+//! The beginning of a trace: only this is examined to recognize the format.
 
 /// The first bytes of a trace, decompressed.
 #[derive(Clone, Copy, Debug)]
@@ -10,11 +10,11 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Bytes that are looked at.
+    /// Number of bytes examined.
     pub const BYTES_MAX: u64 = 4096;
 
-    /// The whole lines that are not blank, without their ends. The one that was cut is among them
-    /// only where there is no other.
+    /// The complete lines that are not blank, without their ends. The incomplete last line is included only if there is
+    /// no other.
     pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let end = match self.bytes.iter().rposition(|&byte| byte == b'\n') {
             Some(at) if !self.whole => at,
@@ -24,7 +24,7 @@ impl<'a> Head<'a> {
         lines.filter(|line| !line.is_empty())
     }
 
-    /// Whether there is a line, and each fits; the first may be a `header` instead.
+    /// Whether there is a line, and each line fits; the first may be a `header` instead.
     pub fn every_line(
         &self,
         header: impl Fn(&[u8]) -> bool,
@@ -40,7 +40,7 @@ impl<'a> Head<'a> {
         self.bytes.chunks_exact(bytes)
     }
 
-    /// Whether the trace may consist of records of `bytes` bytes each, two at least.
+    /// Whether the trace may consist of records of `bytes` bytes each, at least two.
     pub fn is_records(&self, bytes: usize) -> bool {
         self.bytes.len() >= 2 * bytes && (!self.whole || self.bytes.len().is_multiple_of(bytes))
     }

@@ -1,7 +1,7 @@
-//! Ids of objects as pages: numbers are pages, text is numbered from 0 in the order in which it first comes.
+//! Ids of objects as pages: numbers are pages, text is numbered from 0 in the order of first occurrence.
 //!
-//! The first id tells which they are; a later one of another kind is never guessed at. Each text is kept, so that no two
-//! of them are ever the same page, as they could be by a hash.
+//! The first id decides which kind they are; a later id of the other kind is refused, not guessed at. Each text is
+//! kept, so that no two of them share a page, as they could with a hash.
 use super::lines::Fields;
 use super::number;
 use tantalum_base::{FastMap, Result, Spec};
@@ -16,16 +16,16 @@ pub(crate) struct Ids {
 
 #[derive(Debug)]
 enum Kind {
-    /// That of the first one.
+    /// The kind of the first id decides.
     Unknown,
     /// Numbers, which are pages.
     Numbers,
-    /// Text, of which pages are made.
+    /// Text, which is numbered.
     Texts(TextIds),
 }
 
 impl Ids {
-    /// Takes `ids` (`auto`, `number`, `text`).
+    /// Accepts `ids` (`auto`, `number`, `text`).
     pub(crate) fn of(spec: &mut Spec<'_>) -> Result<Ids> {
         let kind = match spec.word("ids", &["auto", "number", "text"])? {
             "number" => Kind::Numbers,
@@ -35,12 +35,12 @@ impl Ids {
         Ok(Ids { kind, format: spec.name().to_owned() })
     }
 
-    /// Whether they are surely numbers.
+    /// Whether they are known to be numbers.
     pub(crate) fn are_numbers(&self) -> bool {
         matches!(self.kind, Kind::Numbers)
     }
 
-    /// The page of the id that is the next of `fields`.
+    /// The page of the id in the next field of `fields`.
     #[inline]
     pub(crate) fn next(&mut self, fields: &mut Fields<'_>) -> Result<u64, String> {
         if !matches!(self.kind, Kind::Texts(_))
@@ -77,7 +77,7 @@ impl Ids {
     }
 }
 
-/// The texts seen so far, in memory in proportion to their number and length.
+/// The texts seen so far; memory grows with their number and length.
 #[derive(Debug, Default)]
 pub(crate) struct TextIds {
     pages: FastMap<Box<[u8]>, u64>,

@@ -1,16 +1,16 @@
-//! Text traces: line after line, and the fields of a line.
+//! Text traces: decodes lines, and the fields of a line.
 use super::{Decode, Fault, ended_lines, number, whole_lines};
 use std::borrow::Cow;
 
 /// Turns one line into events.
 pub(crate) trait Line<E>: Send {
-    /// Takes `line`, the first of the trace, for a header if it is one; whether it is. Called once.
+    /// Parses `line`, the first of the trace, as a header; returns whether it is one. Called once.
     fn read_header(&mut self, line: &[u8]) -> Result<bool, String>;
 
-    /// Appends what `line` says to `out`: it is trimmed and not blank.
+    /// Appends the events of `line` to `out`; the line is trimmed and not blank.
     fn line(&mut self, line: &[u8], out: &mut Vec<E>) -> Result<(), String>;
 
-    /// Whether a trace with this header ends its lines, so that one without an end was cut off.
+    /// Whether a trace with a header ends all its lines, so that a line without an end was cut off.
     const ENDS_LINES_BELOW_HEADER: bool = false;
 
     /// As [`Decode::size_objects`].
@@ -29,7 +29,7 @@ pub(crate) trait Line<E>: Send {
     }
 }
 
-/// Events made of one chunk, from which on the rest of it waits: a line may stand for many.
+/// Events made from one chunk, after which decoding pauses: one line may represent many events.
 const EVENTS_MAX: usize = 1 << 18;
 
 /// Decodes a trace of lines.
@@ -38,7 +38,7 @@ pub(crate) struct Lines<L> {
     begun: bool,
     /// Whether a line without an end was cut off.
     ends_lines: bool,
-    /// Whether the last chunk was left before its end.
+    /// Whether decoding of the last chunk paused before its end.
     is_full: bool,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         Fields { line, at: 0, delimiter }
     }
 
-    /// Where the next field begins; past the end of the line where there is none.
+    /// The position of the next field; past the end of the line if there is none.
     #[inline]
     pub(crate) fn at(&self) -> usize {
         self.at
@@ -128,8 +128,8 @@ impl<'a> Fields<'a> {
         self.next().ok_or_else(|| format!("the column {name} is missing"))
     }
 
-    /// The next field, where it is digits up to the delimiter, as nearly every one is. It stays
-    /// ahead where it is not, perhaps for blanks.
+    /// The next field if it is digits up to the delimiter, as nearly every one is. Otherwise it is not consumed: it may
+    /// contain blanks.
     #[inline]
     pub(crate) fn number_ahead(&mut self) -> Option<u64> {
         let (value, end) = number::read_long(self.line, self.at)?;
@@ -150,8 +150,8 @@ impl<'a> Fields<'a> {
         number::whole(field).ok_or_else(|| format!("the {name} is not a number of at most 64 bits"))
     }
 
-    /// The next field, trimmed, and without the double quotes that may enclose it: in them may
-    /// stand delimiters, and each quote twice. A refusal lacks its subject.
+    /// The next field, trimmed, and without enclosing double quotes: between these, delimiters may occur, and quotes
+    /// are doubled. The error is a sentence without its subject.
     pub(crate) fn quoted(&mut self) -> Result<Cow<'a, [u8]>, &'static str> {
         let rest = self.line.get(self.at..).unwrap_or_default();
         let is_blank = |byte: &&u8| byte.is_ascii_whitespace() && **byte != self.delimiter;
@@ -189,13 +189,13 @@ impl<'a> Fields<'a> {
         u32::try_from(value).map_err(|_| format!("the {name} is over 32 bits"))
     }
 
-    /// Passes over the next field; it must be there.
+    /// Skips the next field, which must exist.
     #[inline]
     pub(crate) fn skip(&mut self, name: &str) -> Result<(), String> {
         self.text(name).map(|_| ())
     }
 
-    /// Refuses a field more than there are `columns`.
+    /// Refuses more fields than there are `columns`.
     #[inline]
     pub(crate) fn end(&self, columns: &str) -> Result<(), String> {
         if self.at > self.line.len() {
@@ -214,7 +214,7 @@ pub(crate) fn check_end(offset: u64, length: u32) -> Result<(), String> {
     }
 }
 
-/// Bytes of a sector, which many traces count in.
+/// Bytes of a sector, the unit of many traces.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// `sectors` in bytes.
@@ -223,7 +223,7 @@ pub(crate) fn sectors(sectors: u64, name: &str) -> Result<u64, String> {
     sectors.checked_mul(SECTOR_BYTES).ok_or_else(|| format!("the {name} is over 64 bits in bytes"))
 }
 
-/// Whether `line` is this header, in any case and with blanks around its fields.
+/// Whether `line` is this header, in any case and with optional blanks around its fields.
 pub(crate) fn is_header(line: &[u8], columns: &[&str]) -> bool {
     let line = line.strip_prefix(b"#").unwrap_or(line);
     let mut fields = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);

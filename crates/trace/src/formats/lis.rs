@@ -1,13 +1,11 @@
-//! `lis`: the traces published with ARC, `first count ignored request` a line, between blanks.
+//! `lis`: the traces published with ARC, `first count ignored request` per line, separated by blanks.
 //!
-//! Source: Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, section
-//! 5, whose traces (OLTP, P1 to P14, S1 to S3, DS1 and others) are passed on in this form. A line
-//! reads the blocks from `first` to `first + count - 1`; a block is a page here, as it is an entry
-//! of the cache in the paper, whatever its size. Dropped: the third field, which is 0 throughout,
-//! and the request's number.
+//! Source: Megiddo, Modha, "ARC: a self-tuning, low overhead replacement cache", FAST 2003, section 5, whose traces
+//! (OLTP, P1 to P14, S1 to S3, DS1 and others) are distributed in this form. A line reads the blocks from `first` to
+//! `first + count - 1`; a block is a page here, as it is an entry of the cache in the paper, whatever its size.
+//! Dropped: the third field, which is 0 throughout, and the request's number.
 //!
-//! Written, it holds what was read and written, as reads, numbered from 0; trims and commit points
-//! are dropped.
+//! A written trace has reads and writes as reads, numbered from 0; trims and commit points are dropped.
 use super::lines::{Line, Lines};
 use super::{Decode, Encode, Format, Head, number};
 use crate::event::PageEvent;
@@ -22,7 +20,7 @@ impl Format<PageEvent> for Lis {
         "lis"
     }
 
-    /// Four numbers a line, with nothing but blanks between them.
+    /// Four numbers per line, separated by blanks only.
     fn detect(&self, head: &Head<'_>) -> bool {
         head.every_line(|_| false, |line| event(line).is_ok())
     }
@@ -40,7 +38,7 @@ impl Format<PageEvent> for Lis {
     }
 }
 
-/// What `line` says.
+/// The event of `line`.
 fn event(line: &[u8]) -> Result<PageEvent, String> {
     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut numbers = [0; 4];

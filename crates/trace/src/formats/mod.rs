@@ -4,7 +4,7 @@
 //! page level (pages)                     block level (bytes of volumes)
 //!   page_csv     op,page, our own          block_csv  system calls on kinds of files, our own
 //!   page_binary  the same in 16 bytes      msr        MSR Cambridge
-//!   plain_text   a number a line           spc        SPC-1, UMass Financial
+//!   plain_text   one number per line       spc        SPC-1, UMass Financial
 //!   csv          columns, as libCacheSim   alibaba    Alibaba block traces
 //!   oracle_general  libCacheSim's binary   tencent    Tencent block traces
 //!   lis          the traces of ARC         vscsi      CloudPhysics, versions 1 and 2
@@ -13,8 +13,8 @@
 //!
 //! head    what a trace begins with, to tell the format     lines    line after line, fields
 //! number  decimal numbers                                  records  binary fields
-//! volumes names of volumes to numbers     volume_lines  a request to a volume a line
-//! ids     ids of objects to pages                          plausible  binary records that cannot be
+//! volumes names of volumes to numbers     volume_lines  one request to a volume per line
+//! ids     ids of objects to pages                          plausible  recognizes impossible binary records
 //! ```
 pub mod alibaba;
 pub mod blkparse;
@@ -50,14 +50,14 @@ use tantalum_base::{Error, ErrorKind, Result, Spec};
 
 /// A trace format whose events are `E` ([`PageEvent`] or [`BlockEvent`]).
 pub trait Format<E>: Sync + Debug {
-    /// The name a user gives it.
+    /// The name by which users select the format.
     fn name(&self) -> &'static str;
 
-    /// Whether a trace that begins with `head` is surely of this format.
+    /// Whether a trace that begins with `head` is certainly of this format.
     fn detect(&self, head: &Head<'_>) -> bool;
 
-    /// Whether a file whose name ends in `.ending`, compression aside, is meant to be of this
-    /// format; asked where the content does not tell.
+    /// Whether the file ending `.ending`, after removal of a compression's ending, means this format; used if the
+    /// content does not decide.
     fn detect_ending(&self, _ending: &str) -> bool {
         false
     }
@@ -68,8 +68,7 @@ pub trait Format<E>: Sync + Debug {
     /// `InvalidInput` for a parameter out of its range.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<E>>>;
 
-    /// An encoder for one trace with the parameters of `spec`; `None` where the format is only
-    /// read.
+    /// An encoder for one trace with the parameters of `spec`; `None` if the format can only be read.
     ///
     /// # Errors
     /// `InvalidInput` for a parameter out of its range.
@@ -78,7 +77,7 @@ pub trait Format<E>: Sync + Debug {
         Ok(None)
     }
 
-    /// Whether all of a trace is of one volume, so that nothing needs to be laid out.
+    /// Whether a trace has a single volume, so that no layout is needed.
     fn is_one_volume(&self) -> bool {
         false
     }
@@ -86,9 +85,8 @@ pub trait Format<E>: Sync + Debug {
 
 /// Turns the bytes of one trace into events, a chunk at a time.
 pub trait Decode<E>: Send {
-    /// Decodes as much of `chunk` as makes whole records, appends the events to `out` and returns
-    /// how many bytes it used. The rest comes again, with more behind it; `last` says that there
-    /// is no more.
+    /// Decodes as many whole records of `chunk` as possible, appends the events to `out` and returns the number of
+    /// bytes used. The rest is passed again, with more data behind it; `last` means that there is no more.
     fn decode(&mut self, chunk: &[u8], last: bool, out: &mut Vec<E>) -> Result<usize, Fault>;
 
     /// The volumes (of `block_csv`: kinds of file) seen so far, by number; none in page formats.
@@ -96,23 +94,24 @@ pub trait Decode<E>: Send {
         &[]
     }
 
-    /// Whether it stopped before the end of the chunk, as `out` had become long: it is to be asked again with the rest.
+    /// Whether it stopped before the end of the chunk because `out` had become long: the caller must call again with
+    /// the rest.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// From now on an object is as many pages, of `page_bytes` bytes, as its size needs; whether that can be, which takes
-    /// a trace that has sizes. Asked before anything is decoded.
+    /// From now on, an object is as many pages of `page_bytes` bytes as its size needs. Returns whether that is
+    /// possible: the trace must have sizes. Called before anything is decoded.
     fn size_objects(&mut self, _page_bytes: u32) -> bool {
         false
     }
 
-    /// Kinds of data that the trace has, as far as it was read, and no event holds.
+    /// Kinds of data of the trace, as far as it was read, that no event holds.
     fn dropped(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Whether a place in the trace is said in bytes, not in lines.
+    /// Whether positions in the trace are reported in bytes, not in lines.
     fn is_binary(&self) -> bool {
         false
     }
@@ -120,35 +119,34 @@ pub trait Decode<E>: Send {
 
 /// Turns events into the bytes of one trace.
 pub trait Encode<E>: Send {
-    /// Appends what a trace begins with to `out`.
+    /// Appends the beginning of a trace to `out`.
     fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// Appends `event` to `out`, or keeps it for later; `names` are the volumes by number.
     fn encode(&mut self, event: &E, names: &[String], out: &mut Vec<u8>);
 
-    /// Appends a part of what was kept to `out`; whether there is more. To be called until there
-    /// is not.
+    /// Appends some of the kept data to `out`; returns whether there is more. It must be called until there is no more.
     fn finish(&mut self, out: &mut Vec<u8>) -> bool {
         let _ = out;
         false
     }
 }
 
-/// Why a record makes no sense.
+/// A record that is invalid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Where the record begins, in bytes from the start of the chunk.
+    /// Offset of the record, in bytes from the start of the chunk.
     pub at: usize,
-    /// The reason, in words.
+    /// The reason, as text.
     pub reason: String,
 }
 
 /// A format of either level.
 #[derive(Clone, Copy, Debug)]
 pub enum AnyFormat {
-    /// Of pages.
+    /// At the level of pages.
     Page(&'static dyn Format<PageEvent>),
-    /// Of bytes in volumes.
+    /// At the level of bytes in volumes.
     Block(&'static dyn Format<BlockEvent>),
 }
 
@@ -172,7 +170,7 @@ pub const ALL: &[AnyFormat] = &[
 ];
 
 impl AnyFormat {
-    /// The name a user gives it.
+    /// The name by which users select the format.
     pub fn name(&self) -> &'static str {
         match self {
             AnyFormat::Page(format) => format.name(),
@@ -180,7 +178,7 @@ impl AnyFormat {
         }
     }
 
-    /// Whether a trace that begins with `head` is surely of this format.
+    /// Whether a trace that begins with `head` is certainly of this format.
     pub fn detect(&self, head: &Head<'_>) -> bool {
         match self {
             AnyFormat::Page(format) => format.detect(head),
@@ -188,7 +186,7 @@ impl AnyFormat {
         }
     }
 
-    /// The format that the name of the file `path` says; `None` where it says none.
+    /// The format that the name of the file `path` indicates; `None` if it indicates none.
     pub fn by_ending(path: &Path) -> Option<AnyFormat> {
         let name = path.file_name()?.to_str()?;
         let is_packed = |end: &str| name.strip_suffix(end);
@@ -201,7 +199,7 @@ impl AnyFormat {
         found.copied()
     }
 
-    /// Whether traces of it can be written.
+    /// Whether traces of this format can be written.
     pub fn is_written(&self) -> bool {
         let Ok(mut spec) = Spec::parse(self.name()) else { return false };
         match self {
@@ -210,8 +208,8 @@ impl AnyFormat {
         }
     }
 
-    /// The format that `text` names (`msr`, or with parameters `blkparse:action=C`, which are not
-    /// looked at here); a refusal lists the names.
+    /// The format that `text` names (`msr`, or with parameters `blkparse:action=C`, which are not checked here); an
+    /// unknown name is refused with the list of names.
     ///
     /// # Errors
     /// `InvalidInput`.
@@ -222,10 +220,10 @@ impl AnyFormat {
         found.copied().ok_or_else(|| spec.unknown_name("trace format", &names))
     }
 
-    /// The format that a trace beginning with `head` surely is; `None` where it looks like none.
+    /// The format of a trace that begins with `head`, if it is certain; `None` if it matches no format.
     ///
     /// # Errors
-    /// `InvalidInput` where it could be of several: one is never chosen for the user.
+    /// `InvalidInput` if it matches several: none is chosen without the user.
     pub fn by_content(head: &Head<'_>) -> Result<Option<AnyFormat>> {
         let found: Vec<&AnyFormat> = ALL.iter().filter(|format| format.detect(head)).collect();
         match found[..] {
@@ -262,7 +260,7 @@ pub(crate) fn first_line(head: &[u8]) -> &[u8] {
     head[..end].trim_ascii_end()
 }
 
-/// The part of `chunk` that is whole lines: up to and with the last line end, or all where `last`.
+/// The length of the whole lines in `chunk`: up to and including the last line end, or all of it if `last`.
 pub(crate) fn whole_lines(chunk: &[u8], last: bool) -> usize {
     if last {
         return chunk.len();
@@ -270,7 +268,7 @@ pub(crate) fn whole_lines(chunk: &[u8], last: bool) -> usize {
     memchr::memrchr(b'\n', chunk).map_or(0, |at| at + 1)
 }
 
-/// The part of `lines` in which each line has its end: all of it where only blanks are behind the last one.
+/// The length of the part of `lines` in which each line has its end: all of it if only blanks follow the last end.
 pub(crate) fn ended_lines(lines: &[u8]) -> usize {
     let ended = whole_lines(lines, false);
     if lines[ended..].trim_ascii().is_empty() { lines.len() } else { ended }

@@ -13,7 +13,7 @@ use crate::event::{BlockEvent, BlockOp};
 #[derive(Debug)]
 pub struct Msr;
 
-/// Seven columns of which the fourth says Read or Write: no other format has them.
+/// Seven columns of which the fourth is Read or Write: no other format has them.
 impl VolumeLines for Msr {
     const NAME: &'static str = "msr";
     const COLUMNS: &'static [&'static str] =

@@ -1,13 +1,13 @@
-//! Decimal numbers, read and written byte by byte: a trace is little else.
+//! Decimal numbers, read and written byte by byte: traces consist of little else.
 
-/// Reads the digits of `bytes` from `at`. Returns the number and where they end, or `None` where
-/// there is no digit or the number is over 64 bits.
+/// Reads the digits of `bytes` from `at`. Returns the number and its end, or `None` if there is no digit or the number
+/// exceeds 64 bits.
 #[inline]
 pub(crate) fn read(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut value = 0u64;
     let mut end = at;
     while let Some(digit) = bytes.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        // Up to 18 digits cannot overflow; only a longer number is multiplied with care.
+        // Up to 18 digits cannot overflow; only longer numbers need checked arithmetic.
         value = if end - at < 18 {
             value * 10 + u64::from(digit)
         } else {
@@ -18,7 +18,7 @@ pub(crate) fn read(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     if end == at { None } else { Some((value, end)) }
 }
 
-/// As [`read`], and quicker where numbers are long: eight digits at a time.
+/// As [`read`], and faster for long numbers: eight digits at a time.
 #[inline]
 pub(crate) fn read_long(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let Some(first) = eight_digits(bytes, at) else { return read(bytes, at) };
@@ -33,13 +33,13 @@ pub(crate) fn read_long(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     Some((value, end))
 }
 
-/// The number that the eight bytes at `at` are, if all are digits. Pairs of neighbours are added up,
-/// then pairs of pairs, and so on, each by one multiplication.
+/// The number in the eight bytes at `at`, if all are digits. Pairs of neighbours are combined, then pairs of pairs, and
+/// so on, each by one multiplication.
 #[inline]
 fn eight_digits(bytes: &[u8], at: usize) -> Option<u64> {
     let chunk = bytes.get(at..at + 8)?.first_chunk::<8>()?;
     let word = u64::from_le_bytes(*chunk);
-    // Digits are 0x30 to 0x39: the upper half is 3, and stays so where 6 is added.
+    // Digits are 0x30 to 0x39: the upper half is 3, and stays 3 if 6 is added.
     let upper = word & 0xf0f0_f0f0_f0f0_f0f0;
     let carried = word.wrapping_add(0x0606_0606_0606_0606) & 0xf0f0_f0f0_f0f0_f0f0;
     if upper != 0x3030_3030_3030_3030 || carried != upper {
@@ -51,7 +51,7 @@ fn eight_digits(bytes: &[u8], at: usize) -> Option<u64> {
     Some(word.wrapping_mul(10_000 << 32 | 1) >> 32)
 }
 
-/// The number that is all of `bytes`.
+/// The number that `bytes` consists of.
 pub(crate) fn whole(bytes: &[u8]) -> Option<u64> {
     read(bytes, 0).filter(|(_, end)| *end == bytes.len()).map(|(value, _)| value)
 }

@@ -1,15 +1,15 @@
-//! `oracle_general`: libCacheSim's binary traces that know the future, 24 bytes a request,
-//! little-endian, no header:
+//! `oracle_general`: libCacheSim's binary traces that include the future, 24 bytes per request, little-endian, no
+//! header:
 //!
 //! ```text
 //! clock_time u32 (seconds), obj_id u64, obj_size u32 (bytes), next_access_vtime i64 (-1: never)
 //! ```
-//! Source: `traceReader/customizedReader/oracle/oracleGeneralBin.h` of libCacheSim; requests are
-//! counted from 1 in `next_access_vtime`.
+//! Source: `traceReader/customizedReader/oracle/oracleGeneralBin.h` of libCacheSim; `next_access_vtime` counts requests
+//! from 1.
 //!
-//! Each is a read of the page whose number is the object's: the format has no operation. Time
-//! and future are dropped, and the size unless objects are to be as many pages as they need. Written, the time is the request's number, the size that of a page; trims
-//! and commit points are dropped.
+//! Each request is a read of the page with the object's number: the format has no operation. Time and future are
+//! dropped, and the size unless objects are to be as many pages as they need. In a written trace, the time is the
+//! request's number, the size that of a page; trims and commit points are dropped.
 use super::plausible::Plausible;
 use super::records::{u32_at, u64_at};
 use super::{Decode, Encode, Fault, Format, Head};
@@ -23,9 +23,9 @@ pub struct OracleGeneral;
 
 const RECORD_BYTES: usize = 24;
 const NEVER: i64 = -1;
-/// No trace has so many requests.
+/// No trace has this many requests.
 const NEXT_END: i64 = 1 << 40;
-/// Records a call of `finish` appends.
+/// Records that one call of `finish` appends.
 const PART_RECORDS: usize = 1 << 16;
 
 impl Format<PageEvent> for OracleGeneral {
@@ -33,15 +33,15 @@ impl Format<PageEvent> for OracleGeneral {
         "oracle_general"
     }
 
-    /// Two records at least; times never go back; each record's next access lies behind it, and
-    /// where that is among the first records, it is one of the same object.
+    /// At least two records; times never decrease; each record's next access comes after it, and if that is among the
+    /// first records, it is one of the same object.
     fn detect(&self, head: &Head<'_>) -> bool {
         let records: Vec<Record> = head.records(RECORD_BYTES).map(Record::of).collect();
         let follows = |(at, record): (usize, &Record)| {
             let number = at as u64 + 1;
             match u64::try_from(record.next) {
                 Err(_) => record.next == NEVER,
-                // The largest number stands for never, too; no trace is nearly as long.
+                // The largest number also means never; no trace is nearly as long.
                 Ok(next) => {
                     let there = usize::try_from(next)
                         .ok()
@@ -57,12 +57,12 @@ impl Format<PageEvent> for OracleGeneral {
             && records.iter().enumerate().all(follows)
     }
 
-    /// Takes `check` (`yes`, `no`): whether records that cannot be are refused.
+    /// Accepts `check` (`yes`, `no`): whether impossible records are refused.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         Ok(Box::new(Decoder { plausible: Plausible::of(spec, "oracle_general", 1)?, sized: None }))
     }
 
-    /// Takes `size`, the bytes of an object (4096).
+    /// Accepts `size`, the bytes of an object (4096).
     fn encoder(&self, spec: &mut Spec<'_>) -> Result<Option<Box<dyn Encode<PageEvent>>>> {
         let object_bytes = spec.count("size", 1..=u64::from(u32::MAX), 4096)? as u32;
         Ok(Some(Box::new(Encoder { object_bytes, objects: Vec::new(), next: None, written: 0 })))
@@ -82,8 +82,8 @@ impl Record {
         Record { time: u32_at(bytes, 0), object: u64_at(bytes, 4), bytes: u32_at(bytes, 12), next }
     }
 
-    /// Why the next access cannot be, if so. Parts of a trace keep the numbers of the whole, so it may lie anywhere but
-    /// beyond all traces. Below 0 stand never and unknown.
+    /// Why the next access is impossible, if it is. Parts of a trace keep the numbers of the whole, so any number below
+    /// the length of all traces is possible. Negative numbers mean never and unknown.
     fn odd_future(&self) -> Option<String> {
         let sound = (-2..NEXT_END).contains(&self.next) || self.next == i64::MAX;
         (!sound).then(|| format!("the next access is request {}", self.next))
@@ -92,7 +92,7 @@ impl Record {
 
 struct Decoder {
     plausible: Plausible,
-    /// Lays objects out by their sizes, where that is asked for.
+    /// Lays objects out by their sizes, if that is requested.
     sized: Option<ObjectPages>,
 }
 
@@ -131,11 +131,11 @@ impl Decode<PageEvent> for Decoder {
     }
 }
 
-/// Holds all of a trace, 16 bytes a request: what comes next is known only at its end.
+/// Keeps the whole trace in memory, 16 bytes per request: the next accesses are known only at its end.
 struct Encoder {
     object_bytes: u32,
     objects: Vec<u64>,
-    /// Number of the next request for the same object, from 1; 0 for never. Made by `finish`.
+    /// Number of the next request for the same object, from 1; 0 for never. Computed by `finish`.
     next: Option<Vec<u64>>,
     written: usize,
 }

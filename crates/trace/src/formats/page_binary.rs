@@ -1,10 +1,10 @@
-//! `page_binary`: page events in 16 bytes each, little-endian, behind 16 bytes that name the format.
+//! `page_binary`: page events of 16 bytes each, little-endian, after 16 bytes that name the format.
 //!
 //! ```text
 //! head     "tantalum pages 1"
 //! record   page u64, pages u32, op u8 (1 read, 2 write, 3 trim, 4 commit point), 3 bytes of 0
 //! ```
-//! Nothing is dropped: requests of several pages stay what they are. A commit point has 0 pages.
+//! Nothing is dropped: requests of several pages are kept as such. A commit point has 0 pages.
 use super::records::{u32_at, u64_at};
 use super::{Decode, Encode, Fault, Format, Head};
 use crate::event::PageEvent;
@@ -16,7 +16,7 @@ pub struct PageBinary;
 
 const MAGIC: &[u8; RECORD_BYTES] = b"tantalum pages 1";
 const RECORD_BYTES: usize = 16;
-/// Pages that no read or write asks for: of 4096 bytes they are 2^40.
+/// No read or write has this many pages: with 4096 bytes each they are 2^40 bytes.
 const PAGES_MAX: u32 = 1 << 28;
 
 impl Format<PageEvent> for PageBinary {
@@ -24,12 +24,12 @@ impl Format<PageEvent> for PageBinary {
         "page_binary"
     }
 
-    /// It says so in its first 16 bytes.
+    /// The first 16 bytes name the format.
     fn detect(&self, head: &Head<'_>) -> bool {
         head.bytes.starts_with(MAGIC)
     }
 
-    /// Takes `check` (`yes`, `no`): whether records that cannot be are refused.
+    /// Accepts `check` (`yes`, `no`): whether impossible records are refused.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         let checks = spec.word("check", &["yes", "no"])? == "yes";
         Ok(Box::new(Decoder { begun: false, checks }))

@@ -1,11 +1,12 @@
-//! `page_csv`: one page a line. The header is `op,page` or `page`; without one the first line says
-//! which it is.
+//! `page_csv`: one page per line. The header is `op,page` or `page`; without a header, the first line shows which
+//! columns there are.
 //!
-//! `R,17` reads page 17, `W,17` updates it, `T,17` gives it up, `C,` (page left empty) is a commit
-//! point. With the one column `page` every line is a read.
+//! `R,17` reads page 17, `W,17` updates it, `T,17` discards it, `C,` (page left empty) is a commit point. With the
+//! single column `page`, every line is a read.
 //!
-//! What begins with the header `op,page` was written by a program, as all that is recorded here, and ends its lines:
-//! one without an end was cut off. Of a trace without that header, as people write them, the last line may lack it.
+//! A trace with the header `op,page` was written by a program, as are all traces recorded here, and ends its lines: a
+//! line without an end was cut off. In a trace without that header, as people write them, the last line may lack its
+//! end.
 use super::{Decode, Encode, Fault, Format, Head, ended_lines, first_line, number, whole_lines};
 use crate::event::PageEvent;
 use tantalum_base::{PageNo, Result, Spec};
@@ -21,7 +22,7 @@ enum Columns {
 }
 
 impl Columns {
-    /// What a header line names.
+    /// The columns that a header line names.
     fn of_header(line: &[u8]) -> Option<Columns> {
         let line = line.strip_prefix(b"#").unwrap_or(line).trim_ascii();
         if line.eq_ignore_ascii_case(b"op,page") {
@@ -33,7 +34,7 @@ impl Columns {
         }
     }
 
-    /// What a line of data has.
+    /// The columns of a line of data.
     fn of_data(line: &[u8]) -> Option<Columns> {
         match line {
             [op, b',', page @ ..] => {
@@ -98,13 +99,13 @@ impl Encode<PageEvent> for Encoder {
     }
 }
 
-/// A decoder of page numbers alone, without a header.
+/// A decoder for page numbers only, without a header.
 pub(super) fn pages_decoder() -> Box<dyn Decode<PageEvent>> {
     Box::new(Decoder { columns: Some(Columns::Page), ends_lines: false })
 }
 
 struct Decoder {
-    /// Known from the first line on.
+    /// Known after the first line.
     columns: Option<Columns>,
     /// Whether a line without an end was cut off.
     ends_lines: bool,
@@ -145,8 +146,8 @@ impl Decode<PageEvent> for Decoder {
     }
 }
 
-/// Lines `op,page` from `at` on. What is written out here is the common line; all else (blanks,
-/// commits, carriage returns, faults) goes through `odd_line`.
+/// Decodes lines `op,page` from `at` on. The common form of a line is decoded here; all other forms (blanks, commits,
+/// carriage returns, faults) are left to `odd_line`.
 fn decode_op_page(lines: &[u8], mut at: usize, out: &mut Vec<PageEvent>) -> Result<(), Fault> {
     while at < lines.len() {
         if lines.get(at + 1) == Some(&b',')
@@ -170,7 +171,7 @@ fn decode_op_page(lines: &[u8], mut at: usize, out: &mut Vec<PageEvent>) -> Resu
     Ok(())
 }
 
-/// A line of `op,page` without its end, in any allowed spelling; a blank one says nothing.
+/// Decodes a line of `op,page` without its end, in any allowed spelling; `None` for a blank line.
 fn odd_line(line: &[u8], at: usize) -> Result<Option<PageEvent>, Fault> {
     let fault = |reason: &str| Err(Fault { at, reason: reason.to_owned() });
     let line = line.trim_ascii();
@@ -197,7 +198,7 @@ fn odd_line(line: &[u8], at: usize) -> Result<Option<PageEvent>, Fault> {
     }
 }
 
-/// Lines of a page number alone, from `at` on.
+/// Decodes lines with a page number only, from `at` on.
 fn decode_page(lines: &[u8], mut at: usize, out: &mut Vec<PageEvent>) -> Result<(), Fault> {
     while at < lines.len() {
         if let Some((page, end)) = number::read(lines, at)

@@ -1,8 +1,7 @@
-//! `plain_text`: an object's number a line, as libCacheSim's `txt` traces. Each is a read of the
-//! page of that number. Where it is asked for, a line is any text instead, and each is an object.
+//! `plain_text`: one object's number per line, as libCacheSim's `txt` traces. Each is a read of the page of that
+//! number. On request, each line is any text instead, and each text is an object.
 //!
-//! Written, it holds the pages read and written, one a line; what was done to them is dropped, as
-//! are trims and commit points.
+//! A written trace has the pages read and written, one per line; operations, trims and commit points are dropped.
 use super::ids::TextIds;
 use super::lines::{Line, Lines};
 use super::{Decode, Encode, Format, Head, number, page_csv};
@@ -18,12 +17,12 @@ impl Format<PageEvent> for PlainText {
         "plain_text"
     }
 
-    /// Never: such a trace is `page_csv` without a header, which reads the same.
+    /// Never: such a trace is recognized as `page_csv` without a header, with the same result.
     fn detect(&self, _head: &Head<'_>) -> bool {
         false
     }
 
-    /// Takes `ids` (`number`, `text`).
+    /// Accepts `ids` (`number`, `text`).
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
         Ok(match spec.word("ids", &["number", "text"])? {
             "text" => Box::new(Lines::new(Parser(TextIds::default()))),
@@ -36,7 +35,7 @@ impl Format<PageEvent> for PlainText {
     }
 }
 
-/// Lines of text, each an object's.
+/// Lines of text, each of which is an object.
 struct Parser(TextIds);
 
 impl Line<PageEvent> for Parser {

@@ -1,31 +1,32 @@
-//! Binary records that cannot be. Nothing in them says what they are, so that bytes of any other kind would be counted
-//! as requests where the format is named: the first one that cannot be is refused, unless the user says `check=no`.
+//! Recognizes impossible binary records. The records have no mark of their format, so bytes of any other kind would be
+//! counted as requests if the user names the format. The first impossible record is refused, unless the user sets
+//! `check=no`.
 use tantalum_base::{Result, Spec};
 
-/// The times of a trace, from one record to the next. Some come a little late; none is years away.
+/// Checks the times of a trace from one record to the next. Some records come a little late; none is years away.
 #[derive(Debug)]
 pub(crate) struct Plausible {
     checks: bool,
     /// The format, for refusals.
     format: &'static str,
-    /// Units of time in a second.
+    /// Units of time per second.
     per_second: u64,
     last_time: Option<u64>,
 }
 
-/// Seconds that a time may lie before the last one.
+/// Most seconds by which a time may precede the previous one.
 const BACK_SECONDS_MAX: u64 = 24 * 3600;
-/// Seconds that it may lie behind it: ten years.
+/// Most seconds by which it may follow the previous one: ten years.
 const AHEAD_SECONDS_MAX: u64 = 10 * 365 * BACK_SECONDS_MAX;
 
 impl Plausible {
-    /// Takes `check` (`yes`, `no`) of the format `format`, which counts time in `per_second` parts of a second.
+    /// Accepts `check` (`yes`, `no`) of the format `format`, whose time has `per_second` units per second.
     pub(crate) fn of(spec: &mut Spec<'_>, format: &'static str, per_second: u64) -> Result<Self> {
         let checks = spec.word("check", &["yes", "no"])? == "yes";
         Ok(Plausible { checks, format, per_second, last_time: None })
     }
 
-    /// Refuses a record of this `time`, or one of which `odd` says why it cannot be.
+    /// Refuses a record if its `time` is impossible, or if `odd` returns a reason why the record is.
     #[inline]
     pub(crate) fn check(
         &mut self,

@@ -1,5 +1,5 @@
-//! `spc`: ASCII traces of the Storage Performance Council, among them UMass's Financial and
-//! WebSearch: `asu,lba,size,opcode,timestamp`, and fields of choice behind them.
+//! `spc`: ASCII traces of the Storage Performance Council, among them UMass's Financial and WebSearch:
+//! `asu,lba,size,opcode,timestamp`, and optional fields behind them.
 //!
 //! Source: "SPC trace file format specification", revision 1.0.1, 2002. The address counts blocks
 //! of 512 bytes, the size bytes; the opcode is R or W in either case. Each application specific
@@ -40,7 +40,7 @@ impl VolumeLines for Spc {
     }
 }
 
-/// Whether `field` is digits with at most one point among them, and begins with a digit.
+/// Whether `field` is digits with at most one decimal point, and begins with a digit.
 fn is_seconds(field: &[u8]) -> bool {
     let mut points = 0;
     let sound = field.iter().all(|byte| match byte {

@@ -14,7 +14,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Tencent;
 
-/// The years 2001 to 2033 as Unix seconds: what a first column must lie in to be told as a time.
+/// The years 2001 to 2033 as Unix seconds: a first column in this range is recognized as a time.
 const UNIX_SECONDS: Range<u64> = 1_000_000_000..2_000_000_000;
 
 /// Five numbers of which the first is a Unix time and the fourth 0 or 1.

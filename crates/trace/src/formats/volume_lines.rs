@@ -1,4 +1,4 @@
-//! Formats of which a line is one request to a volume that it names: all of them but what a line says.
+//! Formats in which each line is one request to a volume that the line names; this is their common code.
 use super::lines::{self, Line, Lines};
 use super::volumes::Volumes;
 use super::{Decode, Format, Head};
@@ -7,23 +7,23 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 use tantalum_base::{Result, Spec};
 
-/// What is particular to such a format.
+/// The particulars of such a format.
 pub(crate) trait VolumeLines: Send + Sync + Debug + 'static {
-    /// The name a user gives it.
+    /// The name by which users select the format.
     const NAME: &'static str;
 
-    /// The header that some traces begin with; empty where none does.
+    /// The header that some traces begin with; empty if none do.
     const COLUMNS: &'static [&'static str] = &[];
 
     /// Kinds of data that no event holds.
     const DROPPED: &'static [&'static str] = &["times"];
 
-    /// Whether `line`, which can be read, is surely of this format.
+    /// Whether a valid `line` is certainly of this format.
     fn is_sure(_line: &[u8]) -> bool {
         true
     }
 
-    /// What `line` says.
+    /// The event of `line`.
     fn event(line: &[u8], volumes: &mut Volumes) -> Result<BlockEvent, String>;
 }
 

@@ -1,4 +1,4 @@
-//! Names of volumes (disks, devices, kinds of file) to numbers, in the order of appearance.
+//! Maps names of volumes (disks, devices, kinds of file) to numbers, in the order of first occurrence.
 use crate::event::FileKind;
 use tantalum_base::FastMap;
 
@@ -10,14 +10,14 @@ const NAME_BYTES_MAX: usize = 64;
 pub(crate) struct Volumes {
     names: Vec<String>,
     numbers: FastMap<Box<[u8]>, FileKind>,
-    /// What was asked for last: traces stay with a volume for a while.
+    /// The previous lookup: traces stay with one volume for a while.
     last_key: Vec<u8>,
     last: FileKind,
     volumes_max: usize,
 }
 
 impl Volumes {
-    /// None so far, `volumes_max` at most (65536 at most: their numbers have 16 bits).
+    /// No volumes so far, and at most `volumes_max` (65536 at most: their numbers have 16 bits).
     pub(crate) fn new(volumes_max: usize) -> Self {
         assert!(volumes_max <= 1 << 16, "numbers of volumes have 16 bits");
         Volumes {
@@ -29,17 +29,17 @@ impl Volumes {
         }
     }
 
-    /// As many as there are numbers.
+    /// As many volumes as there are numbers.
     pub(crate) fn any_number() -> Self {
         Volumes::new(1 << 16)
     }
 
-    /// Names by number.
+    /// The names, by number.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The number of the volume that the bytes `key` of a line stand for.
+    /// The number of the volume that the bytes `key` of a line denote.
     #[inline]
     pub(crate) fn of(&mut self, key: &[u8]) -> Result<FileKind, String> {
         if key == self.last_key && !key.is_empty() {
@@ -59,7 +59,7 @@ impl Volumes {
         Ok(number)
     }
 
-    /// Commas are no part of a name, so that it can stand in a CSV: `usr,0` is called `usr_0`.
+    /// Adds a volume. Commas are not allowed in names, so that they can be in a CSV: `usr,0` becomes `usr_0`.
     fn add(&mut self, key: &[u8]) -> Result<FileKind, String> {
         let name = std::str::from_utf8(key).map_err(|_| "the volume's name is not UTF-8")?;
         let parts: Vec<&str> = name.split(',').map(str::trim).collect();

@@ -1,17 +1,16 @@
-//! `vscsi`: the binary traces of virtual disks by CloudPhysics, versions 1 (32 bytes a record) and
-//! 2 (40 bytes).
+//! `vscsi`: the binary traces of virtual disks by CloudPhysics, versions 1 (32 bytes per record) and 2 (40 bytes).
 //!
-//! Source: the layout as libCacheSim's reader has it (`traceReader/customizedReader/vscsi.h`);
-//! Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, used these traces. All little-endian, no header:
+//! Source: the layout in libCacheSim's reader (`traceReader/customizedReader/vscsi.h`); Waldspurger, Park, Garthwaite,
+//! Ahmad, FAST 2015, used these traces. All little-endian, no header:
 //!
 //! ```text
 //! version 1   sn u32, len u32, nSG u32, cmd u16, ver u16, lbn u64, ts u64
 //! version 2   cmd u16, ver u16, sn u32, len u32, nSG u32, lbn u64, ts u64, rt u64
 //! ```
 //!
-//! `cmd` is the SCSI operation code, `len` bytes, `lbn` sectors of 512 bytes; the upper byte of
-//! `ver` is the version. Reads and writes are kept as what they are, SYNCHRONIZE CACHE is a sync;
-//! all other commands ask for no data and are dropped, and so are the times.
+//! `cmd` is the SCSI operation code, `len` counts bytes, `lbn` sectors of 512 bytes; the upper byte of `ver` is the
+//! version. Reads and writes are kept as such, SYNCHRONIZE CACHE is a sync; all other commands move no data and are
+//! dropped, as are the times.
 use super::lines::{SECTOR_BYTES, check_end};
 use super::plausible::Plausible;
 use super::records::{u16_at, u32_at, u64_at};
@@ -39,7 +38,7 @@ impl Version {
         }
     }
 
-    /// Whether `record` says that it is of this version.
+    /// Whether `record` has the mark of this version.
     fn is_of(self, record: &[u8]) -> bool {
         match self {
             Version::One => u16_at(record, 14) >> 8 == 1,
@@ -47,7 +46,7 @@ impl Version {
         }
     }
 
-    /// The version that every record of `head` is of, if it is the only one.
+    /// The version of every record of `head`, if only one version fits.
     fn of(head: &Head<'_>) -> Option<Version> {
         let mut fitting = Version::ALL.into_iter().filter(|version| {
             let bytes = version.record_bytes();
@@ -62,13 +61,13 @@ impl Format<BlockEvent> for Vscsi {
         "vscsi"
     }
 
-    /// Every record says its version, in a byte that no text has.
+    /// Every record has its version in a byte that no text has.
     fn detect(&self, head: &Head<'_>) -> bool {
         Version::of(head).is_some()
     }
 
-    /// Takes `version` (1, 2, or `any`: told from the records) and `check` (`yes`, `no`): whether records that cannot be
-    /// are refused.
+    /// Accepts `version` (1, 2, or `any`: recognized from the records) and `check` (`yes`, `no`): whether impossible
+    /// records are refused.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<BlockEvent>>> {
         let version = match spec.word("version", &["any", "1", "2"])? {
             "1" => Some(Version::One),
@@ -105,7 +104,7 @@ impl Decode<BlockEvent> for Decoder {
             if chunk.is_empty() || (!last && chunk.len() < 2 * Version::Two.record_bytes()) {
                 return Ok(0);
             }
-            // A trace of one record is long enough where its version is as clear.
+            // A trace of a single record is long enough if its version is certain.
             self.version = Version::of(&head).or_else(|| {
                 let only = |version: &Version| {
                     chunk.len() == version.record_bytes() && version.is_of(chunk)
@@ -142,11 +141,11 @@ impl Decode<BlockEvent> for Decoder {
     }
 }
 
-/// Bytes beyond which no disk reaches, and no command does at once.
+/// No disk is larger, and no command moves more at once.
 const DISK_BYTES_MAX: u64 = 1 << 56;
 const COMMAND_BYTES_MAX: u32 = 1 << 30;
 
-/// Why `event` cannot be, if so.
+/// Why `event` is impossible, if it is.
 fn odd_range(event: BlockEvent) -> Option<String> {
     if event.offset > DISK_BYTES_MAX {
         return Some(format!("the block lies {} bytes into the disk", event.offset));
