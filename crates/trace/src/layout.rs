@@ -1,14 +1,14 @@
 //! Block events as page events: the address spaces of the volumes are laid end to end.
 //!
-//! Reads and writes become the pages they touch, a discard the pages that lie whole in it, a sync or
-//! the removal of a file a commit point (SQLite's DELETE journal commits by removing it). Truncation
-//! is left out: the trace does not say how long the file was.
+//! Reads and writes become the pages that they touch, a discard the pages that it covers completely, a sync or the
+//! removal of a file a commit point (SQLite's DELETE journal commits by removing it). Truncation is left out: the trace
+//! does not contain the previous length of the file.
 use crate::event::{BlockEvent, BlockOp, PageEvent};
 use crate::reader::Reader;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, ResultExt};
 
-/// How many bytes each volume needs.
+/// The number of bytes that each volume needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sizes(Vec<(String, u64)>);
 
@@ -18,7 +18,7 @@ impl Sizes {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Notes that `kind` reaches up to byte `end`.
+    /// Notes that volume `kind` extends at least to byte `end`.
     pub fn cover(&mut self, kind: &str, end: u64) {
         match self.0.iter_mut().find(|(name, _)| name == kind) {
             Some((_, bytes)) => *bytes = end.max(*bytes),
@@ -26,7 +26,7 @@ impl Sizes {
         }
     }
 
-    /// Covers what the map at `path` lists: header `file_kind,first_offset,bytes,file`.
+    /// Covers the files listed in the map at `path`: header `file_kind,first_offset,bytes,file`.
     pub fn add_map(&mut self, path: &Path) -> Result<()> {
         let name = path.display();
         let text =
@@ -77,27 +77,27 @@ impl Sizes {
     }
 }
 
-/// Where each volume begins in the one address space of pages.
+/// The position of each volume in the common address space of pages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     page_bytes: u32,
     extents: Vec<Extent>,
 }
 
-/// Where one volume lies.
+/// The position of one volume.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// The volume's name.
     pub volume: String,
     /// Its first page.
     pub first_page: u64,
-    /// How many pages it has.
+    /// The number of its pages.
     pub pages: u64,
 }
 
 impl Layout {
-    /// Lays those volumes of `sizes` that are `wanted` end to end in pages of `page_bytes` (512 to
-    /// 1 MiB, a power of two).
+    /// Lays those volumes of `sizes` that are `wanted` end to end in pages of `page_bytes` (512 to 1 MiB, a power of
+    /// two).
     pub fn new(page_bytes: u32, sizes: &Sizes, wanted: impl Fn(&str) -> bool) -> Result<Layout> {
         Layout::check_page_bytes(page_bytes)?;
         let mut extents = Vec::new();
@@ -112,7 +112,7 @@ impl Layout {
         Ok(Layout { page_bytes, extents })
     }
 
-    /// One volume of any size, from page 0 on: nothing needs to be known of it.
+    /// One volume of any size, from page 0 on: its size need not be known.
     pub fn of_one(page_bytes: u32, volume: &str) -> Result<Layout> {
         Layout::check_page_bytes(page_bytes)?;
         let extent = Extent { volume: volume.to_owned(), first_page: 0, pages: u64::MAX };
@@ -139,12 +139,12 @@ impl Layout {
         self.extents.last().map_or(0, |extent| extent.first_page + extent.pages)
     }
 
-    /// Reads `reader` as page events. Requests to volumes that have no place are passed over.
+    /// Reads `reader` as page events. Requests to volumes without a position are skipped.
     pub fn pages(self, reader: Reader<BlockEvent>) -> PagesOfBlocks {
         PagesOfBlocks { layout: self, reader, extent_of: Vec::new(), ended: false }
     }
 
-    /// The page event that `event` becomes, if it becomes one; `extent` is its volume's.
+    /// The page event for `event`, if there is one; `extent` is that of its volume.
     fn page_event(&self, event: BlockEvent, extent: &Extent) -> Result<Option<PageEvent>> {
         match event.op {
             BlockOp::Flush | BlockOp::Unlink => return Ok(Some(PageEvent::Commit)),
@@ -154,7 +154,7 @@ impl Layout {
         }
         let page_bytes = u64::from(self.page_bytes);
         let end_bytes = event.offset + u64::from(event.length);
-        // A write of a part of a page writes the page; a discard of a part leaves it.
+        // A write of a part of a page writes the page; a discard of a part has no effect on it.
         let (first, end) = if event.op == BlockOp::Discard {
             (event.offset.div_ceil(page_bytes), end_bytes / page_bytes)
         } else {
@@ -187,24 +187,24 @@ impl Layout {
 pub struct PagesOfBlocks {
     layout: Layout,
     reader: Reader<BlockEvent>,
-    /// Index of the extent of each volume seen so far; `None` where it has no place.
+    /// Index of the extent of each volume seen so far; `None` if it has no position.
     extent_of: Vec<Option<usize>>,
     ended: bool,
 }
 
 impl PagesOfBlocks {
-    /// Kinds of data that the trace has, as far as it was read, and no event holds.
+    /// Kinds of data of the trace, as far as it was read, that no event holds.
     pub fn dropped(&self) -> Vec<&'static str> {
         self.reader.dropped()
     }
 
-    /// Where the volumes lie.
+    /// The positions of the volumes.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     fn convert(&mut self, event: BlockEvent) -> Result<Option<PageEvent>> {
-        // Volumes get their numbers in order of appearance, and each is looked up by name once.
+        // Volumes are numbered in the order of first occurrence, and each is looked up by name once.
         while self.extent_of.len() <= usize::from(event.file_kind.0) {
             let name = &self.reader.names()[self.extent_of.len()];
             let extents = &self.layout.extents;
@@ -216,7 +216,7 @@ impl PagesOfBlocks {
         self.layout.page_event(event, &self.layout.extents[extent])
     }
 
-    /// The error where the one volume that was asked for never came.
+    /// An error if the only requested volume never occurred.
     fn check_seen(&self) -> Result<()> {
         let [extent] = &self.layout.extents[..] else { return Ok(()) };
         let names = self.reader.names();

@@ -1,24 +1,23 @@
-//! Traces: what a database asked of its storage, in and out.
+//! Traces: the requests of a database to its storage, read, written and generated.
 //!
 //! ```text
 //! event       PageEvent (pages) and BlockEvent (bytes of a kind of file): the two levels
-//! formats     the registry; one file a format: page_csv, block_csv, msr, vscsi, ...
+//! formats     the registry; one file per format: page_csv, block_csv, msr, vscsi, ...
 //! reader      file or pipe -> iterator of events, in constant memory     source  plain, gzip, zstd
-//! compression  how a file is packed, by its first bytes                   encoding  byte order marks
+//! compression  the packing of a file, by its first bytes                  encoding  byte order marks
 //! writer      events -> file                                             recorder  for live devices
 //! layout      block events -> page events: volumes laid end to end
-//! expression  what a user may name: a file, a generator, `concat:` of parts of traces (concat)
+//! expression  a trace as a user names it: a file, a generator, `concat:` of parts of traces (concat)
 //! rescue      traces that were cut off                                   account  requests, data left out
 //! objects     objects of any size as pages
-//! reshape     requests of several pages taken apart, pages numbered anew
-//! stat        what a trace holds, counted
+//! reshape     splits requests of several pages, renumbers pages
+//! stat        counts the contents of a trace
 //! generate    "zipf:pages=1m,requests=10m,theta=1.0" -> page events
 //! link_bench  transactions like LinkBench's, for `generate` and for storage engines
 //! ycsb        YCSB's core workloads, for both as well
-//! shared      where the large real traces for tests and benches are
+//! shared      the place of the large real traces for tests and benches
 //! ```
-//! Adding a format is one file in `formats` that implements [`Format`], and one line in
-//! [`formats`].
+//! A new format is one file in `formats` that implements [`Format`], and one line in [`formats`].
 pub mod account;
 mod compression;
 mod concat;

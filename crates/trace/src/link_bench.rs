@@ -1,20 +1,19 @@
 //! Page accesses like those of LinkBench: short transactions over a social graph in B+-trees.
 //!
-//! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the
-//! Facebook social graph", SIGMOD 2013: the ten operations with their shares of the load, 31 % of
-//! them writes. The rest is a model. Leaf pages alone are counted, as inner ones stay in memory. Ids
-//! are drawn from one Zipf distribution and scattered. Links have a tree of their own, ordered by id,
-//! and a secondary index that covers a link list; both and the counts have their leaf at the same
-//! relative place as the node. How large the trees are is after a database of 68 GB: nodes 28 %, links
-//! and their index 34 % each, counts 4 %.
+//! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the Facebook social
+//! graph", SIGMOD 2013: the ten operations with their shares of the load, 31 % of them writes. The rest is a model.
+//! Only leaf pages are counted, as inner ones stay in memory. Ids are drawn from one Zipf distribution and scattered.
+//! Links have a separate tree, ordered by id, and a secondary index that covers a link list; in both, and in the
+//! counts, the leaf of a node has the same relative position as in the nodes' tree. The sizes of the trees follow a
+//! database of 68 GB: nodes 28 %, links and their index 34 % each, counts 4 %.
 use crate::event::PageEvent;
 use crate::zipf::Zipf;
 use std::ops::Range;
 use tantalum_base::{PageNo, Rng};
 
-/// Ids for each 4 KiB of the database: the default graph has a million in a gigabyte.
+/// Ids per 4 KiB of the database: the default graph has a million per gigabyte.
 const IDS_PER_PAGE: u64 = 4;
-/// Nodes that are added to a leaf of 4 KiB before the next one is begun.
+/// Nodes added to a leaf of 4 KiB before the next leaf is begun.
 const NODES_PER_LEAF: u64 = 16;
 
 /// One of LinkBench's ten operations.
@@ -24,11 +23,11 @@ pub enum Operation {
     AddLink,
     /// Hides a link.
     DeleteLink,
-    /// Gives a link another time and other data.
+    /// Changes the time and the data of a link.
     UpdateLink,
-    /// Asks how many links of a type a node has.
+    /// Reads the number of links of a type that a node has.
     CountLink,
-    /// Reads some links of a node by the other ends.
+    /// Reads some links of a node, given their other ends.
     MultigetLink,
     /// Reads the newest links of a type that a node has.
     GetLinkList,
@@ -36,13 +35,13 @@ pub enum Operation {
     GetNode,
     /// Inserts a node.
     AddNode,
-    /// Gives a node other data.
+    /// Changes the data of a node.
     UpdateNode,
-    /// Takes a node out.
+    /// Removes a node.
     DeleteNode,
 }
 
-/// Shares of the load in hundredths of a percent.
+/// Shares of the load, in hundredths of a percent.
 const MIX: [(Operation, u64); 10] = [
     (Operation::AddLink, 899),
     (Operation::DeleteLink, 299),
@@ -57,7 +56,7 @@ const MIX: [(Operation, u64); 10] = [
 ];
 
 impl Operation {
-    /// All of them, in the order of their numbers.
+    /// All operations, in the order of their numbers.
     pub const ALL: [Operation; 10] = [
         Operation::AddLink,
         Operation::DeleteLink,
@@ -71,7 +70,7 @@ impl Operation {
         Operation::DeleteNode,
     ];
 
-    /// What LinkBench calls it.
+    /// LinkBench's name of the operation.
     pub fn name(self) -> &'static str {
         match self {
             Operation::AddLink => "ADD_LINK",
@@ -87,7 +86,7 @@ impl Operation {
         }
     }
 
-    /// Its share of the load in percent, to a hundredth.
+    /// Its share of the load in percent, with two decimals.
     pub fn percent(self) -> f64 {
         MIX[self as usize].1 as f64 / 100.0
     }
@@ -105,7 +104,7 @@ impl Operation {
     }
 }
 
-/// Makes transactions.
+/// Generates transactions.
 #[derive(Clone, Debug)]
 pub struct LinkBench {
     rng: Rng,
@@ -131,7 +130,7 @@ impl LinkBench {
         LinkBench::with_page_size(pages, 1, theta, seed)
     }
 
-    /// The same with pages of `page_units` times 4 KiB, each of which holds as many times the ids.
+    /// The same with pages of `page_units` times 4 KiB, each of which has proportionally more ids.
     ///
     /// # Panics
     /// Below [`PAGES_MIN`](Self::PAGES_MIN).
@@ -152,7 +151,7 @@ impl LinkBench {
         }
     }
 
-    /// Appends the page accesses of the next transaction to `out`; whether it changes anything.
+    /// Appends the page accesses of the next transaction to `out`; returns whether it changes anything.
     pub fn transaction(&mut self, out: &mut Vec<PageEvent>) -> bool {
         let (operation, place) = (Operation::draw(&mut self.rng), self.place());
         let at = |tree: &Range<u64>| {
@@ -174,8 +173,8 @@ impl LinkBench {
                         self.nodes_added += 1;
                         write(PageNo(leaf));
                     }
-                    // The visibility or the data of a link is in its index, too; a count changes
-                    // with the number of links.
+                    // The index also contains the visibility and the data of a link; a count changes with the number of
+                    // links.
                     _ => {
                         write(at(&self.links));
                         write(at(&self.link_index));
@@ -190,7 +189,7 @@ impl LinkBench {
         false
     }
 
-    /// Where in every tree the id of the transaction lies, from 0 to 1. Hot ids are scattered.
+    /// The relative position, from 0 to 1, of the transaction's id in every tree. Hot ids are scattered.
     fn place(&mut self) -> f64 {
         let rank = self.ids.next(&mut self.rng) - 1;
         let scattered = rank.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
@@ -217,14 +216,14 @@ mod tests {
             assert!(page.0 < 10_000);
             *pages.entry(*page).or_insert(0_u64) += 1;
         }
-        // Skewed: of 10,000 pages few have a large part of the accesses.
+        // The load is skewed: a few of 10,000 pages get a large part of the accesses.
         let mut hits: Vec<u64> = pages.values().copied().collect();
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let hottest: u64 = hits[..1000].iter().sum();
         assert!(hottest as f64 > 0.3 * events.len() as f64, "{hottest} of {}", events.len());
     }
 
-    /// A page four times as large holds what four pages held, next to each other.
+    /// A page four times as large has the content of four adjacent small pages.
     #[test]
     fn larger_pages_hold_the_same_ids() {
         let (mut small, mut large) =

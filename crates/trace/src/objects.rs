@@ -1,14 +1,14 @@
-//! Objects as pages: one page each, whatever their sizes, or as many as their sizes need.
+//! Objects as pages: one page each, whatever their sizes, or as many pages as their sizes need.
 use crate::event::PageEvent;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Result};
 
 /// The pages of an object of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Objects {
-    /// One page: a ratio is one of objects.
+    /// One page: ratios count objects.
     #[default]
     OnePage,
-    /// As many pages as its size needs: a ratio is one of bytes.
+    /// As many pages as its size needs: ratios count bytes.
     AsPages,
 }
 
@@ -29,12 +29,12 @@ impl Objects {
     }
 }
 
-/// Bytes that no object has.
+/// All objects are smaller than this.
 const OBJECT_BYTES_END: u64 = 1 << 40;
 
-/// Lays objects out in pages, in the order in which they first come.
+/// Lays objects out in pages, in the order of first occurrence.
 ///
-/// Memory grows with the number of objects. One that outgrows its place gets a new one behind all others.
+/// Memory grows with the number of objects. An object that outgrows its pages gets new ones behind all others.
 #[derive(Debug)]
 pub(crate) struct ObjectPages {
     page_bytes: u64,
@@ -49,13 +49,13 @@ struct Place {
 }
 
 impl ObjectPages {
-    /// Pages of `page_bytes` bytes.
+    /// A layout with pages of `page_bytes` bytes.
     pub(crate) fn new(page_bytes: u32) -> ObjectPages {
         ObjectPages { page_bytes: u64::from(page_bytes), places: FastMap::default(), end: 0 }
     }
 
-    /// `event`, whose page is an object's number, of the pages that `bytes` of that object take. Where `bytes` is 0, as in
-    /// lines that only ask or delete, they are those that it has.
+    /// `event`, whose page is an object's number, for the pages that `bytes` of that object need. If `bytes` is 0, as
+    /// in lines that only query or delete, these are the pages that the object has.
     #[inline]
     pub(crate) fn event(&mut self, event: PageEvent, bytes: u64) -> Result<PageEvent, String> {
         let Some((PageNo(object), _)) = event.range() else { return Ok(event) };

@@ -1,4 +1,4 @@
-//! Opening a trace: find out what it is, and read it as what the caller wants.
+//! Opens a trace: recognizes its format, and reads it at the level that the caller requests.
 use crate::account::Account;
 use crate::compression::Packing;
 use crate::concat::ConcatEvents;
@@ -17,24 +17,24 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// How to read a trace.
+/// The options for reading a trace.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// Format, perhaps with parameters (`blkparse:action=C`); told from the content where `None`.
+    /// Format, perhaps with parameters (`blkparse:action=C`); `None`: recognized by the content.
     pub format: Option<String>,
-    /// Page size that block events are cut into, in bytes. Page traces are taken as they are.
+    /// Page size that block events are cut into, in bytes. Page traces are read as they are.
     pub page_bytes: u32,
-    /// What becomes of requests of several pages.
+    /// The treatment of requests of several pages.
     pub expand: Expand,
-    /// The volumes of a block trace to take; all where it is empty.
+    /// The volumes of a block trace to read; all if empty.
     pub volumes: Vec<String>,
-    /// Numbers the pages anew, from 0 in the order in which they first come.
+    /// Renumber the pages from 0, in the order of first occurrence.
     pub renumber: bool,
-    /// One page or several for each object of a trace of objects.
+    /// One or several pages per object of a trace of objects.
     pub objects: Objects,
-    /// Hears how many requests the trace has, and which data are left out.
+    /// Receives the number of requests of the trace, and the data that are left out.
     pub account: Account,
-    /// Reads a trace that was cut off up to there; without it that is an error.
+    /// Reads a trace that was cut off up to that point; if `None`, that is an error.
     pub rescue: Option<Rescue>,
 }
 
@@ -54,7 +54,7 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Whether the volume called `name` is to be taken.
+    /// Whether the volume called `name` is to be read.
     pub fn has_volume(&self, name: &str) -> bool {
         self.volumes.is_empty() || self.volumes.iter().any(|volume| volume == name)
     }
@@ -63,13 +63,13 @@ impl OpenOptions {
 /// A reader of either level.
 #[derive(Debug)]
 pub enum AnyReader {
-    /// Of pages.
+    /// At the level of pages.
     Page(Reader<PageEvent>),
-    /// Of bytes in volumes.
+    /// At the level of bytes in volumes.
     Block(Reader<BlockEvent>),
 }
 
-/// Opens the trace at `path` (`-` is the standard input) in its own terms.
+/// Opens the trace at `path` (`-` is the standard input) at its own level.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<AnyReader> {
     read(path, source::open(path)?, options)
 }
@@ -84,7 +84,7 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
         Err(error) if head.is_empty() => return Err(no_beginning(path, error)),
         Err(error) => Some(error),
     };
-    // A file that was packed twice, such as an archive within a compressed file.
+    // The file was packed twice, such as an archive in a compressed file.
     if let Some(packing) = Packing::of(&head) {
         return Err(packing.refuse(path, true));
     }
@@ -103,7 +103,7 @@ pub fn read(path: &Path, source: Source, options: &OpenOptions) -> Result<AnyRea
     })
 }
 
-/// The format that `head`, or else the name of the file, tells.
+/// The format recognized by `head`, or else by the name of the file.
 fn told(path: &Path, head: &Head<'_>) -> Result<AnyFormat> {
     let text = Head { bytes: encoding::without_mark(head.bytes), whole: head.whole };
     let found = AnyFormat::by_content(&text);
@@ -116,7 +116,7 @@ fn told(path: &Path, head: &Head<'_>) -> Result<AnyFormat> {
     }
 }
 
-/// Nothing of the trace can be read.
+/// The error if nothing of the trace can be read.
 fn no_beginning(path: &Path, error: std::io::Error) -> Error {
     let path = path.display();
     let context = match error.kind() {
@@ -147,17 +147,16 @@ fn unknown(path: &Path, head: &[u8]) -> Error {
     )
 }
 
-/// Opens the trace at `path` as page events; the text of a generator is one, too, and so is
-/// `concat:` ([`Expression`]). The block events of a block trace become pages of
-/// `options.page_bytes`, volumes laid end to end; for their sizes the trace is read once before,
-/// together with its map where there is one, so it must be a file. One volume alone begins at page
-/// 0 and is read once.
+/// Opens the trace at `path` as page events; `path` may also be the text of a generator, or `concat:` ([`Expression`]).
+/// The block events of a block trace become pages of `options.page_bytes`, with volumes laid end to end. To learn their
+/// sizes, the trace is first read once, together with its map if there is one, so it must be a file. A single volume
+/// begins at page 0, and the trace is read only once.
 pub fn open_pages(path: &Path, options: &OpenOptions) -> Result<PageEvents> {
     Expression::parse(path)?.open(options)
 }
 
 impl Expression {
-    /// Opens it as page events, as [`open_pages`] does.
+    /// Opens the trace as page events, like [`open_pages`].
     pub fn open(&self, options: &OpenOptions) -> Result<PageEvents> {
         let origin = match self {
             Expression::File(path) => open_file(path, options)?,
@@ -222,22 +221,22 @@ fn open_file(path: &Path, options: &OpenOptions) -> Result<Origin> {
     }
 }
 
-/// What a trace is called: its file's name without the endings, or the name of its generator.
+/// The name of a trace: its file's name without the endings, or the name of its generator.
 pub fn trace_name(path: &Path) -> String {
     match Expression::parse(path) {
         Ok(expression) => expression.name(),
-        // The text makes no sense; whoever opens it says why.
+        // The text is invalid; opening it reports the reason.
         Err(_) => path.display().to_string(),
     }
 }
 
-/// Where the map of a block trace lies: `name.csv.zst` has `name.map.csv`.
+/// The path of the map of a block trace: `name.csv.zst` has `name.map.csv`.
 pub fn map_path(path: &Path) -> PathBuf {
     let stem = Expression::File(path.to_owned()).name();
     path.with_file_name(format!("{stem}.map.csv"))
 }
 
-/// The page events of a trace, wherever they come from.
+/// The page events of a trace, from any origin.
 #[derive(Debug)]
 pub struct PageEvents {
     origin: Counted,
@@ -245,7 +244,7 @@ pub struct PageEvents {
     has_sized_objects: bool,
 }
 
-/// Events before they are reshaped, whose number is told at their end.
+/// Events before they are reshaped; their number is reported at their end.
 #[derive(Debug)]
 struct Counted {
     origin: Origin,
@@ -273,18 +272,18 @@ impl Iterator for Counted {
 
 #[derive(Debug)]
 enum Origin {
-    /// As they stand in the trace.
+    /// Page events of the trace.
     Page(Box<Reader<PageEvent>>),
-    /// Made from block events.
+    /// Converted from block events.
     Block(Box<PagesOfBlocks>),
-    /// Made up.
+    /// Generated.
     Generated(Box<Generator>),
     /// Parts of other traces.
     Concat(Box<ConcatEvents>),
 }
 
 impl PageEvents {
-    /// Where the volumes of a block trace lie; `None` for any other.
+    /// The positions of the volumes of a block trace; `None` for any other trace.
     pub fn layout(&self) -> Option<&Layout> {
         match &self.origin.origin {
             Origin::Block(pages) => Some(pages.layout()),
@@ -292,15 +291,15 @@ impl PageEvents {
         }
     }
 
-    /// Whether bytes of the trace, or of a part or an object of it, were cut into pages of [`OpenOptions::page_bytes`]: where none were,
-    /// it has page numbers, which mean the same whatever is asked for.
+    /// Whether bytes of the trace, or of a part or an object of it, were cut into pages of [`OpenOptions::page_bytes`].
+    /// Otherwise it has page numbers, whose meaning does not depend on that size.
     pub fn is_of_bytes(&self) -> bool {
         self.has_sized_objects || self.origin.origin.is_of_bytes()
     }
 }
 
 impl Origin {
-    /// Whether any of it is cut into pages of the size that is asked for.
+    /// Whether any of it is cut into pages of the requested size.
     fn is_of_bytes(&self) -> bool {
         match self {
             Origin::Block(_) => true,
@@ -311,7 +310,7 @@ impl Origin {
 }
 
 impl Origin {
-    /// Kinds of data of a trace that no event holds; parts of traces have told theirs.
+    /// Kinds of data of a trace that no event holds; parts of traces have already reported theirs.
     fn dropped(&self) -> Vec<&'static str> {
         match self {
             Origin::Page(reader) => reader.dropped(),

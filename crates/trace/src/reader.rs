@@ -7,16 +7,16 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result, Spec};
 
-/// Bytes decoded at a time. At least two bytes make an event, so this bounds those held, too.
+/// Bytes decoded at a time. An event has at least two bytes, so this also limits the number of events in memory.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// Longest record accepted, so that a file without line ends cannot fill the memory.
 const RECORD_BYTES_MAX: usize = 1 << 16;
 
-/// How much of a bad line an error quotes.
+/// Most bytes of a bad line that an error quotes.
 const QUOTE_BYTES: usize = 60;
 
-/// Reads the events of one trace. After an error it gives nothing more.
+/// Reads the events of one trace. After an error there are no more events.
 pub struct Reader<E> {
     path: PathBuf,
     source: Source,
@@ -26,38 +26,38 @@ pub struct Reader<E> {
     start: usize,
     end: usize,
     at_end: bool,
-    /// Why the source ended, where it was not its end.
+    /// The failure of the source before its end, if there was one.
     broken: Option<std::io::Error>,
     rescue: Option<Rescue>,
     is_one_volume: bool,
-    /// Lines (of a binary format: bytes) decoded in the chunks before this one.
+    /// Lines (of a binary format: bytes) decoded in the previous chunks.
     lines: u64,
     batch: Vec<E>,
     next: usize,
     failed: Option<Error>,
 }
 
-/// A trace of which the beginning has been looked at.
+/// A trace whose beginning has been examined.
 pub struct Start<'a> {
     /// The file, for messages.
     pub path: &'a Path,
-    /// What was already taken from the source.
+    /// The bytes already read from the source.
     pub head: &'a [u8],
     /// The rest.
     pub source: Source,
-    /// What the source failed with behind the head, if it did: there is no more then.
+    /// The failure of the source after the head, if there was one: then there are no more bytes.
     pub broken: Option<std::io::Error>,
-    /// Asks to end where the trace was cut off.
+    /// If set, a trace that was cut off ends without an error.
     pub rescue: Option<Rescue>,
-    /// Asks for objects as pages of so many bytes.
+    /// If set, objects become pages of this many bytes.
     pub object_page_bytes: Option<u32>,
 }
 
 impl<E: Copy> Reader<E> {
-    /// Reads the trace of `start` as `format`, which `text` names, perhaps with parameters.
+    /// Reads the trace of `start` as `format`, whose name and parameters are in `text`.
     ///
     /// # Errors
-    /// `InvalidInput` for parameters that the format does not have, and for objects as pages where it has no sizes.
+    /// `InvalidInput` for parameters that the format does not have, and for objects as pages if it has no sizes.
     pub fn new(start: Start<'_>, format: &dyn Format<E>, text: &str) -> Result<Self> {
         let Start { path, head, source, broken, rescue, object_page_bytes } = start;
         let mut spec = Spec::parse(text)?;
@@ -101,17 +101,17 @@ impl<E: Copy> Reader<E> {
         self.decoder.names()
     }
 
-    /// Kinds of data that the trace has, as far as it was read, and no event holds.
+    /// Kinds of data of the trace, as far as it was read, that no event holds.
     pub fn dropped(&self) -> Vec<&'static str> {
         self.decoder.dropped()
     }
 
-    /// Whether all of the trace is of one volume.
+    /// Whether the trace has a single volume.
     pub fn is_one_volume(&self) -> bool {
         self.is_one_volume
     }
 
-    /// Some of the next events: never empty but at the end. Quicker than one at a time.
+    /// Some of the next events; empty only at the end. This is faster than one event at a time.
     pub fn next_batch(&mut self) -> Result<&[E]> {
         while self.next == self.batch.len() {
             if let Some(error) = self.failed.take() {
@@ -128,7 +128,7 @@ impl<E: Copy> Reader<E> {
         Ok(&self.batch[from..])
     }
 
-    /// Decodes one more chunk into `batch`. A failure waits until the events before it are taken.
+    /// Decodes one more chunk into `batch`. A failure is reported after the events before it.
     fn refill(&mut self) {
         self.batch.clear();
         self.next = 0;
@@ -138,7 +138,7 @@ impl<E: Copy> Reader<E> {
         }
     }
 
-    /// Where the source breaks off, what it gave is decoded all the same.
+    /// If the source fails, the bytes that it returned before are still decoded.
     fn read_more(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -176,7 +176,7 @@ impl<E: Copy> Reader<E> {
         }
     }
 
-    /// The trace ends here, by `failure`: for whoever wants to rescue it that is its end, where it was only cut off.
+    /// The trace ends here, by `failure`. If it was only cut off, and is to be rescued, that is not an error.
     fn cut_off(&mut self, failure: Failure) -> Result<()> {
         (self.start, self.end) = (0, 0);
         match &self.rescue {
@@ -189,7 +189,7 @@ impl<E: Copy> Reader<E> {
         }
     }
 
-    /// The rest of the trace from `at` on is a part of a record.
+    /// The failure if the rest of the trace, from `at` on, is an incomplete record.
     fn torn(&self, at: usize) -> Failure {
         let reason = match self.decoder.is_binary() {
             true => format!("the trace ends inside a record ({})", rescue::HOW),
@@ -201,7 +201,7 @@ impl<E: Copy> Reader<E> {
         Failure { error: self.fault(Fault { at, reason }), is_cut_off: true }
     }
 
-    /// The source broke off behind what was decoded, or behind a part of a record after that.
+    /// The failure if the source failed after the decoded data, perhaps within a record.
     fn broke(&self, error: std::io::Error) -> Failure {
         let (path, unit, lines) = (self.path.display(), self.unit(), self.lines);
         let is_cut_off = error.kind() == std::io::ErrorKind::UnexpectedEof;
@@ -212,12 +212,12 @@ impl<E: Copy> Reader<E> {
         Failure { error: Error::io(context, error), is_cut_off }
     }
 
-    /// What places in the trace are counted in.
+    /// The unit of positions in the trace.
     fn unit(&self) -> &'static str {
         if self.decoder.is_binary() { "byte" } else { "line" }
     }
 
-    /// What the first `bytes` of the chunk count: bytes of a binary format, lines of a text.
+    /// The first `bytes` of the chunk in the unit of positions: bytes of a binary format, lines of a text.
     fn passed(&self, bytes: usize) -> u64 {
         if self.decoder.is_binary() { bytes as u64 } else { count_lines(&self.buffer[..bytes]) }
     }
@@ -241,7 +241,7 @@ impl<E: Copy> Reader<E> {
     }
 }
 
-/// The error for objects as pages in a trace that has no objects, or none with a size.
+/// The error for objects as pages in a trace without objects, or without sizes.
 pub(crate) fn no_sizes(path: &Path, format: &str) -> Error {
     Error::new(
         ErrorKind::InvalidInput,
@@ -253,10 +253,10 @@ pub(crate) fn no_sizes(path: &Path, format: &str) -> Error {
     )
 }
 
-/// Why nothing comes any more.
+/// The reason why there are no more events.
 struct Failure {
     error: Error,
-    /// There is no more of the trace, where else it cannot be read or makes no sense.
+    /// The trace was cut off; otherwise it cannot be read, or is invalid.
     is_cut_off: bool,
 }
 

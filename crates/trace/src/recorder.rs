@@ -1,4 +1,4 @@
-//! Records what a device is asked, while it runs.
+//! Records the requests to a running device.
 use crate::event::PageEvent;
 use crate::formats::page_csv::PageCsv;
 use crate::writer::{Sink, Writer};
@@ -8,8 +8,8 @@ use tantalum_base::{Error, ErrorKind, Result};
 
 /// Writes a page trace (`page_csv`), from any thread.
 ///
-/// A failure to record never fails the device: the first one is kept for [`Recorder::finish`], and
-/// nothing is recorded after it.
+/// A failure to record never makes the device fail: the first failure is kept for [`Recorder::finish`], and nothing is
+/// recorded after it.
 #[derive(Debug)]
 pub struct Recorder(Mutex<Recording>);
 
@@ -21,12 +21,12 @@ enum Recording {
 }
 
 impl Recorder {
-    /// Records to a new file; `.zst` or `.gz` in its name compress it.
+    /// Records to a new file; a name in `.zst` or `.gz` compresses it.
     pub fn create(path: &Path) -> Result<Recorder> {
         Ok(Recorder(Mutex::new(Recording::Open(Box::new(Writer::create(path, &PageCsv)?)))))
     }
 
-    /// Records to `sink`; `name` is for messages and tells the compression.
+    /// Records to `sink`; `name` is for messages and determines the compression.
     pub fn to_sink(name: &str, sink: Sink) -> Result<Recorder> {
         Ok(Recorder(Mutex::new(Recording::Open(Box::new(Writer::new(name, sink, &PageCsv)?)))))
     }
@@ -36,8 +36,8 @@ impl Recorder {
         self.record_all(&[event]);
     }
 
-    /// Records `events` with nothing of other threads between them: with several clients at once,
-    /// a transaction's writes and its commit point stay together only so.
+    /// Records `events` without events of other threads between them: with several concurrent clients, this is needed
+    /// to keep a transaction's writes and its commit point together.
     pub fn record_all(&self, events: &[PageEvent]) {
         let mut state = self.lock();
         if let Recording::Open(writer) = &mut *state
@@ -59,7 +59,7 @@ impl Recorder {
         }
     }
 
-    /// A thread that panicked while it recorded left whole events behind: go on.
+    /// A thread that panicked while recording left only whole events behind: continue.
     fn lock(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,17 +1,16 @@
-//! Requests of several pages as one request a page, and pages numbered anew.
+//! Splits requests of several pages, and renumbers pages.
 use crate::event::PageEvent;
 use tantalum_base::{Error, ErrorKind, FastMap, PageNo, Result};
 
-/// What becomes of a request of several pages.
+/// The treatment of a request of several pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Expand {
-    /// It stays one request. A device gets it as one command; caches and counts see its pages one
-    /// by one.
+    /// It stays one request. A device gets it as one command; caches and statistics see its pages one by one.
     #[default]
     No,
-    /// One request a page.
+    /// One request per page.
     Yes,
-    /// Its first page alone is asked for.
+    /// Only its first page is requested.
     First,
 }
 
@@ -33,13 +32,13 @@ impl Expand {
     }
 }
 
-/// Changes events on their way.
+/// Reshapes events.
 #[derive(Debug)]
 pub(crate) struct Reshape {
     expand: Expand,
-    /// The new number of each page seen, where pages are numbered anew.
+    /// The new number of each page seen, if pages are renumbered.
     numbers: Option<FastMap<u64, u64>>,
-    /// What is left of a request: it goes out page by page.
+    /// The rest of a request that is delivered page by page.
     rest: Option<PageEvent>,
 }
 
@@ -48,7 +47,7 @@ impl Reshape {
         Reshape { expand, numbers: renumber.then(FastMap::default), rest: None }
     }
 
-    /// The next event, made from the next one of `events`.
+    /// The next event, made from the events of `events`.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -70,7 +69,7 @@ impl Reshape {
     fn change(&mut self, event: PageEvent) -> PageEvent {
         let Some((page, pages)) = event.range() else { return event };
         let is_trim = matches!(event, PageEvent::Trim { .. });
-        // Pages that are numbered anew are no longer neighbours.
+        // Renumbered pages are no longer neighbours.
         if is_trim && self.numbers.is_none() {
             return event;
         }

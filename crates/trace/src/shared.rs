@@ -1,9 +1,9 @@
-//! Where the large real traces are that tests and benches use and the repository does not hold.
+//! Finds the large real traces that tests and benches use, and that are not in the repository.
 use std::path::{Path, PathBuf};
 
-/// The file `name` (such as `traces/databases/tpcc-pg-logical.csv.zst`) in the folder that the
-/// environment variable `TANTALUM_SHARED` names, or in `../shared` beside the repository. Where it
-/// is absent, says so on the standard error.
+/// The file `name` (such as `traces/databases/tpcc-pg-logical.csv.zst`) in the folder that the environment variable
+/// `TANTALUM_SHARED` names, or in `../shared` beside the repository. If it is absent, this is reported on the standard
+/// error.
 pub fn find(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("TANTALUM_SHARED")
         .map(PathBuf::from)

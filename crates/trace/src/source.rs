@@ -1,4 +1,4 @@
-//! Where the bytes of a trace come from: plain, gzip or zstd, told by content and not by name.
+//! The source of a trace's bytes: plain, gzip or zstd, recognized by content, not by name.
 use crate::compression::{MAGIC_BYTES, Packing};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -10,7 +10,7 @@ use crate::generate::NAMES;
 /// Bytes of a trace.
 pub type Source = Box<dyn Read + Send>;
 
-/// Opens the file at `path`, as it stands; `-` is the standard input.
+/// Opens the file at `path` without decompression; `-` is the standard input.
 pub fn open(path: &Path) -> Result<Source> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdin()));
@@ -19,7 +19,7 @@ pub fn open(path: &Path) -> Result<Source> {
     Ok(Box::new(file))
 }
 
-/// Where nothing is there, the name of a generator may have been meant.
+/// The error if `path` cannot be opened. If it does not exist, the user may have meant a generator.
 fn cannot_open(path: &Path, error: std::io::Error) -> Error {
     let mut context = format!("cannot open {}", path.display());
     let name = path.to_str().and_then(|text| text.split_once(':')).map(|(name, _)| name);
@@ -29,10 +29,10 @@ fn cannot_open(path: &Path, error: std::io::Error) -> Error {
     Error::io(context, error)
 }
 
-/// Decompresses `raw` where its first bytes say that it is compressed; `path` is for messages.
+/// Decompresses `raw` if its first bytes show a compression; `path` is for messages.
 ///
 /// # Errors
-/// `Unsupported` for a compression that is not read, and for an archive.
+/// `Unsupported` for a compression that cannot be read, and for an archive.
 pub fn decompress(path: &Path, mut raw: Source) -> Result<Source> {
     let failed = |error| Error::io(format!("cannot read {}", path.display()), error);
     let mut head = Vec::new();

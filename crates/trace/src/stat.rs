@@ -1,9 +1,9 @@
-//! What a trace holds, counted exactly.
+//! Exact statistics of a trace.
 use crate::event::{BlockEvent, BlockOp, FileKind, PageEvent};
 use hashbrown::hash_map::Entry;
 use tantalum_base::{FastMap, PageNo};
 
-/// Requests that a working set is over: the pages asked for within the last so many.
+/// Number of requests that a working set covers: it is the set of pages requested by that many latest requests.
 pub const WORKING_SET_REQUESTS: u64 = 1 << 16;
 
 /// Counts over page events. Memory grows with the distinct pages, not with the trace.
@@ -13,7 +13,7 @@ pub struct PageStat {
     pub reads: u64,
     /// Pages written.
     pub writes: u64,
-    /// Pages given up.
+    /// Pages discarded.
     pub trims: u64,
     /// Commit points.
     pub commits: u64,
@@ -21,22 +21,23 @@ pub struct PageStat {
     pub max_page: Option<PageNo>,
     /// Distinct pages written.
     pub written_pages: u64,
-    /// Requests for the page behind the one asked for just before.
+    /// Requests for the page after the one of the previous request.
     pub sequential: u64,
-    /// Requests for a page asked for before, by the number of requests since: entry `i` counts
-    /// those with 2^i to 2^(i+1) - 1. As long as its last entry that is not 0.
+    /// Requests for a page that was requested before, by the number of requests since then: entry `i` counts those with
+    /// 2^i to 2^(i+1) - 1. The last entry is not 0.
     pub reuse_by_log2: Vec<u64>,
     seen: FastMap<PageNo, Seen>,
-    /// The page behind the one asked for last.
+    /// The page after the one requested last.
     next_page: Option<PageNo>,
-    /// For how many requests each page was in the working set, but for the time since its last use.
+    /// For each page, the number of requests during which it was in the working set, except the time since its last
+    /// use; summed over all pages.
     resident_requests: u64,
 }
 
-/// What is known of a page.
+/// Facts about a page.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Request number of the last time, times two, plus one if ever written.
+    /// Number of its last request, times two, plus one if it was ever written.
     last: u64,
     requests: u64,
 }
@@ -98,13 +99,13 @@ impl PageStat {
         }
     }
 
-    /// Requests for the page behind the one asked for just before, 0 to 1.
+    /// Share of requests for the page after the one of the previous request, 0 to 1.
     pub fn sequential_share(&self) -> f64 {
         share(self.sequential, self.requests())
     }
 
-    /// Requests for the hottest `pages_share` of the pages asked for (rounded to whole pages), 0 to
-    /// 1: with 0.2 the locality of Y. Ou's dissertation, table B.1.
+    /// Share of requests for the hottest `pages_share` of the requested pages (rounded to whole pages), 0 to 1: with
+    /// 0.2, the locality of Y. Ou's dissertation, table B.1.
     pub fn hottest_share(&self, pages_share: f64) -> f64 {
         let mut counts: Vec<u64> = self.seen.values().map(|seen| seen.requests).collect();
         let hottest = (counts.len() as f64 * pages_share).round() as usize;
@@ -112,9 +113,9 @@ impl PageStat {
         share(counts.iter().take(hottest).sum(), self.requests())
     }
 
-    /// Distinct pages asked for within the last [`WORKING_SET_REQUESTS`] requests, on average over
-    /// all requests (Denning and Schwartz, "Properties of the working-set model", CACM 1972: each
-    /// use keeps its page in the set until the next use, or for so many requests).
+    /// Distinct pages requested within the last [`WORKING_SET_REQUESTS`] requests, averaged over all requests (Denning
+    /// and Schwartz, "Properties of the working-set model", CACM 1972: each use keeps its page in the set until the
+    /// next use, or for that number of requests).
     pub fn working_set_pages(&self) -> f64 {
         let end = self.requests();
         let since_last = |seen: &Seen| (end - (seen.last >> 1)).min(WORKING_SET_REQUESTS);
@@ -122,7 +123,7 @@ impl PageStat {
         share(self.resident_requests + last, end)
     }
 
-    /// Pages read and written: a request of several pages counts as many.
+    /// Pages read and written: a request of several pages counts once for each page.
     pub fn requests(&self) -> u64 {
         self.reads + self.writes
     }
@@ -132,18 +133,18 @@ impl PageStat {
         self.seen.len() as u64
     }
 
-    /// Writes among the requests, 0 to 1.
+    /// Share of writes among the requests, 0 to 1.
     pub fn write_share(&self) -> f64 {
         share(self.writes, self.requests())
     }
 
-    /// Requests for pages asked for before, 0 to 1: no cache that fetches on demand hits more.
+    /// Share of requests for pages requested before, 0 to 1: no cache that fetches on demand hits more.
     pub fn reuse_share(&self) -> f64 {
         share(self.requests() - self.distinct_pages(), self.requests())
     }
 
-    /// At most how many requests lie between two uses of a page, in the given share (0 to 1) of
-    /// all re-uses: the upper end of a power-of-two class. `None` where nothing is used twice.
+    /// Largest number of requests between two uses of a page, for the given share (0 to 1) of all re-uses: the upper
+    /// end of a power-of-two class. `None` if no page is used twice.
     pub fn reuse_distance_at(&self, quantile: f64) -> Option<u64> {
         let reuses: u64 = self.reuse_by_log2.iter().sum();
         let wanted = ((reuses as f64 * quantile).ceil() as u64).max(1);

@@ -1,7 +1,7 @@
-//! Events to a file. Compressed by the name: `.zst` zstd, `.gz` gzip, else plain.
+//! Writes events to a file. The name determines the compression: `.zst` zstd, `.gz` gzip, else plain.
 //!
-//! What was gathered goes to the file as whole lines, compressed too: whoever is killed leaves a trace in which all can be
-//! read but what was gathered last.
+//! The buffer is written to the file as whole lines, also when compressed: after a kill, everything but the last buffer
+//! can be read.
 use crate::event::{BlockEvent, PageEvent};
 use crate::formats::{Encode, Format, written_names};
 use crate::open::{AnyReader, OpenOptions, open};
@@ -11,16 +11,17 @@ use std::io::Write;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt, Spec};
 
-/// Bytes gathered before they go to the file.
+/// Bytes buffered before they are written to the file.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// zstd's own default: the traces shrink to a sixth, faster than a disk takes them.
+/// zstd's own default: the traces shrink to a sixth, faster than a disk can write them.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Where the bytes go.
+/// The destination of the bytes.
 pub type Sink = Box<dyn Write + Send>;
 
-/// Writes events in one format. Call [`Writer::finish`]: what is dropped unfinished lacks its end.
+/// Writes events in one format. Call [`Writer::finish`]: a writer that is dropped before leaves a trace without its
+/// end.
 pub struct Writer<E: 'static> {
     name: String,
     encoder: Box<dyn Encode<E>>,
@@ -55,7 +56,7 @@ impl Compressed {
         }
     }
 
-    /// Hands over what was compressed so far, so that it can be read without what comes later.
+    /// Writes out all data compressed so far, so that it can be read without the following data.
     fn flush(&mut self) -> std::io::Result<()> {
         match self {
             Compressed::Plain(_) => Ok(()),
@@ -75,10 +76,10 @@ impl Compressed {
 }
 
 impl<E> Writer<E> {
-    /// Creates the file at `path` (`-` is the standard output), over what may be there.
+    /// Creates the file at `path` (`-` is the standard output); an existing file is overwritten.
     ///
     /// # Errors
-    /// `Unsupported` where the format is only read, `Io` where the file cannot be made.
+    /// `Unsupported` if the format can only be read, `Io` if the file cannot be made.
     pub fn create(path: &Path, format: &'static dyn Format<E>) -> Result<Self> {
         Writer::create_with(path, format, format.name())
     }
@@ -94,7 +95,7 @@ impl<E> Writer<E> {
         Writer::begin(&name, Box::new(file), encoder)
     }
 
-    /// Writes to `sink`; `name` is for messages and tells the compression.
+    /// Writes to `sink`; `name` is for messages and determines the compression.
     pub fn new(name: &str, sink: Sink, format: &'static dyn Format<E>) -> Result<Self> {
         Writer::begin(name, sink, encoder(format, format.name())?)
     }
@@ -106,7 +107,7 @@ impl<E> Writer<E> {
         Ok(Writer { name: name.to_owned(), encoder, names: Vec::new(), sink, buffer, events: 0 })
     }
 
-    /// Sets the names of the volumes, by number, for the events to come.
+    /// Sets the names of the volumes, by number, for the following events.
     pub fn set_names(&mut self, names: &[String]) {
         if self.names.len() != names.len() {
             self.names = names.to_vec();
@@ -125,7 +126,7 @@ impl<E> Writer<E> {
         self.sink.flush().context(|| format!("cannot write {}", self.name))
     }
 
-    /// Hands over everything, ends the file, and returns the number of events written.
+    /// Writes everything out, ends the file, and returns the number of events written.
     pub fn finish(mut self) -> Result<u64> {
         while self.encoder.finish(&mut self.buffer) {
             self.spill()?;
@@ -163,16 +164,16 @@ fn encoder<E>(format: &'static dyn Format<E>, text: &str) -> Result<Box<dyn Enco
     Ok(encoder)
 }
 
-/// Writes page events to `path` as `page_csv`; returns how many.
+/// Writes page events to `path` as `page_csv`; returns their number.
 pub fn write_pages(path: &Path, events: impl Iterator<Item = Result<PageEvent>>) -> Result<u64> {
     let format = &crate::formats::page_csv::PageCsv;
     write_all(Writer::create(path, format)?, events)
 }
 
-/// Opens the trace at `from`, which must be one of blocks.
+/// Opens the trace at `from`, which must be a block trace.
 ///
 /// # Errors
-/// `Unsupported` for a trace of pages.
+/// `Unsupported` for a page trace.
 pub fn open_blocks(from: &Path, options: &OpenOptions) -> Result<Reader<BlockEvent>> {
     match open(from, options)? {
         AnyReader::Block(reader) => Ok(reader),
@@ -183,8 +184,7 @@ pub fn open_blocks(from: &Path, options: &OpenOptions) -> Result<Reader<BlockEve
     }
 }
 
-/// Writes the events of the volumes that `options` want to `writer` and finishes it; returns how
-/// many.
+/// Writes the events of the volumes that `options` select to `writer` and finishes it; returns their number.
 pub fn write_blocks(
     mut writer: Writer<BlockEvent>,
     mut reader: Reader<BlockEvent>,
@@ -200,7 +200,7 @@ pub fn write_blocks(
     writer.finish()
 }
 
-/// Writes page events to `writer` and finishes it; returns how many.
+/// Writes page events to `writer` and finishes it; returns their number.
 pub fn write_all(
     mut writer: Writer<PageEvent>,
     events: impl Iterator<Item = Result<PageEvent>>,

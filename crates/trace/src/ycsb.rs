@@ -7,10 +7,10 @@ use tantalum_base::Rng;
 /// Exponent of YCSB's Zipf distributions.
 pub const THETA: f64 = 0.99;
 
-/// Records that a scan reads at the most; as many as any fewer come as often.
+/// Most records that a scan reads; all smaller numbers are equally likely.
 pub const SCAN_RECORDS_MAX: u64 = 100;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Reads a record.
@@ -26,23 +26,23 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in YCSB's order.
+    /// All kinds, in YCSB's order.
     pub const ALL: [Kind; 5] =
         [Kind::Read, Kind::Update, Kind::Insert, Kind::Scan, Kind::ReadModifyWrite];
 }
 
-/// Which records are asked for.
+/// The distribution of the requested records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Requests {
-    /// Few records very often, which lie anywhere among the others.
+    /// A few records very often; they are scattered among the others.
     Zipfian,
-    /// The later a record was inserted the more often.
+    /// The more recently a record was inserted, the more often.
     Latest,
     /// Each as often as any other.
     Uniform,
 }
 
-/// How many of a hundred operations are of each kind; together a hundred.
+/// Number of operations of each kind per hundred; together a hundred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mix {
     /// Reads.
@@ -53,7 +53,7 @@ pub struct Mix {
     pub insert: u64,
     /// Scans.
     pub scan: u64,
-    /// Reads of a record with an update behind.
+    /// Reads of a record, each followed by an update of it.
     pub read_modify_write: u64,
 }
 
@@ -89,25 +89,25 @@ pub enum Workload {
     A,
     /// Photo tagging: few updates.
     B,
-    /// Profile cache: reads alone.
+    /// Profile cache: only reads.
     C,
-    /// User status: the latest are read.
+    /// User status: the latest records are read.
     D,
     /// Threads of a conversation: short scans.
     E,
-    /// User records: half reads, half read, changed and written back.
+    /// User records: half reads; the other half reads, changes and writes back.
     F,
 }
 
 impl Workload {
-    /// All of them.
+    /// All workloads.
     pub const ALL: [Workload; 6] =
         [Workload::A, Workload::B, Workload::C, Workload::D, Workload::E, Workload::F];
 
-    /// Their letters, as text parameters have them.
+    /// Their letters, as used in text parameters.
     pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-    /// The workload of a letter; `None` where there is none.
+    /// The workload of a letter; `None` if there is none.
     pub fn by_name(name: &str) -> Option<Workload> {
         let at = Workload::NAMES.iter().position(|letter| *letter == name)?;
         Some(Workload::ALL[at])
@@ -126,7 +126,7 @@ impl Workload {
         }
     }
 
-    /// Which records it asks for.
+    /// The distribution of the records that it requests.
     pub fn requests(self) -> Requests {
         match self {
             Workload::D => Requests::Latest,

@@ -1,20 +1,20 @@
 //! Zipf-distributed ranks in constant memory and time.
 //!
-//! Source: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
-//! distributions", ACM TOMACS 6(3), 1996: draw from the integral of the hat x^-theta by inversion,
-//! and reject the little by which the hat stands above the steps.
+//! Source: Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM
+//! TOMACS 6(3), 1996: draw from the integral of the hat x^-theta by inversion, and reject the small excess of the hat
+//! over the steps.
 use tantalum_base::Rng;
 
-/// Draws rank `k` (from 1) with a probability in proportion to `k^-theta`.
+/// Draws rank `k` (from 1) with a probability proportional to `k^-theta`.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     theta: f64,
     ranks: f64,
-    /// The integral up to the left end of rank 1, less its step.
+    /// The integral up to the left end of rank 1, minus its step.
     low: f64,
     /// The integral up to the right end of the last rank.
     high: f64,
-    /// Within this distance of the drawn point a rank needs no test.
+    /// A rank within this distance of the drawn point needs no test.
     sure: f64,
 }
 
@@ -48,7 +48,7 @@ impl Zipf {
     }
 }
 
-/// Integral of x^-theta from 1 on: (x^(1-theta) - 1) / (1-theta), or ln x where theta is 1.
+/// Integral of x^-theta from 1 on: (x^(1-theta) - 1) / (1-theta), or ln x if theta is 1.
 #[inline]
 fn integral(x: f64, theta: f64) -> f64 {
     let log = x.ln();
@@ -62,13 +62,13 @@ fn inverse(y: f64, theta: f64) -> f64 {
     (y * ln_1p_ratio(t)).exp()
 }
 
-/// (e^x - 1) / x, by its series near 0.
+/// (e^x - 1) / x; near 0 by its series.
 #[inline]
 fn exp_m1_ratio(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }
 
-/// ln(1 + x) / x, by its series near 0.
+/// ln(1 + x) / x; near 0 by its series.
 #[inline]
 fn ln_1p_ratio(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }

@@ -16,7 +16,7 @@ pub struct PageBinary;
 
 const MAGIC: &[u8; RECORD_BYTES] = b"tantalum pages 1";
 const RECORD_BYTES: usize = 16;
-/// No read or write has this many pages: with 4096 bytes each they are 2^40 bytes.
+/// Most pages of a read or write: with 4096 bytes each they are 2^40 bytes.
 const PAGES_MAX: u32 = 1 << 28;
 
 impl Format<PageEvent> for PageBinary {

@@ -1,12 +1,11 @@
-//! Stand-ins for the buffer traces of Y. Ou's dissertation, appendix B, which are not to be had.
+//! Stand-ins for the buffer traces of Y. Ou's dissertation, appendix B, which are not available.
 //!
-//! Table B.1 gives for each the number of requests, distinct pages and updates, and which share of
-//! the requests goes to the hottest fifth of the pages; for the bank's also that 40 % go to 3 %.
-//! The traces made here have exactly these counts, and the shares but for rounding (0.6 % of the
-//! requests where most pages are asked for once or twice). The frequencies in between follow power laws
-//! through the given points. The rest is not known and left to chance: the order is a random one,
-//! every order alike, and the pages are scattered. So what real traces have beyond popularity
-//! (re-use soon after use, scans, neighbours) is not in them.
+//! For each trace, table B.1 gives the number of requests, distinct pages and updates, and the share of requests that
+//! the hottest fifth of the pages gets; for the bank's trace also that 3 % of the pages get 40 %. The traces generated
+//! here have exactly these counts, and the shares up to rounding (0.6 % of the requests if most pages are requested
+//! once or twice). The frequencies in between follow power laws through the given points. The rest is unknown and
+//! random: each order of the requests is equally likely, and the pages are scattered. So properties of real traces
+//! beyond popularity (re-use soon after use, scans, neighbours) are missing.
 use super::pattern::Scatter;
 use crate::event::PageEvent;
 use tantalum_base::{PageNo, Result, Rng, Spec};
@@ -18,12 +17,12 @@ struct Row {
     pages: u64,
     /// Updates per 10,000 requests.
     updates: u64,
-    /// Points of the curve: hottest pages, and the requests that they get.
+    /// Points of the curve: a number of hottest pages, and the requests that they get.
     points: &'static [(u64, u64)],
 }
 
-/// Table B.1. Of the bank's trace the text gives the counts, of the others percent of requests that
-/// go to 20 % of the pages.
+/// Table B.1. For the bank's trace the text gives counts; for the others, the percentage of requests that 20 % of the
+/// pages get.
 const ROWS: [Row; 7] = [
     Row {
         name: "bank",
@@ -81,7 +80,7 @@ const NAMES: [&str; 7] = ["bank", "tpcc", "tpcc100", "tpch", "tpch10", "tpce", "
 /// A trace with the numbers of a row, drawn without replacement.
 #[derive(Clone, Debug)]
 pub(super) struct BufferTrace {
-    /// The page of each request, in its random order.
+    /// The page of each request, in random order.
     requests: Vec<u32>,
     next: usize,
     updates_left: u64,
@@ -90,7 +89,7 @@ pub(super) struct BufferTrace {
 }
 
 impl BufferTrace {
-    /// Takes `like`, the trace's name in the table.
+    /// Accepts `like`, the trace's name in the table.
     pub(super) fn of(spec: &mut Spec<'_>, seed: u64) -> Result<BufferTrace> {
         let like = spec.word("like", &NAMES)?;
         let row = ROWS.iter().find(|row| row.name == like).unwrap_or(&ROWS[0]);
@@ -106,23 +105,22 @@ impl BufferTrace {
         Ok(BufferTrace { requests, next: 0, updates_left, pages: row.pages, rng })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
 }
 
-/// How often the page of each rank is asked for: at least once, and together as often as the points
-/// say.
+/// The number of requests for the page of each rank: at least one, and in total as the points require.
 fn counts(row: &Row) -> impl Iterator<Item = u64> {
     let mut points = vec![(0, 0)];
     points.extend_from_slice(row.points);
     points.push((row.pages, row.requests));
-    // Beyond the once of every page.
+    // Requests beyond the first one for each page.
     let points: Vec<(f64, f64)> =
         points.iter().map(|(pages, requests)| (*pages as f64, (requests - pages) as f64)).collect();
-    // Requests to the hottest `pages`, a power law between the two points around it; before the
-    // first point that behind it goes on.
+    // Requests for the hottest `pages`: a power law between the two adjacent points; before the first point, the power
+    // law after it is continued.
     let up_to = move |pages: u64| {
         let pages = pages as f64;
         let at = points[2..].partition_point(|point| point.0 < pages).min(points.len() - 3);
@@ -139,7 +137,7 @@ impl Iterator for BufferTrace {
         let page = PageNo(u64::from(*self.requests.get(self.next)?));
         let left = (self.requests.len() - self.next) as u64;
         self.next += 1;
-        // Exactly so many updates, every choice of them alike.
+        // Exactly the given number of updates; every choice of them is equally likely.
         let update = self.rng.below(left) < self.updates_left;
         self.updates_left -= u64::from(update);
         Some(PageEvent::one(page, update))

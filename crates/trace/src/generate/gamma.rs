@@ -1,4 +1,4 @@
-//! Sizes of files, as filebench draws them (`cvar-gamma` with shape 1.5).
+//! Sizes of files, drawn as in filebench (`cvar-gamma` with shape 1.5).
 use std::f64::consts::TAU;
 use tantalum_base::Rng;
 
@@ -7,7 +7,7 @@ use tantalum_base::Rng;
 /// A gamma variable of shape 1.5 is the sum of one of shape 1 (exponential) and one of shape 0.5
 /// (half the square of a normal one).
 pub(super) fn gamma_1_5(rng: &mut Rng, mean: f64) -> f64 {
-    // Never the logarithm of 0.
+    // Avoids the logarithm of 0.
     let mut uniform = || 1.0 - rng.unit();
     let exponential = -uniform().ln();
     // Box and Muller, 1958.
@@ -27,7 +27,7 @@ mod tests {
         let mean = draws.iter().sum::<f64>() / f64::from(DRAWS);
         let variance =
             draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / f64::from(DRAWS);
-        // The variance is the square of the mean over the shape.
+        // The variance is the square of the mean divided by the shape.
         assert!((mean / 16.0 - 1.0).abs() < 0.01, "{mean}");
         assert!((variance / (256.0 / 1.5) - 1.0).abs() < 0.03, "{variance}");
         assert!(draws.iter().all(|draw| *draw >= 0.0));

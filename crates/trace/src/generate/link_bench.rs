@@ -1,10 +1,10 @@
-//! LinkBench's transactions as page events; those that write end in a commit point.
+//! LinkBench's transactions as page events; those that write end with a commit point.
 use crate::event::PageEvent;
 use crate::link_bench::LinkBench;
 use std::collections::VecDeque;
 use tantalum_base::{Result, Spec};
 
-/// The events of so many transactions.
+/// The events of a number of transactions.
 #[derive(Clone, Debug)]
 pub(super) struct LinkBenchEvents {
     bench: LinkBench,
@@ -15,7 +15,7 @@ pub(super) struct LinkBenchEvents {
 }
 
 impl LinkBenchEvents {
-    /// Takes `pages` (1m) and `theta` (0.6).
+    /// Accepts `pages` (1m) and `theta` (0.6).
     pub(super) fn of(spec: &mut Spec<'_>, transactions: u64, seed: u64) -> Result<Self> {
         let pages =
             spec.count("pages", LinkBench::PAGES_MIN..=super::pattern::PAGES_MAX, 1 << 20)?;
@@ -29,7 +29,7 @@ impl LinkBenchEvents {
         })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }

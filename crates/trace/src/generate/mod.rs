@@ -1,17 +1,17 @@
-//! Made-up traces, from text: `zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1`.
+//! Generated traces, described by text: `zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1`.
 //!
 //! ```text
-//! pattern      single pages after a distribution, commit points at equal distances
-//! synthetic    single pages and scans, as CFDC was measured with
+//! pattern      single pages drawn from a distribution, commit points at equal distances
+//! synthetic    single pages and scans, as in the measurements of CFDC
 //! buffer_trace stand-ins with the statistics of real buffer traces
 //! ycsb         the core workloads of YCSB
 //! transactions whole transactions, one after the other, as page events
-//! file_system  filebench's file, mail and proxy servers on a small ext3, a transaction a commit
+//! file_system  filebench's file, mail and proxy servers on a small ext3, one transaction per commit
 //! tpcc         pages that TPC-C's transactions read and change
 //! link_bench   LinkBench's transactions
 //! gamma        sizes of files
 //! ```
-//! The same text gives the same events, always.
+//! The same text always gives the same events.
 mod buffer_trace;
 mod file_system;
 mod gamma;
@@ -50,7 +50,7 @@ pub const NAMES: &[&str] = &[
     "ycsb",
 ];
 
-/// What each of [`NAMES`] makes, in a line.
+/// A summary of each of [`NAMES`], in a line.
 const SUMMARIES: [&str; NAMES.len()] = [
     "every page alike",
     "page of rank k in proportion to k^-theta",
@@ -67,7 +67,7 @@ const SUMMARIES: [&str; NAMES.len()] = [
     "the core workloads A to F of YCSB",
 ];
 
-/// The generators with their parameters, for people.
+/// The generators with their parameters, as text.
 pub fn list() -> String {
     let mut text = String::from("NAME:PARAMETER=VALUE,... with these names and parameters:\n");
     for (name, summary) in NAMES.iter().zip(SUMMARIES) {
@@ -79,7 +79,7 @@ pub fn list() -> String {
     text
 }
 
-/// What a generator takes: each parameter with its range and default in words.
+/// The parameters of a generator, each with its range and default as text.
 fn parameters(name: &str) -> Vec<(&'static str, String)> {
     let Ok(mut spec) = Spec::parse(name) else { return Vec::new() };
     match Generator::of(&mut spec) {
@@ -88,7 +88,7 @@ fn parameters(name: &str) -> Vec<(&'static str, String)> {
     }
 }
 
-/// Makes page events: an iterator.
+/// Generates page events: an iterator.
 #[derive(Clone, Debug)]
 pub struct Generator {
     kind: Kind,
@@ -108,7 +108,7 @@ enum Kind {
 }
 
 impl Generator {
-    /// Makes the generator that `text` names; a refusal lists what is accepted.
+    /// Makes the generator that `text` names; an invalid text is refused with the accepted names and parameters.
     /// `docs/traces.md` has the parameters.
     ///
     /// # Errors
@@ -159,12 +159,12 @@ impl Generator {
         Ok(Generator { kind, pages, seed })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// The seed it was made with.
+    /// The seed of the generator.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -1,32 +1,32 @@
-//! Single pages after a distribution, with commit points at equal distances.
+//! Single pages drawn from a distribution, with commit points at equal distances.
 use crate::event::PageEvent;
 use crate::zipf::Zipf;
 use tantalum_base::{PageNo, Result, Rng, Spec};
 
-/// More pages than any device of 4 KiB pages has (16 PiB), so that arithmetic cannot overflow.
+/// No device of 4 KiB pages has as many (16 PiB). The limit prevents overflows.
 pub(super) const PAGES_MAX: u64 = 1 << 42;
 
-/// Which page is next.
+/// The choice of the next page.
 #[derive(Clone, Debug)]
 enum Choice {
-    /// Every page alike.
+    /// Every page is equally likely.
     Uniform,
-    /// Page of rank k with a probability in proportion to k^-theta.
+    /// The page of rank k has a probability proportional to k^-theta.
     Zipf(Zipf),
-    /// The share 1-h of the requests goes to the share h of the pages, and so on within it (Gray,
-    /// Sundaresan, Englert, Baclawski, Weinberger, "Quickly generating billion-record synthetic
-    /// databases", SIGMOD 1994, section 3). The exponent is ln h / ln (1-h).
+    /// The share h of the pages gets the share 1-h of the requests, and recursively so within it (Gray, Sundaresan,
+    /// Englert, Baclawski, Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994, section
+    /// 3). The exponent is ln h / ln (1-h).
     SelfSimilar { exponent: f64 },
-    /// Page after page, from 0 again after the last.
+    /// Page after page; after the last, page 0 again.
     Scan { next: u64 },
 }
 
-/// Page events of one distribution.
+/// Page events with one distribution.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     choice: Choice,
     pages: u64,
-    /// Which page a rank stands for; `None` for the page of the same number.
+    /// Maps ranks to pages; `None` if a rank is the number of its page.
     scatter: Option<Scatter>,
     requests_left: u64,
     write_share: f64,
@@ -40,10 +40,9 @@ pub(super) struct Pattern {
 impl Pattern {
     /// The pattern that `spec` names.
     ///
-    /// All take `pages` (1m), `requests` (10m), `writes` (share of the requests, 0) and `commit`
-    /// (writes in a transaction, 0 for no commit points). `zipf` takes `theta` (1),
-    /// `self_similar` takes `h` (0.2: 80-20); both take `order` (`scattered`, or `sorted` with the
-    /// hottest page first).
+    /// All accept `pages` (1m), `requests` (10m), `writes` (share of the requests, 0) and `commit` (writes per
+    /// transaction, 0 for no commit points). `zipf` accepts `theta` (1), `self_similar` accepts `h` (0.2: 80-20); both
+    /// accept `order` (`scattered`, or `sorted` with the hottest page first).
     pub(super) fn of(spec: &mut Spec<'_>, seed: u64) -> Result<Pattern> {
         let pages = spec.count("pages", 1..=PAGES_MAX, 1 << 20)?;
         let skewed = matches!(spec.name(), "zipf" | "self_similar");
@@ -70,7 +69,7 @@ impl Pattern {
         })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
@@ -94,9 +93,8 @@ impl Pattern {
     }
 }
 
-/// Ranks to pages, one to one, so that the hot pages are not neighbours: rank r stands for page
-/// r * stride % pages. The stride is near the golden section and has no divisor in common with the
-/// number of pages.
+/// A one-to-one map from ranks to pages, so that the hot pages are not neighbours: rank r is page r * stride % pages.
+/// The stride is near the golden section and coprime to the number of pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scatter {
     stride: u64,
@@ -104,7 +102,7 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Over `pages` pages, at least one.
+    /// A map over `pages` pages, at least one.
     pub(super) fn new(pages: u64) -> Scatter {
         let golden = (pages as f64 * 0.618_033_988_749_895) as u64;
         let stride = (golden.max(1)..).find(|&stride| gcd(stride, pages) == 1).unwrap_or(1);

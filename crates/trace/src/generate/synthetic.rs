@@ -1,15 +1,14 @@
-//! The synthetic traces of Y. Ou's dissertation: single pages after 80-20 or 90-10, and scans.
+//! The synthetic traces of Y. Ou's dissertation: single pages with 80-20 or 90-10 skew, and scans.
 //!
-//! Section 3.3.1: 100,000 single page reads, 100,000 single page updates, 100 scan reads and 100 scan
-//! updates of 200 pages; single pages self-similar, scans from a uniform start. Section 3.3.2, scan
-//! resistance: single pages 90-10, scans that start behind them, 200 to 1,600 of them. How the four
-//! are mixed the text does not say: here the order is a random one, every order alike, and scans
-//! are not interrupted. An update of a page is one request that writes.
+//! Section 3.3.1: 100,000 single page reads, 100,000 single page updates, 100 scan reads and 100 scan updates of 200
+//! pages; single pages self-similar, scans from a uniform start. Section 3.3.2, scan resistance: single pages 90-10,
+//! scans that start behind them, 200 to 1,600 of them. The text does not state how the four are mixed: here each order
+//! is equally likely, and scans are not interrupted. An update of a page is one write request.
 use super::pattern::PAGES_MAX;
 use crate::event::PageEvent;
 use tantalum_base::{PageNo, Result, Rng, Spec};
 
-/// The kinds of reference that are left to be made.
+/// The references of each kind that are still to be generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left {
     reads: u64,
@@ -24,18 +23,18 @@ pub(super) struct Synthetic {
     left: Left,
     pages: u64,
     exponent: f64,
-    /// Pages that scans may start at.
+    /// Pages at which scans may start.
     scan_first: u64,
     scan_range: u64,
     scan_pages: u64,
-    /// The rest of the scan that is under way: next page, pages, whether it updates.
+    /// The rest of the current scan: next page, pages, whether it updates.
     scan: (u64, u64, bool),
     rng: Rng,
 }
 
 impl Synthetic {
-    /// `cfdc_synthetic` (section 3.3.1) or `cfdc_scans` (3.3.2): the same parameters with other
-    /// defaults. `scans` is that of the figure: half of them read, half update.
+    /// `cfdc_synthetic` (section 3.3.1) or `cfdc_scans` (3.3.2): the same parameters with other defaults. `scans` is
+    /// the figure's: half of them read, half update.
     pub(super) fn of(spec: &mut Spec<'_>, seed: u64) -> Result<Synthetic> {
         let resistance = spec.name() == "cfdc_scans";
         const MANY: std::ops::RangeInclusive<u64> = 0..=1 << 40;
@@ -60,12 +59,12 @@ impl Synthetic {
         })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub(super) fn pages(&self) -> u64 {
         self.pages.max(self.scan_first + self.scan_range + self.scan_pages - 1)
     }
 
-    /// A single page: the hottest is page 0, as in the generator that the section's reference gives.
+    /// A single page: the hottest is page 0, as in the generator that the section cites.
     fn page(&mut self) -> u64 {
         let share = self.rng.unit().powf(self.exponent);
         ((self.pages as f64 * share) as u64).min(self.pages - 1)
@@ -87,7 +86,7 @@ impl Iterator for Synthetic {
             if all == 0 {
                 return None;
             }
-            // Each of those left is as likely to be next.
+            // Each remaining reference is equally likely to be next.
             let drawn = self.rng.below(all);
             if drawn < reads + updates {
                 let update = drawn >= reads;

@@ -1,29 +1,27 @@
 //! Pages that TPC-C's transactions read and change.
 //!
-//! After Leutenegger and Dias, "A Modeling Study of the TPC-C Benchmark", SIGMOD 1993: relations of
-//! fixed tuples packed into pages of 4 KiB, the benchmark's NURand skew, updates in place, inserts
-//! at the end of a relation in the order of time, no index pages. The shares of the five
-//! transactions are those of the TPC-C specification (clause 5.2.3), at its minimum for all but
-//! new-order.
+//! After Leutenegger and Dias, "A Modeling Study of the TPC-C Benchmark", SIGMOD 1993: relations of fixed-size tuples
+//! packed into pages of 4 KiB, the benchmark's NURand skew, updates in place, inserts at the end of a relation in the
+//! order of time, no index pages. The shares of the five transactions are those of the TPC-C specification (clause
+//! 5.2.3), at its minimum for all but new-order.
 use super::transactions::{Source, Touched};
 use std::collections::VecDeque;
 use tantalum_base::{Result, Rng, Spec};
 
 const DISTRICTS: u64 = 10;
-/// Customers of a district.
+/// Customers per district.
 const CUSTOMERS: u64 = 3_000;
-/// Items, and stock tuples of a warehouse.
+/// Items, and stock tuples per warehouse.
 const ITEMS: u64 = 100_000;
-/// Orders of a district at the start; the last 900 are not delivered.
+/// Orders per district at the start; the last 900 are not delivered.
 const ORDERS: u64 = 3_000;
 const UNDELIVERED: u64 = 900;
-/// Lines of an order of the start: the mean of 5 to 15.
+/// Lines per order at the start: the mean of 5 to 15.
 const ORDER_LINES: u64 = 10;
-/// Orders whose lines stock-level looks at.
+/// Orders whose lines stock-level reads.
 const RECENT_ORDERS: usize = 20;
 
-/// A relation: where it lies, and how many of its tuples fit into a page (Leutenegger and Dias,
-/// table 1: pages of 4 KiB).
+/// A relation: its position, and the number of its tuples per page (Leutenegger and Dias, table 1: pages of 4 KiB).
 #[derive(Clone, Copy, Debug)]
 struct Relation {
     first_page: u64,
@@ -41,13 +39,13 @@ impl Relation {
     }
 }
 
-/// Takes relations out of the page numbers, one behind the other.
+/// Assigns page numbers to relations, one after the other.
 struct Layout {
     next_page: u64,
 }
 
 impl Layout {
-    /// A relation of so many tuples of `bytes` bytes.
+    /// A relation of `tuples` tuples of `bytes` bytes.
     fn relation(&mut self, tuples: u64, bytes: u64) -> Relation {
         let relation = Relation { first_page: self.next_page, page_tuples: 4096 / bytes, tuples };
         self.next_page += relation.pages();
@@ -55,7 +53,7 @@ impl Layout {
     }
 }
 
-/// An order, as delivery and stock-level need it.
+/// The properties of an order that delivery and stock-level need.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     number: u64,
@@ -66,9 +64,9 @@ struct Order {
 
 #[derive(Clone, Debug, Default)]
 struct District {
-    /// Orders of the start that are delivered.
+    /// Orders of the start that have been delivered.
     delivered: u64,
-    /// Orders since the start that are not delivered.
+    /// Orders since the start that have not been delivered.
     waiting: VecDeque<Order>,
     recent: VecDeque<Order>,
 }
@@ -77,7 +75,7 @@ struct District {
 #[derive(Clone, Debug)]
 pub(super) struct Tpcc {
     warehouses: u64,
-    /// Whether reads are told, or writes alone.
+    /// Whether reads are generated, or only writes.
     reads: bool,
     warehouse: Relation,
     district: Relation,
@@ -92,7 +90,7 @@ pub(super) struct Tpcc {
     orders: u64,
     order_lines: u64,
     histories: u64,
-    /// NURand's constants, drawn once a run (clause 2.1.6).
+    /// NURand's constants, drawn once per run (clause 2.1.6).
     customer_c: u64,
     item_c: u64,
     pages: u64,
@@ -100,7 +98,7 @@ pub(super) struct Tpcc {
 }
 
 impl Tpcc {
-    /// Takes `warehouses` (28) and `reads` (`on`, `off`); room for what `transactions` insert.
+    /// Accepts `warehouses` (28) and `reads` (`on`, `off`); reserves space for the inserts of `transactions`.
     pub(super) fn of(spec: &mut Spec<'_>, transactions: u64, seed: u64) -> Result<Tpcc> {
         let warehouses = spec.count("warehouses", 1..=10_000, 28)?;
         let reads = spec.word("reads", &["on", "off"])? == "on";
@@ -133,7 +131,7 @@ impl Tpcc {
         })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
@@ -163,8 +161,8 @@ impl Tpcc {
         touched.written.insert(page);
     }
 
-    /// The customer of a payment or an order-status: by name in 60 % of cases, of three customers
-    /// with that name the middle one (clauses 2.5.1.2, 2.5.2.2).
+    /// The customer of a payment or an order-status: in 60 % of cases by name, the middle one of three customers with
+    /// that name (clauses 2.5.1.2, 2.5.2.2).
     fn customer_by_name_or_number(&mut self, district: u64, touched: &mut Touched) -> u64 {
         if self.rng.chance(0.6) {
             for _ in 0..2 {
@@ -205,7 +203,7 @@ impl Tpcc {
         }
     }
 
-    /// Where the new-order tuple of an order made since the start lies.
+    /// The position of the new-order tuple of an order made since the start.
     fn new_order_place(&self, number: u64) -> u64 {
         let districts = self.warehouses * DISTRICTS;
         districts * UNDELIVERED + (number - districts * ORDERS)

@@ -1,18 +1,18 @@
-//! Whole transactions as page events: what they read, what they changed, the commit point.
+//! Whole transactions as page events: their reads, their changes, the commit point.
 use crate::event::PageEvent;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Debug;
 use tantalum_base::PageNo;
 
-/// Pages in one event at the most.
+/// Most pages in one event.
 const RUN_PAGES_MAX: u32 = 256;
 
-/// What one transaction touches.
+/// The pages that one transaction accesses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
     /// Pages read, in order.
     pub reads: Vec<u64>,
-    /// Pages changed, each once: it goes out in its last version, when the transaction commits.
+    /// Pages changed, each once: its last version is written when the transaction commits.
     pub written: BTreeSet<u64>,
 }
 
@@ -22,7 +22,7 @@ pub(super) trait Source {
     fn next(&mut self, touched: &mut Touched);
 }
 
-/// The events of so many transactions of a source.
+/// The events of a number of transactions of a source.
 #[derive(Clone, Debug)]
 pub(super) struct Transactions<S> {
     source: S,

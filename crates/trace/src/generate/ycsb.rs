@@ -1,8 +1,8 @@
 //! The core workloads A to F of YCSB ([`crate::ycsb`]) as page requests.
 //!
-//! Zipf over scrambled records, the latest records for D. Records of 1000 bytes lie in the order of their numbers,
-//! `records_per_page` in a page; an insert goes behind the last record. No index pages. Operations that write end in a
-//! commit point.
+//! The distribution is Zipf over scrambled records; for D, the latest records are the hottest. Records of 1000 bytes
+//! are stored in the order of their numbers, `records_per_page` per page; an insert is placed after the last record.
+//! There are no index pages. Operations that write end with a commit point.
 use super::pattern::{PAGES_MAX, Scatter};
 use crate::event::PageEvent;
 use crate::ycsb::{Kind, Mix, Requests, SCAN_RECORDS_MAX, THETA, Workload};
@@ -16,7 +16,7 @@ pub(super) struct Ycsb {
     mix: Mix,
     /// Whether the latest records are the hottest.
     latest: bool,
-    /// Records at the start, over which the distribution is.
+    /// Records at the start, which the distribution covers.
     records: u64,
     inserted: u64,
     records_per_page: u64,
@@ -29,7 +29,7 @@ pub(super) struct Ycsb {
 }
 
 impl Ycsb {
-    /// Takes `workload` (`a` to `f`), `operations`, `records`, `records_per_page` and `theta`.
+    /// Accepts `workload` (`a` to `f`), `operations`, `records`, `records_per_page` and `theta`.
     pub(super) fn of(spec: &mut Spec<'_>, seed: u64) -> Result<Ycsb> {
         let letter = spec.word("workload", &Workload::NAMES)?;
         let workload = Workload::by_name(letter).unwrap_or(Workload::A);
@@ -37,7 +37,7 @@ impl Ycsb {
         let records = spec.count("records", 1..=PAGES_MAX, 1 << 20)?;
         let records_per_page = spec.count("records_per_page", 1..=1 << 16, 4)?;
         let mix = workload.mix();
-        // Room for as many inserts as there are operations.
+        // Space for as many inserts as there are operations.
         let records_max = records + if mix.insert > 0 { left } else { 0 };
         Ok(Ycsb {
             mix,
@@ -54,12 +54,12 @@ impl Ycsb {
         })
     }
 
-    /// All pages lie below this.
+    /// All pages are below this.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// A record that is there.
+    /// An existing record.
     fn record(&mut self) -> u64 {
         let rank = self.zipf.next(&mut self.rng) - 1;
         if self.latest { self.records + self.inserted - 1 - rank } else { self.scatter.page(rank) }

@@ -1,4 +1,4 @@
-//! Blocks of the file system: where data and metadata lie, as in ext3.
+//! Blocks of the file system: the layout of data and metadata, as in ext3.
 //!
 //! ```text
 //! super block, group descriptors, then groups of 32768 blocks:
@@ -8,15 +8,15 @@ use super::super::transactions::Touched;
 
 /// Bytes in a block, a page of the trace.
 pub(super) const BLOCK_BYTES: u64 = 4096;
-/// Blocks in a group: the bits in a bitmap of one block.
+/// Blocks per group: the number of bits in a bitmap of one block.
 const GROUP_BLOCKS: u64 = 8 * BLOCK_BYTES;
-/// Inodes in a group: one for 16 KiB, mke2fs's default.
+/// Inodes per group: one per 16 KiB, mke2fs's default.
 const GROUP_INODES: u64 = GROUP_BLOCKS * BLOCK_BYTES / 16384;
-/// Inodes of 128 bytes in a block.
+/// Inodes of 128 bytes per block.
 const BLOCK_INODES: u64 = BLOCK_BYTES / 128;
 /// Blocks of a group before its data.
 const GROUP_METADATA: u64 = 2 + GROUP_INODES / BLOCK_INODES;
-/// Entries in a block of a directory: names of filebench's length take about 32 bytes.
+/// Entries per block of a directory: names of filebench's length take about 32 bytes.
 const BLOCK_ENTRIES: u64 = 128;
 /// Blocks that the inode itself points to.
 const DIRECT_BLOCKS: usize = 12;
@@ -35,7 +35,7 @@ pub(super) struct File {
     indirect: Vec<u64>,
 }
 
-/// Which of a group's blocks or inodes are taken; the lowest free one is given first.
+/// The used blocks or inodes of a group; the lowest free one is allocated first.
 #[derive(Clone, Debug)]
 struct Bitmap {
     words: Vec<u64>,
@@ -47,7 +47,7 @@ impl Bitmap {
     fn new(bits: u64) -> Self {
         let mut words = vec![0; bits.div_ceil(64) as usize];
         if let Some(last) = words.last_mut().filter(|_| !bits.is_multiple_of(64)) {
-            // What is behind the last bit is never free.
+            // Bits after the last valid one are never free.
             *last = u64::MAX << (bits % 64);
         }
         Bitmap { words, first: 0 }
@@ -84,7 +84,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Room for so many blocks of data and `files` files in so many directories.
+    /// Space for `data` blocks, and for `files` files in `directories` directories.
     pub(super) fn new(data: u64, files: u64, directories: u64) -> Self {
         let entry_blocks = (files / directories + 2).div_ceil(BLOCK_ENTRIES);
         let needed = data + directories * entry_blocks;
@@ -105,12 +105,12 @@ impl Blocks {
         blocks
     }
 
-    /// All blocks lie below this.
+    /// All blocks are below this.
     pub(super) fn pages(&self) -> u64 {
         HEAD + self.groups.len() as u64 * GROUP_BLOCKS
     }
 
-    /// Directories lie spread over the groups, files near their directory.
+    /// Directories are spread over the groups, files are near their directory.
     fn group_of(&self, directory: u64) -> usize {
         (directory % self.groups.len() as u64) as usize
     }
@@ -119,7 +119,7 @@ impl Blocks {
         u64::from(entry) % self.directories.len() as u64
     }
 
-    /// Marks the block with the entry of a file changed.
+    /// Marks the block with a file's entry as changed.
     fn touch_entry(&self, entry: u32, touched: &mut Touched) {
         let blocks = &self.directories[self.directory_of(entry) as usize];
         let slot = u64::from(entry) / self.directories.len() as u64;
@@ -127,7 +127,7 @@ impl Blocks {
         touched.written.insert(blocks[block]);
     }
 
-    /// Marks what says how much of a group is free.
+    /// Marks the metadata about free space of a group as changed.
     fn touch_group(group: u64, bitmap: u64, touched: &mut Touched) {
         touched.written.extend([0, 1, HEAD + group * GROUP_BLOCKS + bitmap]);
     }
@@ -137,7 +137,7 @@ impl Blocks {
         touched.written.insert(HEAD + group * GROUP_BLOCKS + 2 + index / BLOCK_INODES);
     }
 
-    /// A free block of `group`, or of one behind it.
+    /// Allocates a free block of `group`, or of a later group.
     fn take_block(&mut self, group: usize, touched: &mut Touched) -> Option<u64> {
         let groups = self.groups.len();
         (0..groups).map(|step| (group + step) % groups).find_map(|group| {
@@ -154,7 +154,7 @@ impl Blocks {
         Self::touch_group(group, 0, touched);
     }
 
-    /// An empty file in the place `entry` of its directory.
+    /// Makes an empty file at the position `entry` of its directory.
     pub(super) fn create(&mut self, entry: u32, touched: &mut Touched) -> File {
         let (near, groups) = (self.group_of(self.directory_of(entry)), self.groups.len());
         let inode = (0..groups).map(|step| (near + step) % groups).find_map(|group| {
@@ -169,7 +169,7 @@ impl Blocks {
         File { entry, inode, bytes: 0, data: Vec::new(), indirect: Vec::new() }
     }
 
-    /// Appends `bytes`; less where no block is free.
+    /// Appends `bytes`, or less if no block is free.
     pub(super) fn append(&mut self, file: &mut File, bytes: u64, touched: &mut Touched) {
         let group = (file.inode / GROUP_INODES) as usize;
         let end = file.bytes + bytes;
@@ -192,7 +192,7 @@ impl Blocks {
         Self::touch_inode(file.inode, touched);
     }
 
-    /// Deletes a file: its entry, its inode, and what says which blocks are free.
+    /// Deletes a file: changes its entry, its inode, and the metadata about free space.
     pub(super) fn delete(&mut self, file: &File, touched: &mut Touched) {
         self.touch_entry(file.entry, touched);
         Self::touch_inode(file.inode, touched);
@@ -200,7 +200,7 @@ impl Blocks {
         self.groups[(file.inode / GROUP_INODES) as usize].inodes.give(file.inode % GROUP_INODES);
         for block in file.data.iter().chain(&file.indirect) {
             self.give_block(*block, touched);
-            // Nobody will read it: what was changed in it since the last commit is dropped.
+            // The block will not be read: its changes since the last commit are dropped.
             touched.written.remove(block);
         }
     }

@@ -1,11 +1,10 @@
 //! Transactions of a journaling file system under filebench's file, mail and proxy servers.
 //!
-//! The TxCache paper collected its traces in ext3's journal (section IV-A). Here a small model of
-//! ext3 in data-journaling mode stands in for it: a transaction is every block, of data and of
-//! metadata, that changed between two commits of the journal; only writes are in it, since reads
-//! do not pass the journal. The journal's own blocks are left out: the device's transactions take
-//! its place. The servers' parameters are filebench's defaults (`fileserver.f`, `varmail.f`,
-//! `webproxy.f`).
+//! The TxCache paper collected its traces in ext3's journal (section IV-A). Here a small model of ext3 in
+//! data-journaling mode replaces it: a transaction is every block, of data and of metadata, that changed between two
+//! commits of the journal. It has only writes, since reads do not pass through the journal. The journal's own blocks
+//! are left out: the device's transactions replace it. The servers' parameters are filebench's defaults
+//! (`fileserver.f`, `varmail.f`, `webproxy.f`).
 use super::gamma::gamma_1_5;
 use super::transactions::{Source, Touched};
 use tantalum_base::{Result, Rng, Spec};
@@ -14,7 +13,7 @@ mod blocks;
 
 use blocks::{BLOCK_BYTES, Blocks, File};
 
-/// What the server does over and over.
+/// The actions that the server repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Server {
     /// Creates and writes a whole file, appends to another, deletes one.
@@ -25,15 +24,15 @@ enum Server {
     Proxy,
 }
 
-/// When the journal commits.
+/// The condition for a commit of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Commit {
-    /// Before the transaction has more than so many blocks: when a sixteenth of them is left, which
-    /// the largest operation needs.
+    /// When a transaction approaches this many blocks: when a sixteenth of them is left, which the largest operation
+    /// needs.
     Blocks(usize),
-    /// After so many syncs, which share the commit.
+    /// After this many syncs, which share the commit.
     Syncs(u64),
-    /// After so many rounds.
+    /// After this many rounds.
     Rounds(u64),
 }
 
@@ -43,29 +42,29 @@ pub(super) struct FileSystem {
     server: Server,
     commit: Commit,
     blocks: Blocks,
-    /// By its number in the set of files; those deleted are `None`.
+    /// Files by their number in the set of files; deleted ones are `None`.
     files: Vec<Option<File>>,
     existing: Vec<u32>,
     missing: Vec<u32>,
     log: Option<File>,
     log_bytes_max: u64,
     file_bytes: f64,
-    /// What the next step of a round is.
+    /// The next step of the round.
     step: u32,
     syncs: u64,
     rounds: u64,
     rng: Rng,
 }
 
-/// Bytes of an append at the most: filebench draws evenly up to `meanappendsize` (16k).
+/// Most bytes of an append: filebench draws evenly up to `meanappendsize` (16k).
 const APPEND_BYTES: u64 = 16 << 10;
 /// Files that exist at the start: `prealloc=80`.
 const PREALLOCATED: f64 = 0.8;
-/// Bytes at which the proxy's log is started anew. Chosen, so that a trace may be of any length.
+/// Size at which the proxy's log is restarted. This was chosen so that a trace may have any length.
 const LOG_BYTES_MAX: u64 = 64 << 20;
 
 impl FileSystem {
-    /// The server that `spec` names. All take `files` and `commit`.
+    /// The server that `spec` names. All accept `files` and `commit`.
     pub(super) fn of(spec: &mut Spec<'_>, seed: u64) -> Result<FileSystem> {
         let (server, files, file_bytes, files_per_directory) = match spec.name() {
             "fileserver" => (Server::File, 10_000, 128 << 10, 20),
@@ -77,13 +76,13 @@ impl FileSystem {
             // A quarter of a journal of 128 MiB: jbd's limit for one transaction, and the journal
             // that mke2fs makes for a file system of 4 GiB or more.
             Server::File => Commit::Blocks(spec.count("commit", 16..=1 << 20, 8192)? as usize),
-            // Chosen: a quarter of the 16 threads wait when the journal commits.
+            // Chosen: a quarter of the 16 threads waits when the journal commits.
             Server::Mail => Commit::Syncs(spec.count("commit", 1..=1 << 20, 4)?),
             // Chosen: one round of each of the 100 threads.
             Server::Proxy => Commit::Rounds(spec.count("commit", 1..=1 << 20, 100)?),
         };
         let log_bytes_max = if server == Server::Proxy { LOG_BYTES_MAX } else { 0 };
-        // Half as much again as files of the mean size take, and as much for what is appended.
+        // Half as much again as files of the mean size need, and the same for appends.
         let data = files * (file_bytes + APPEND_BYTES) * 3 / 2 + log_bytes_max;
         let directories = files.div_ceil(files_per_directory);
         let mut file_system = FileSystem {
@@ -108,12 +107,12 @@ impl FileSystem {
         Ok(file_system)
     }
 
-    /// All blocks lie below this.
+    /// All blocks are below this.
     pub(super) fn pages(&self) -> u64 {
         self.blocks.pages()
     }
 
-    /// Takes one step of a round.
+    /// Does one step of a round.
     fn act(&mut self, touched: &mut Touched) {
         let steps: &[fn(&mut Self, &mut Touched)] = match self.server {
             Server::File => {
@@ -143,7 +142,7 @@ impl FileSystem {
         }
     }
 
-    /// Creates a file, whole or with its first append.
+    /// Creates a file, complete or with its first append.
     fn create(&mut self, touched: &mut Touched, whole: bool) {
         if self.missing.is_empty() {
             return;
@@ -151,7 +150,7 @@ impl FileSystem {
         let at = self.rng.below(self.missing.len() as u64) as usize;
         let entry = self.missing.swap_remove(at);
         let bytes = if whole {
-            // Nothing but one file in 40,000 is cut short by this.
+            // This limits only one file in 40,000.
             gamma_1_5(&mut self.rng, self.file_bytes).clamp(1.0, 8.0 * self.file_bytes) as u64
         } else {
             self.append_bytes()
