@@ -1,4 +1,4 @@
-//! Ids of a CSV trace that are text, and first lines that are headers or not.
+//! Text ids of a CSV trace, and first lines that may be headers.
 mod support;
 
 use std::io::Cursor;
@@ -24,10 +24,10 @@ fn refusal(format: &str, text: &str) -> String {
 fn text_ids_are_numbered_in_the_order_in_which_they_come() {
     let text = "time,obj_id,obj_size,op\n1,q:8WT,17,get\n2,user:7,9,set\n3,q:8WT,17,set\n";
     assert_eq!(pages("", text).unwrap(), [r(0), w(1), w(0)]);
-    // An id of digits among them is text like the others, and its number is not its page.
+    // An id of digits among texts is text like the others, and its number is not its page.
     let text = "obj_id,op\nab,get\n17,get\n0,get\n017,get\n17,get\n";
     assert_eq!(pages("", text).unwrap(), [r(0), r(1), r(2), r(3), r(1)]);
-    // One of more than 64 bits is text: no two of them share a page.
+    // An id of more than 64 bits is text: no two of them share a page.
     let text = "id,op\n18446744073709551616,get\n18446744073709551617,get\n";
     assert_eq!(pages("", text).unwrap(), [r(0), r(1)]);
 }
@@ -60,11 +60,12 @@ fn a_first_line_with_a_hash_is_a_header_or_a_comment() {
         assert_eq!(pages("csv:obj_id=2,op=3", &text).unwrap(), [r(0), w(1)], "{header}");
     }
     assert_eq!(pages("", "#time,obj_id,op\n1,ab,get\n").unwrap(), [r(0)]);
-    // What names no column of objects is a comment; the header is below it.
+    // A line that names no column of objects is a comment; the header is below it.
     let text = "# made by hand, in 2009\ntime,obj_id,op\n1,8,get\n2,9,set\n";
     assert_eq!(pages("", text).unwrap(), [r(8), w(9)]);
     assert_eq!(pages("csv", text).unwrap(), [r(8), w(9)]);
-    // Only the first line: below it an id may begin so, and above it, where there is no header.
+    // Only the first line can be a comment: below it an id may begin like this, and so may the first one without a
+    // header.
     assert_eq!(pages("", "id,op\n#a,get\n#b,set\n").unwrap(), [r(0), w(1)]);
     assert_eq!(pages("csv:obj_id=1,op=2,header=no", "#a,get\n#b,set\n").unwrap(), [r(0), w(1)]);
     assert_eq!(pages("", "# op,page\nR,5\nW,6\n").unwrap(), [r(5), w(6)]);
@@ -81,11 +82,11 @@ fn without_names_a_header_is_told_by_its_lack_of_numbers_or_asked_for() {
     assert!(shown.starts_with("t:2: ") && shown.contains("header=yes or header=no"), "{shown}");
     assert_eq!(pages("csv:obj_id=2,header=no", words).unwrap(), [r(0), r(1)]);
     assert_eq!(pages("csv:obj_id=2,header=yes", words).unwrap(), [r(0)]);
-    // Where ids are numbers, a first line without one is a header.
+    // If ids are numbers, a first line without a number is a header.
     assert_eq!(pages("csv:obj_id=2,ids=number", "a,b\nc,70\n").unwrap(), [r(70)]);
 }
 
-/// More ids than a hash of 32 bits keeps apart: about eleven of these 300,000 would meet in one.
+/// More ids than a hash of 32 bits can keep apart: about eleven of these 300,000 would collide.
 #[test]
 fn no_two_texts_share_a_page_and_a_second_reading_gives_the_same_pages() {
     let ids = 300_000_u64;
@@ -101,7 +102,7 @@ fn no_two_texts_share_a_page_and_a_second_reading_gives_the_same_pages() {
     let expected: Vec<PageEvent> = (0..ids).chain(again).map(r).collect();
     assert!(of() == expected);
     assert!(of() == expected);
-    // A part by part reading, which reads it twice, numbers alike.
+    // Reading part by part, which reads the trace twice, gives the same numbers.
     let text = format!("concat:{}@50%..+{0}@1", path.display());
     let mut parts = open_pages(Path::new(&text), &options("")).unwrap();
     let first = expected.len() / 2;

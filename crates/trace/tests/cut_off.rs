@@ -1,4 +1,4 @@
-//! Traces that were cut off, as where whoever wrote them was killed: it is told, and what is before it is given.
+//! Traces that were cut off, for example because their writer was killed: this is reported, after the events before it.
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ fn w(page: u64) -> PageEvent {
     PageEvent::Write { page: PageNo(page), pages: 1 }
 }
 
-/// The events before the trace ends or fails, and what it fails with.
+/// The number of events before the trace ends or fails, and its failure.
 fn read_all(name: &str, bytes: &[u8], format: Option<&str>) -> (u64, Result<()>) {
     let options = OpenOptions { format: format.map(str::to_owned), ..OpenOptions::default() };
     let count = |events: &mut dyn Iterator<Item = Result<()>>| {
@@ -49,7 +49,7 @@ fn a_last_line_without_an_end_is_cut_off_where_we_wrote_the_trace() {
     }
 }
 
-/// Many editors leave the last end out, and nobody can tell.
+/// Many editors omit the last line end, and such a trace cannot be recognized as cut off.
 #[test]
 fn what_others_wrote_need_not_end_its_last_line() {
     for (text, format) in [
@@ -77,7 +77,7 @@ fn compressed(name: &str, text: &str) -> Vec<u8> {
     gzip.finish().expect("in memory")
 }
 
-/// Bytes of `bytes` that can be decompressed.
+/// The part of `bytes` that can be decompressed.
 fn decompressed(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let ended = if name.ends_with(".zst") {
@@ -128,9 +128,9 @@ fn of_a_recording_that_is_killed_only_the_last_block_is_missing() {
     for name in ["live.csv", "live.csv.zst", "live.csv.gz"] {
         let disk = Disk::default();
         let recorder = Recorder::to_sink(name, Box::new(disk.clone())).unwrap();
-        // 8 bytes a line: 88 KB, of which 64 KiB went to the disk.
+        // 8 bytes per line: 88 KB, of which 64 KiB were written to the disk.
         (0..11_000).for_each(|at| recorder.record(w(10_000 + at)));
-        // What is killed drops nothing.
+        // A killed program does not run destructors.
         std::mem::forget(recorder);
         let bytes = disk.0.lock().unwrap().clone();
         let (passed, ended) = read_all(name, &bytes, None);

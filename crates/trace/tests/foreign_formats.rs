@@ -1,5 +1,5 @@
-//! Traces as users have them: each format by small traces made by hand, what is refused and where,
-//! and what is told by the content.
+//! Traces as users have them: each format with small traces made by hand, refusals with their positions, and
+//! recognition by content.
 mod support;
 
 use std::io::Cursor;
@@ -87,7 +87,7 @@ fn vscsi_keeps_reads_and_writes_apart_in_both_versions() {
         assert_eq!(blocks("", &bytes).unwrap(), expected, "version {version}");
         let named = format!("vscsi:version={version}");
         assert_eq!(blocks(&named, &bytes).unwrap(), expected, "version {version}");
-        // One record is too little to be sure, but enough once the format is named.
+        // One record is too little for recognition, but enough if the format is named.
         let one = vscsi(version, &records[..1]);
         assert!(blocks("", &one).is_err());
         assert_eq!(blocks("vscsi", &one).unwrap(), expected[..1]);
@@ -121,7 +121,7 @@ fn a_discard_gives_up_whole_pages_only() {
     std::fs::write(&path, [line(4, 20), line(1, 8), line(16, 8)].concat()).unwrap();
     let events: Result<Vec<PageEvent>> = open_pages(&path, &options("")).unwrap().collect();
     let trim = |page| PageEvent::Trim { page: PageNo(page), pages: 1 };
-    // Sectors 4 to 24 hold pages 1 and 2 whole; 1 to 9 none.
+    // Sectors 4 to 24 cover pages 1 and 2 completely; sectors 1 to 9 cover none.
     let both = PageEvent::Trim { page: PageNo(1), pages: 2 };
     assert_eq!(events.unwrap(), [both, trim(2)]);
 }
@@ -131,7 +131,7 @@ fn oracle_general_is_told_by_its_future() {
     let records = [(10, 5, 512, 3), (10, 9, 4096, -1), (11, 5, 512, -1), (12, 7, 1, i64::MAX)];
     let bytes = oracle(&records);
     assert_eq!(pages("", &bytes).unwrap(), [r(5), r(9), r(5), r(7)]);
-    // A next access that is not one of the same object: surely something else, but readable.
+    // A next access that is not of the same object: certainly another format, but readable.
     let other = oracle(&[(10, 5, 512, 2), (10, 9, 4096, -1), (11, 5, 512, -1)]);
     assert!(pages("", &other).is_err());
     assert_eq!(pages("oracle_general", &other).unwrap().len(), 3);
@@ -168,7 +168,7 @@ fn lis_reads_blocks_as_pages_and_is_told_by_content_or_ending() {
     let expected = [r(314932), PageEvent::Read { page: PageNo(356782), pages: 64 }];
     assert_eq!(pages("lis", LIS.as_bytes()).unwrap(), expected);
     assert_eq!(pages("", LIS.as_bytes()).unwrap(), expected);
-    // The end of the number space, and a trace without a line end.
+    // The end of the number space, and a trace without a last line end.
     assert_eq!(pages("lis", b"18446744073709551615 1 0 0").unwrap(), [r(u64::MAX)]);
 
     let folder = tempfile::tempdir().unwrap();
@@ -179,12 +179,12 @@ fn lis_reads_blocks_as_pages_and_is_told_by_content_or_ending() {
     };
     let packed = zstd::encode_all(LIS.as_bytes(), 3).unwrap();
     assert_eq!(open("OLTP.lis.zst", &packed).unwrap(), expected);
-    // The name tells where the content does not: nothing, or a bad line near the beginning.
+    // The name decides if the content does not: an empty file, or a bad line near the beginning.
     assert_eq!(open("empty.LIS", b"").unwrap(), []);
     assert!(open("empty.txt", b"").is_err());
     let shown = open("bad.lis.gz", b"1 1 0 0\n2 1 0\n").unwrap_err().to_string();
     assert!(shown.contains("bad.lis.gz:2: the column request number is missing"), "{shown}");
-    // Where the content tells something else, that counts.
+    // If the content shows another format, it has priority.
     assert_eq!(open("pages.lis", b"page\n5\n").unwrap(), [r(5)]);
 }
 
@@ -244,7 +244,7 @@ fn a_bad_binary_record_gives_its_offset() {
     assert!(shown.starts_with("t: byte 32: ") && shown.contains("0x12a"), "{shown}");
     let bytes = vscsi(1, &[(0x2a, 512, 1), (0x2a, 512, u64::MAX)]);
     assert!(blocks("vscsi", &bytes).unwrap_err().to_string().contains("64 bits in bytes"));
-    // Far into a trace, the place counts from its beginning.
+    // Far into a trace, positions still count from its beginning.
     let mut bytes = vscsi(1, &vec![(0x2a, 512, 1); 20_000]);
     bytes[32 * 19_000 + 15] = 2;
     let shown = blocks("vscsi", &bytes).unwrap_err().to_string();
@@ -274,7 +274,7 @@ fn parameters_of_formats_are_checked() {
     }
 }
 
-/// Each sample is told, and as nothing else; what could be two is refused, not guessed.
+/// Each sample is recognized as its format only; a trace that could be of two formats is refused, not guessed at.
 #[test]
 fn formats_are_told_surely_or_not_at_all() {
     let samples: Vec<(&str, Vec<u8>)> = vec![
@@ -305,10 +305,10 @@ fn formats_are_told_surely_or_not_at_all() {
             .collect();
         assert_eq!(found, [*name]);
     }
-    // Five numbers, of which the first is no time: nobody's.
+    // Five numbers, of which the first is not a time: no format matches.
     let head = Head { bytes: b"1,2,3,1,5\n", whole: true };
     assert!(AnyFormat::by_content(&head).unwrap().is_none());
-    // Records that say both versions at once, in the fields where each looks.
+    // Records with both versions at once, in the field of each version.
     let both = (0..160).map(|at| {
         let v1 = at % 32 == 15;
         let v2 = at % 40 == 3;

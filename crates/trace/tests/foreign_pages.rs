@@ -1,5 +1,5 @@
-//! Foreign traces as pages: volumes, page sizes, parts of traces; that what is written comes back; and
-//! that nothing panics on noise.
+//! Foreign traces as pages: volumes, page sizes, parts of traces; written traces are read back; and noise never causes
+//! a panic.
 mod support;
 
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn volumes_lie_end_to_end_or_alone() {
         open_pages(&path, &OpenOptions { volumes, ..OpenOptions::default() })?.collect()
     };
     let two = |page| PageEvent::Read { page: PageNo(page), pages: 2 };
-    // In the order in which they come, each as long as the trace reaches: 3, then 9, then 5.
+    // Volumes in the order of first occurrence, each as long as the trace shows: 3, then 9, then 5.
     assert_eq!(of(&[]).unwrap(), [w(0), two(4), r(2), w(3), w(7)]);
     assert_eq!(of(&["5", "3"]).unwrap(), [w(0), r(2), w(4)]);
     assert_eq!(of(&["9"]).unwrap(), [two(1), w(0)]);
@@ -53,7 +53,7 @@ fn page_size_and_expansion_are_options() {
     assert_eq!(of(4096, Expand::No), [long, r(0)]);
     assert_eq!(of(4096, Expand::Yes), [w(1), w(2), w(3), r(0)]);
     assert_eq!(of(4096, Expand::First), [w(1), r(0)]);
-    // The first block of each request: what libCacheSim reads.
+    // The first block of each request, as libCacheSim reads it.
     assert_eq!(of(512, Expand::First), [w(9), r(2)]);
 }
 
@@ -75,7 +75,7 @@ fn parts_of_traces_follow_each_other_in_pages_of_their_own() {
     assert_eq!(of(&text), expected);
     assert_eq!(of(&format!("concat:{b}+{a}@1..2")), [r(0), r(7), w(1024 + 1500), commit]);
     assert_eq!(of(&format!("concat:scan:pages=3,requests=9@2..4+{b}@0")), [r(2), r(0)]);
-    // A long request is cut where the part ends.
+    // A long request is cut at the end of the part.
     let bin = folder.path().join("v.bin");
     std::fs::write(&bin, vscsi(1, &[(0x2a, 16384, 8), (0x28, 512, 2)])).unwrap();
     let cut = PageEvent::Write { page: PageNo(2), pages: 2 };
@@ -103,8 +103,8 @@ fn any_event() -> impl Strategy<Value = PageEvent> {
 }
 
 proptest! {
-    /// Every format that is written gives back what it says it keeps, and is told by its content
-    /// (or reads alike as what it is told to be).
+    /// Each format that can be written gives back everything that it promises to keep, and is recognized by its content
+    /// (or has the same events as the format that it is recognized as).
     #[test]
     fn what_is_written_comes_back(events in prop::collection::vec(any_event(), 2..100)) {
         let folder = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ proptest! {
         }
     }
 
-    /// Bytes of any kind are events or an error, in every format and where nothing is named.
+    /// Arbitrary bytes are events or an error, in every format and without a named format.
     #[test]
     fn noise_is_never_a_panic(bytes in noise()) {
         let named = formats::ALL.iter().map(AnyFormat::name);
@@ -152,7 +152,7 @@ proptest! {
         }
     }
 
-    /// As above through the layout of pages, where offsets are added up.
+    /// The same through the layout of pages, where offsets are added.
     #[test]
     fn noise_as_pages_is_never_a_panic(bytes in noise()) {
         let folder = tempfile::tempdir().unwrap();

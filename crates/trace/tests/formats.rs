@@ -1,4 +1,4 @@
-//! Formats in and out: what is read, what is refused and how, and that what is written comes back.
+//! Formats in and out: accepted input, refusals, and that written traces are read back.
 mod support;
 
 use proptest::prelude::*;
@@ -202,7 +202,7 @@ fn blocks_become_pages_kind_after_kind() {
         PageEvent::Commit,
         PageEvent::Read { page: PageNo(10), pages: 1 },
     ];
-    // The map puts db first and makes both longer than the trace shows; tmp is not in it.
+    // The map puts db first and makes both longer than the trace shows; it does not contain tmp.
     let map = "file_kind,first_offset,bytes,file\ndb,0,16384,a\ndb,16384,16384,b\nlog,0,8192,l\n";
     std::fs::write(folder.path().join("t.map.csv"), map).unwrap();
     let events: Result<Vec<PageEvent>> =
@@ -215,7 +215,7 @@ fn blocks_become_pages_kind_after_kind() {
 
     std::fs::remove_file(folder.path().join("t.map.csv")).unwrap();
     let mut pages = open_pages(&path, &OpenOptions::default()).unwrap();
-    // Without the map the kinds lie in the order in which they appear.
+    // Without the map, the kinds are in the order of first occurrence.
     let write = PageEvent::Write { page: PageNo(0), pages: 1 };
     assert_eq!(pages.next().unwrap().unwrap(), write);
     let odd = OpenOptions { page_bytes: 5000, ..OpenOptions::default() };
@@ -313,7 +313,7 @@ impl Write for Shared {
     }
 }
 
-/// Hands out a few bytes at a time, so that lines are cut anywhere.
+/// Returns a few bytes at a time, so that lines are cut anywhere.
 struct Dribble(Cursor<Vec<u8>>, usize);
 
 impl Read for Dribble {

@@ -1,4 +1,4 @@
-//! Generators: repeatable, in range, and of the shape they claim.
+//! Generators: repeatable, in range, and of the promised shape.
 use std::path::Path;
 use tantalum_trace::{Generator, OpenOptions, PageEvent, PageStat, open_pages};
 
@@ -119,7 +119,7 @@ fn a_generator_opens_like_a_trace() {
     assert!(file.to_string().contains("cannot open zap:pages=1"), "{file}");
 }
 
-/// Every generator that the documentation shows is one.
+/// Every generator in the documentation exists.
 #[test]
 fn documented_generators_are_accepted() {
     let docs = include_str!("../../../docs/traces.md");
@@ -136,7 +136,7 @@ fn documented_generators_are_accepted() {
     }
 }
 
-/// Pages that each transaction writes, in the order of the trace.
+/// The pages that each transaction writes, in the order of the trace.
 fn transactions(text: &str) -> Vec<Vec<u64>> {
     let mut transactions = vec![Vec::new()];
     for event in Generator::parse(text).unwrap() {
@@ -187,7 +187,7 @@ fn varmail_is_small_transactions_in_a_small_place() {
     assert_eq!(made.len(), 5000);
     let mean = mean_pages(&made);
     assert!((10.0..40.0).contains(&mean), "{mean}");
-    // 1000 mails of 16 KiB are 4000 blocks: all fits into 32 MiB, and is written again and again.
+    // 1000 mails of 16 KiB are 4000 blocks: all fits into 32 MiB, and is written repeatedly.
     let distinct = distinct(&made);
     assert!((2_000..8_192).contains(&distinct), "{distinct}");
     assert!(made.iter().all(|transaction| transaction.contains(&1)), "no group descriptors");
@@ -199,7 +199,7 @@ fn fileserver_is_transactions_of_a_quarter_of_the_journal() {
     for transaction in &made {
         assert!((7680..=8192).contains(&transaction.len()), "{}", transaction.len());
     }
-    // Little is written twice in a row of transactions that fill the cache.
+    // Few blocks are written twice in a sequence of transactions that fills the cache.
     let written: usize = made.iter().map(Vec::len).sum();
     assert!(distinct(&made) as f64 > 0.6 * written as f64, "{} of {written}", distinct(&made));
 }
@@ -215,7 +215,7 @@ fn webproxy_is_between_the_two() {
 
 #[test]
 fn a_file_system_does_not_fill_up() {
-    // The blocks of deleted files are taken again: 40 times what the files hold is written.
+    // The blocks of deleted files are reused: the total written is 40 times the content of the files.
     for text in ["fileserver:transactions=1200,commit=100,files=20", "webproxy:files=40,commit=4"] {
         let made = transactions(text);
         let half = made.len() / 2;

@@ -1,4 +1,4 @@
-//! Binary records that cannot be: bytes of anything else, read as a format that was named.
+//! Impossible binary records: bytes of another kind, read with a named format.
 mod support;
 
 use std::io::Cursor;
@@ -58,7 +58,7 @@ fn what_is_no_record_is_refused_at_the_first_unless_told_to_go_on() {
         assert!(shown.contains(&format!("the time jumps {way}")), "{shown}");
         assert_eq!(pages("oracle_general:check=no", &bytes).unwrap(), [r(5), r(6)]);
     }
-    // A record that comes a little late is one.
+    // A record that comes a little late is accepted.
     assert_eq!(pages("oracle_general", &oracle(&[(9, 5, 9, -1), (8, 6, 9, -1)])).unwrap().len(), 2);
 }
 

@@ -49,10 +49,10 @@ fn a_key_value_trace_reads_writes_and_deletes_as_often_as_it_says() {
     let expected = [w(a), r(a), r(b), r(b), t(b), r(c), r(c), r(c), w(b)];
     assert_eq!(pages("", KV.as_bytes()).unwrap(), expected);
     assert_eq!(pages("cachelib_kv", KV.as_bytes()).unwrap(), expected);
-    // Without the header, columns are those of 2022.
+    // Without the header, the columns are those of 2022.
     let (_, bare) = KV.split_once('\n').unwrap();
     assert_eq!(pages("cachelib_kv", bare.as_bytes()).unwrap(), expected);
-    // Those of later years stand in another order, and keys are text.
+    // The columns of later years are in another order, and keys are text.
     let later = "op_time,key,key_size,op,op_count,size,cache_hits,ttl\n\
                  7,k1,8,GET,2,10,1,0\n7,k2,8,SET,1,10,0,60\n8,k1,8,get,0,10,0,0\n";
     assert_eq!(pages("", later.as_bytes()).unwrap(), [r(0), r(0), w(1)]);
@@ -74,7 +74,7 @@ fn a_line_that_makes_no_sense_is_refused_with_its_place() {
     }
 }
 
-/// A few lines that stand for many requests are taken in steps, and the places of what follows stay right.
+/// A few lines that represent many requests are decoded in steps, and later positions remain correct.
 #[test]
 fn lines_that_stand_for_many_requests_take_little_memory() {
     let many = "7,GET,1,1048576,8\n";

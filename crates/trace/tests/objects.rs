@@ -1,4 +1,5 @@
-//! Objects with sizes: as one page each or as many as they need, what of a trace is left out, and keys that are text.
+//! Objects with sizes, as one page each or as many as they need; data of a trace that are left out; and keys that are
+//! text.
 mod support;
 
 use std::path::Path;
@@ -43,7 +44,7 @@ fn an_object_is_as_many_pages_as_its_size_needs() {
     assert_eq!(whole.dropped, ["times"]);
     let larger = told(CSV.as_bytes(), as_pages("", 8192)).unwrap();
     assert_eq!(larger.events, [read(0, 2), w(2), read(0, 2)]);
-    // By number, of text keys, and in the other formats that have sizes.
+    // Columns given by number, with text keys, and the other formats that have sizes.
     let bare = "a;9000\nb;1\na;9000\n";
     let format = "csv:obj_id=1,obj_size=2,delimiter=semicolon,header=no";
     let keys = told(bare.as_bytes(), as_pages(format, 4096)).unwrap();

@@ -1,4 +1,4 @@
-//! Files as programs of others leave them: packed in many ways, with marks before the text, and line ends of Windows.
+//! Files as written by other programs: packed in many ways, with byte order marks, and with line ends of Windows.
 mod support;
 
 use std::io::{Cursor, Write};
@@ -16,7 +16,7 @@ fn pages(format: &str, bytes: &[u8]) -> Result<Vec<PageEvent>> {
     }
 }
 
-/// The events in words, of either level.
+/// The events as text, at either level.
 fn all(format: &str, bytes: &[u8]) -> Result<Vec<String>> {
     let source = Box::new(Cursor::new(bytes.to_vec()));
     Ok(match read(Path::new("t"), source, &options(format))? {
@@ -81,7 +81,7 @@ fn packings_that_are_not_read_are_named_and_never_counted() {
     }
 }
 
-/// Each text format as Windows writes it: a mark, CRLF, or no end of the last line.
+/// Each text format as written on Windows: a byte order mark, CRLF, or no last line end.
 #[test]
 fn marks_and_line_ends_of_windows_change_nothing() {
     let csv = "time,obj_id,op\n1,7,get\n2,8,set\n";
@@ -112,7 +112,7 @@ fn marks_and_line_ends_of_windows_change_nothing() {
             }
         }
     }
-    // A line that makes no sense is still counted from the first.
+    // The position of an invalid line still counts from the first line.
     let shown = pages("plain_text", b"\xef\xbb\xbf5\r\nx\r\n").unwrap_err().to_string();
     assert!(shown.starts_with("t:2: ") && shown.ends_with("\"x\""), "{shown}");
     assert!(pages("plain_text", b"\xef\xbb\xbf").unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! What is counted, on small traces by hand, and on the large ones beside what their makers counted.
+//! Statistics of small traces made by hand, and of the large ones compared with their makers' counts.
 use tantalum_base::{PageNo, Result};
 use tantalum_testing::found;
 use tantalum_trace::{
@@ -18,11 +18,11 @@ fn counts_by_hand() {
     assert_eq!(stat.write_share(), 0.5);
     assert_eq!(stat.reuse_share(), 0.5);
     assert_eq!(stat.reuse_by_log2, [3]);
-    // Requests: 10 11 11 11 11 3. The second alone follows its neighbour.
+    // Requests: 10 11 11 11 11 3. Only the second follows its neighbour.
     assert_eq!((stat.sequential, stat.sequential_share()), (1, 1.0 / 6.0));
     // A third of three pages is one: page 11 with four of six requests.
     assert_eq!(stat.hottest_share(0.34), 4.0 / 6.0);
-    // In the set: after each request 1, 2, 2, 2, 2, 3 pages.
+    // Pages in the working set after each request: 1, 2, 2, 2, 2, 3.
     assert_eq!(stat.working_set_pages(), 2.0);
     assert_eq!(PageStat::default().reuse_distance_at(0.5), None);
 }
@@ -30,7 +30,7 @@ fn counts_by_hand() {
 #[test]
 fn a_page_leaves_the_working_set_after_its_window() {
     let window = tantalum_trace::stat::WORKING_SET_REQUESTS;
-    // Page 0 once, then page 1 for two windows: two pages in the set but for the last window.
+    // Page 0 once, then page 1 for two windows: two pages are in the set except during the last window.
     let read = |page| PageEvent::Read { page: PageNo(page), pages: 1 };
     let events = (0..=2 * window).map(|at| Ok::<_, ()>(read(u64::from(at > 0))));
     let stat = PageStat::of(events).unwrap();
@@ -47,8 +47,7 @@ fn the_sample_has_the_counts_of_its_lines() {
     assert_eq!(stat.distinct_pages(), 1469);
 }
 
-/// (trace, requests, commits, write share, distinct, written, max page), as the traces' README
-/// has them.
+/// (trace, requests, commits, write share, distinct, written, max page), from the traces' README.
 type Known = (&'static str, u64, u64, f64, u64, Option<u64>, u64);
 
 const PAGE_TRACES: &[Known] = &[

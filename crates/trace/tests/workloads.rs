@@ -1,4 +1,4 @@
-//! Made-up workloads with the numbers that their sources state.
+//! Generated workloads have the numbers that their sources state.
 use std::collections::BTreeMap;
 use tantalum_trace::{Generator, PageEvent, PageStat};
 
@@ -45,7 +45,7 @@ fn the_synthetic_trace_has_the_numbers_of_section_3_3_1() {
         let there = scans.iter().filter(|(first, ..)| first / 25_000 == quarter).count();
         assert!((28..=75).contains(&there), "{there}");
     }
-    // 80-20, and the hottest page is page 0. Scans cover a fifth of their pages there, too.
+    // 80-20, and the hottest page is page 0. Scans have a fifth of their pages there, too.
     let hot = requests.iter().filter(|(page, _)| *page < 20_000).count() as f64;
     assert!((hot / 240_000.0 - (0.8 * 200.0 + 0.2 * 40.0) / 240.0).abs() < 0.02, "{hot}");
     // The four kinds are mixed: each tenth of the trace has about a tenth of the scans.
@@ -95,7 +95,7 @@ fn stand_ins_have_the_numbers_of_table_b_1() {
             stat.write_share()
         );
         let share = stat.hottest_share(0.2);
-        // Where most pages are asked for once or twice, which of them are hot is left to rounding.
+        // If most pages are requested once or twice, rounding decides which of them are hot.
         let tolerance = if like == "tpce" { 0.006 } else { 0.002 };
         assert!((share - hottest).abs() < tolerance, "{like}: {share} for {hottest}");
         if like == "bank" {
@@ -137,7 +137,7 @@ fn ycsb_has_the_mix_of_its_workloads() {
     let hottest = *counts.values().max().unwrap() as f64 / 102_400.0;
     let expected = 1.0 / (1..=8000).map(|rank| f64::from(rank).powf(-0.99)).sum::<f64>();
     assert!((hottest / expected - 1.0).abs() < 0.05, "{hottest} for {expected}");
-    // D reads what was inserted last.
+    // D reads the records inserted last.
     let latest = requests("ycsb:workload=d,operations=50000,records=8000");
     let late = latest[latest.len() / 2..].iter().filter(|(page, _)| *page >= 2000).count();
     assert!(late * 2 > latest.len() / 2, "{late}");
