@@ -1,4 +1,4 @@
-//! `tantalum advise`: what it says rests on its own rows.
+//! `tantalum advise`: its advice follows from its own rows.
 mod support;
 use serde_json::Value;
 use support::{good, refused, sample, tantalum};
@@ -17,7 +17,7 @@ fn the_advice_is_one_of_its_rows_and_comes_again() {
     assert_eq!(run(&["--format", "json", "--threads", "1"]), json);
     let out: Value = serde_json::from_str(&json).unwrap();
     let rows = out["rows"].as_array().unwrap();
-    // Two policies and the limit, of two sizes.
+    // Two policies and the limit, at two sizes.
     assert_eq!(rows.len(), 6);
     let advised: Vec<&Value> = rows.iter().filter(|row| row["verdict"] == "advised").collect();
     assert_eq!(advised.len(), 1);
@@ -35,7 +35,7 @@ fn the_advice_is_one_of_its_rows_and_comes_again() {
     assert_eq!((&out["rule"], &rows[0]["monthly_price"]), (&"doubling:10%".into(), &Value::Null));
     let text = run(&[]);
     assert!(text.contains("no larger one saves 10 % of the time for each doubling"), "{text}");
-    // Memory alone costs: ten times as much of it does not make the trace ten times as fast.
+    // Only memory has a price: ten times as much of it does not make the trace ten times as fast.
     let priced = run(&["--price-memory", "4", "--price-flash", "0", "--format", "json"]);
     let priced: Value = serde_json::from_str(&priced).unwrap();
     assert_eq!((&priced["advised_pages"], &priced["rule"]), (&100.into(), &"price:4:0".into()));
@@ -70,7 +70,7 @@ fn what_cannot_be_is_refused_before_the_trace_is_read() {
     assert!(refusal(&["--flash", "ssd-a", "--worth", "100"]).contains("--worth"));
     let free = ["--flash", "ssd-a", "--price-memory", "0", "--price-flash", "0"];
     assert!(refusal(&free).contains("not both 0"));
-    // One rule at a time, and both prices.
+    // Only one rule at a time is accepted, and only both prices together.
     for more in [&["--price-memory", "1"][..], &["--slack", "5", "--worth", "5"]] {
         let run = tantalum(&[&["advise", "/nowhere", "--flash", "ssd-a"], more].concat());
         assert!(run.code == 2 && run.err.contains("--flash <DEVICE>"), "{}", run.err);

@@ -1,4 +1,5 @@
-//! An `attach` that was cut short is repeated as it was, without `--force`; whatever may hold something that was acknowledged stays.
+//! An interrupted `attach` is repeated as it was, without `--force`; anything that may contain acknowledged data is
+//! kept.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const HOME_BYTES: usize = 32 << 20;
 struct Place(tempfile::TempDir);
 
 impl Place {
-    /// A home with content, and with room for a claim at its beginning.
+    /// A home with content, and with space for a claim at its beginning.
     fn new() -> Place {
         let place = Place(tempfile::tempdir().unwrap());
         std::fs::write(place.at("home"), image()).unwrap();
@@ -41,7 +42,7 @@ impl Place {
         words.map(str::to_owned).collect()
     }
 
-    /// Runs `attach` again, which must finish; what it told.
+    /// Runs `attach` again, which must finish; returns its output.
     fn attach_again(&self) -> String {
         let words = self.attach();
         let run = tantalum(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -50,7 +51,7 @@ impl Place {
         run.err
     }
 
-    /// The volume is whole, and gives the home back as it was.
+    /// The volume is sound, and gives the home back as it was.
     fn assert_whole(&self) {
         assert!(good(&["check", text(&self.volume())]).contains("sound"));
         assert!(good(&["stat", text(&self.at("home"))]).contains("home.journal"), "it is claimed");
@@ -58,7 +59,7 @@ impl Place {
         assert!(std::fs::read(self.at("home")).unwrap() == image(), "the home has changed");
     }
 
-    /// Makes flash, journal and home what an attach leaves that is cut short before it claims the home.
+    /// Leaves flash, journal and home as an attach does that is interrupted before it claims the home.
     fn unclaim(&self) {
         let journal = self.at("home.journal");
         let live = Live::new(LiveOptions::default()).unwrap();
@@ -106,7 +107,7 @@ fn an_attach_that_made_an_empty_journal_is_repeated() {
     std::fs::File::create(place.at("home.journal")).unwrap().set_len(bytes).unwrap();
     place.attach_again();
     place.assert_whole();
-    // One with anything in it, or of another size, is somebody's.
+    // A flash with any content, or of another size, may belong to somebody.
     let mut other = vec![0; bytes as usize];
     other[12 << 20] = 1;
     for other in [&other[..], &vec![0; bytes as usize - PAGE_BYTES], &[0; 100], b"letters"] {
@@ -119,7 +120,7 @@ fn an_attach_that_made_an_empty_journal_is_repeated() {
     }
 }
 
-/// The flash was away, the home was rescued, and the flash came back: it has what was acknowledged.
+/// The flash was away, the home was rescued, and the flash came back: it has acknowledged data.
 #[test]
 fn a_flash_with_anything_in_it_is_no_attach_that_was_cut_short() {
     let place = Place::new();
@@ -164,7 +165,7 @@ fn an_attach_that_was_killed_is_repeated() {
     assert!(cut_short > 0, "no attach was caught in the middle");
 }
 
-/// Whether it was done before it was killed.
+/// Whether the attach was finished before the kill.
 fn is_whole(volume: &Path) -> bool {
     tantalum(&["attach", text(volume), "--plan"]).err.contains("is attached already")
 }

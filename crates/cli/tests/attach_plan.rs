@@ -1,4 +1,5 @@
-//! `attach --plan` says what `attach` takes, and leaves nothing; `attach` takes nothing where there is no room for all.
+//! `attach --plan` reports the space that `attach` would take, and leaves nothing behind; `attach` takes nothing unless
+//! all of it fits.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ fn a_plan_leaves_nothing_and_tells_what_attach_takes() {
 #[test]
 fn a_size_is_proposed_where_none_is_given() {
     let place = Place::new();
-    // A tenth of it is more than the least.
+    // A tenth of this home is more than the smallest flash.
     std::fs::File::options()
         .write(true)
         .open(place.at("home"))
@@ -102,7 +103,7 @@ fn a_size_is_proposed_where_none_is_given() {
     assert!(plan.out.contains("a tenth of the home; --flash-size 200MiB"), "{}", plan.out);
     assert!(plan.out.contains("% of it are holes"), "{}", plan.out);
     assert_eq!(place.names(), ["home"]);
-    // Without a plan it has to be said.
+    // Without --plan, the size is required.
     assert!(run(&place.attach(&[])).err.contains("--flash-size"));
     assert_eq!(place.names(), ["home"]);
 }
@@ -166,7 +167,7 @@ fn without_room_nothing_is_allocated() {
         assert!(plan.err.contains("in memory"), "{}", plan.err);
         assert_eq!((place.names(), names(small)), (vec!["home".to_owned()], vec![]));
         assert!(std::fs::read(place.at("home")).unwrap() == image());
-        // One that has room for it is proposed.
+        // A size that fits is proposed.
         let plan = run(&place.attach(&["--journal", text(&journal), "--plan"]));
         assert_eq!(plan.code, 0, "{}{}", plan.out, plan.err);
     });

@@ -1,4 +1,4 @@
-//! What stock clients see of a sparse volume: which bytes are allocated, and copies that leave the rest out.
+//! Stock clients on a sparse volume: they see which bytes are allocated, and leave the rest out of copies.
 mod support;
 
 use std::collections::BTreeSet;
@@ -12,18 +12,18 @@ use tantalum_testing::installed;
 
 const PAGES: u64 = 16384;
 
-/// An extent: first byte, bytes, how it is stored.
+/// An extent: first byte, length in bytes, storage.
 type Extent = (u64, u64, Stored);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stored {
     Data,
-    /// Zeros that were written.
+    /// Written zeros.
     Zeros,
     Hole,
 }
 
-/// What was written to a volume of 64 MiB.
+/// The expected content of a volume of 64 MiB.
 struct Sparse {
     folder: tempfile::TempDir,
     config: PathBuf,
@@ -53,7 +53,7 @@ impl Sparse {
         Server::start_as(&self.config, &["--metrics", &metrics])
     }
 
-    /// Writes and trims pages here and there, of which `seed` draws the places.
+    /// Writes and trims pages at places drawn with `seed`.
     fn change(&mut self, server: &Server, seed: u64) {
         let mut client = Client::connect(&server.socket).unwrap();
         let mut rng = Rng::split(seed, "sparse volume");
@@ -64,14 +64,14 @@ impl Sparse {
             if change % 3 < 2 {
                 rng.fill(&mut self.bytes[at.clone()]);
                 if change % 10 == 0 {
-                    // Zeros that were written are not a hole; here and there amid other content.
+                    // Written zeros are not a hole; sometimes they are between other content.
                     let half = if change % 20 == 0 { at.start } else { at.start.midpoint(at.end) };
                     self.bytes[half / PAGE_BYTES * PAGE_BYTES..at.end].fill(0);
                 }
                 client.write(first, &self.bytes[at]);
                 self.mapped.extend(first..first + pages);
             } else {
-                // A trim that takes with it a part of what was written.
+                // A trim that includes a part of the written pages.
                 let first = *self.mapped.range(first..).next().unwrap_or(&first);
                 let pages = pages.min(PAGES - first);
                 let at = first as usize * PAGE_BYTES..(first + pages) as usize * PAGE_BYTES;
@@ -103,14 +103,14 @@ impl Sparse {
         extents
     }
 
-    /// Bytes that clients read so far.
+    /// Bytes that clients have read so far.
     fn bytes_read(&self) -> f64 {
         let told = Told::by(&self.file("metrics.sock"));
         told.get("tantalum_nbd_request_bytes_total{command=\"read\"}")
     }
 }
 
-/// What `nbdinfo --map` tells.
+/// The output of `nbdinfo --map`.
 fn nbdinfo_map(uri: &str) -> Vec<Extent> {
     let told: serde_json::Value =
         serde_json::from_str(&run("nbdinfo", &["--map", "--json", uri])).unwrap();
@@ -166,14 +166,14 @@ fn nbdcopy_reads_where_something_is_allocated() {
     run("nbdcopy", &[&server.uri(), text(&copy)]);
     let read = sparse.bytes_read() - before;
     assert!(std::fs::read(&copy).unwrap() == sparse.bytes);
-    // It asks for blocks of 256 KiB wherever there is data in one.
+    // The copy reads in blocks of 256 KiB, each of which contains data.
     let data: Vec<u64> = (0..PAGES).filter(|page| !sparse.is_zero(*page)).collect();
     let blocks: BTreeSet<u64> = data.iter().map(|page| page / 64).collect();
     let (least, most) = (data.len() * PAGE_BYTES, blocks.len() * 64 * PAGE_BYTES);
     assert!(most < sparse.bytes.len() / 4 && least < most, "{least} to {most}");
     assert!((least as f64..=most as f64).contains(&read), "{read}, not {least} to {most}");
     server.terminate();
-    // And in again, to another volume, over what was in its way.
+    // Copy it into another volume, over that volume's content.
     let mut other = Sparse::new();
     let server = other.serve();
     other.change(&server, 3);
@@ -221,7 +221,7 @@ fn qemu_img_maps_and_converts() {
     server.terminate();
 }
 
-/// Clients cut ranges of zeros that long, within pages too.
+/// Clients split long ranges of zeros, within pages too.
 #[test]
 fn a_large_sparse_image_that_is_copied_in_leaves_holes() {
     if !installed(&["nbdinfo", "nbdcopy", "qemu-img", "qemu-io"]) {
@@ -240,7 +240,7 @@ fn a_large_sparse_image_that_is_copied_in_leaves_holes() {
     let convert = ["convert", "-n", "-f", "raw", "-O", "raw", text(&image)];
     run("qemu-img", &[&convert[..], &[&server.uri()]].concat());
     assert_eq!(nbdinfo_map(&server.uri()), expected, "qemu-img convert");
-    // Cut as QEMU cuts them, with something on both sides in each page that is cut.
+    // Split as QEMU does, with content on both sides in each split page.
     let step = (2 << 30) - 512;
     let cuts: Vec<u64> = (DATA_BYTES..BYTES).step_by(step).collect();
     for cut in &cuts[1..] {
@@ -258,7 +258,8 @@ fn a_large_sparse_image_that_is_copied_in_leaves_holes() {
     server.terminate();
 }
 
-/// What of a tiered volume is at home is not known without a look: all of it is data, and copies are whole.
+/// The content at the home of a tiered volume is unknown without reading it: all of it counts as data, and copies are
+/// complete.
 #[test]
 fn a_tiered_volume_is_data() {
     if !installed(&["nbdinfo", "nbdcopy"]) {

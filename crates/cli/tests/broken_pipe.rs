@@ -1,10 +1,10 @@
-//! A reader of the standard output that goes away, as `head` does: the command ends quietly.
+//! The reader of the standard output goes away, such as `head`: the command ends quietly.
 mod support;
 use std::process::{Command, Stdio};
 use support::{good, refused, sample, text};
 use tantalum_testing::built;
 
-/// Runs `tantalum` with nobody who reads its output; temporary folders go to one that must be empty afterwards.
+/// Runs `tantalum` without a reader of its output; its folder for temporary files must be empty afterwards.
 fn unread(args: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(built::tantalum())
@@ -48,7 +48,7 @@ fn a_reader_that_has_enough_of_a_trace_is_no_failure() {
     good(&["trace", "generate", "scan:pages=300k,requests=300k", text(&trace)]);
     unread(&["trace", "generate", "scan:requests=300k", "-"]);
     unread(&["trace", "convert", text(&trace), "-"]);
-    // A file that cannot take it all is one.
+    // A file that cannot hold all of it is an error.
     if std::path::Path::new("/dev/full").exists() {
         let told = refused(&["trace", "generate", "scan:requests=300k", "/dev/full"]);
         assert!(told.contains("/dev/full"), "{told}");

@@ -1,4 +1,4 @@
-//! A home that has a cache cannot be mounted by mistake, and is what it was when it is given back.
+//! A home that has a cache cannot be mounted by mistake, and is unchanged when it is given back.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// `attach` of the volume `name` over `home`, with `more` arguments.
+    /// Runs `attach` of the volume `name` over `home`, with `more` arguments.
     fn attach(&self, name: &str, home: &Path, more: &[&str]) -> Result<String, String> {
         let (volume, flash) = (self.at(&format!("{name}.toml")), self.at(&format!("{name}.flash")));
         let cache = ["--home", text(home), "--flash", text(&flash), "--flash-size", "64MiB"];
@@ -43,13 +43,13 @@ impl Place {
     }
 }
 
-/// Whether a program succeeded, and what it printed.
+/// Whether a program succeeded, and its output.
 fn quiet(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).output().expect("it starts");
     (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What `blkid` finds at `path`.
+/// The output of `blkid` for `path`.
 fn blkid(path: &Path) -> String {
     quiet("blkid", &["-p", text(path)]).1
 }
@@ -70,12 +70,12 @@ fn nothing_is_found_on_a_home_that_has_a_cache_and_all_when_it_is_given_back() {
     assert_eq!(blkid(&home), "");
     let (mounted, _) = quiet("mount", &["-o", "loop", text(&home), text(place.0.path())]);
     assert!(!mounted, "a home that has a cache was mounted");
-    // Who looks finds whose it is.
+    // The claim names its volume.
     let seen = std::fs::read(&home).unwrap();
     assert!(seen[..512].starts_with(b"Tantalum claim 1\nvolume "), "zeros show it in clear");
     let told = good(&["stat", text(&home)]);
     assert!(told.contains("home.journal") && told.contains("do not mount"), "{told}");
-    // Through the cache it is as before.
+    // Through the cache, the content is as before.
     let client = open_client(&place.volume("a")).unwrap();
     for (first, pages) in
         [(0, image.chunks(PAGE_BYTES)), (8000, image[8000 * PAGE_BYTES..].chunks(PAGE_BYTES))]
@@ -108,7 +108,7 @@ fn a_home_has_one_cache_wherever_the_journals_are() {
     let error = refused(&["attach", text(&b)]);
     assert!(error.contains("belongs to volume") && error.contains("a.journal"), "{error}");
     open_client(&a).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
-    // By force the first is given up, and finds that.
+    // With --force, the first volume loses the home, and notices that.
     good(&["attach", text(&b), "--force"]);
     let run = tantalum(&["check", text(&a)]);
     let told = run.out + &run.err;
@@ -131,10 +131,10 @@ fn a_home_is_unclaimed_from_itself_alone() {
     place.attach("a", &home, &[]).unwrap();
     let copy = place.at("copy");
     std::fs::copy(&home, &copy).unwrap();
-    // Flash and journal are there.
+    // Flash and journal exist.
     let error = refused(&["unclaim", text(&home)]);
     assert!(error.contains("detach") && error.contains("--force"), "{error}");
-    // Of a copy that means nothing.
+    // They do not matter for a copy.
     let told = good(&["unclaim", text(&copy)]);
     assert!(told.contains("plain image") && std::fs::read(&copy).unwrap() == image, "{told}");
     assert!(refused(&["unclaim", text(&copy)]).contains("shows no claim"));
@@ -188,7 +188,7 @@ fn what_cannot_be_claimed_or_is_a_member_is_refused() {
     }
 }
 
-/// None could be seen on it, and nothing is there that somebody would mount.
+/// A claim could not be recognized on it, and there is nothing that could be mounted.
 #[test]
 fn a_home_full_of_what_nobody_knows_needs_no_claim() {
     let place = Place::new();
@@ -208,7 +208,7 @@ fn a_home_full_of_what_nobody_knows_needs_no_claim() {
     assert!(error.contains("--claim none"), "{error}");
 }
 
-/// It was used without a cache meanwhile. Of the flash nothing is needed, and the journal says so.
+/// The home was used without a cache meanwhile. Nothing of the flash is needed, and the journal says so.
 #[test]
 fn what_was_detached_is_attached_again_over_whatever_the_home_holds() {
     for claim in ["xor", "none"] {
@@ -229,7 +229,7 @@ fn what_was_detached_is_attached_again_over_whatever_the_home_holds() {
         }
         good(&["detach", text(&place.volume("a"))]);
         assert!(std::fs::read(&home).unwrap() == bytes, "{claim}");
-        // Another file in its place is not given up.
+        // Another file in its place is kept.
         let len = std::fs::metadata(&flash).unwrap().len() as usize;
         for other in [vec![0; len - PAGE_BYTES], vec![1; len]] {
             std::fs::write(&flash, &other).unwrap();
@@ -253,7 +253,7 @@ fn a_new_volume_over_a_home_is_made_with_or_without_a_claim() {
     }
 }
 
-/// A loop device with partitions, until it is dropped.
+/// A loop device with partitions, detached when this is dropped.
 struct Loop(String);
 
 impl Loop {
@@ -263,7 +263,7 @@ impl Loop {
         Loop(name.trim().into())
     }
 
-    /// Its partitions, as the kernel knows them.
+    /// Number of its partitions known to the kernel.
     fn partitions(&self) -> usize {
         let name = self.0.trim_start_matches("/dev/");
         let listed = std::fs::read_dir(format!("/sys/block/{name}")).unwrap();
@@ -278,7 +278,7 @@ impl Drop for Loop {
     }
 }
 
-/// A disk with two partitions of 8 MiB, as a partition table of DOS says it.
+/// A disk with two partitions of 8 MiB in a DOS partition table.
 fn partitioned() -> Vec<u8> {
     let mut disk = vec![0; HOME_BYTES];
     for (entry, first_sector) in [(446, 2048_u32), (462, 2048 + 16384)] {
@@ -299,7 +299,7 @@ fn partitions_go_and_come_back() {
     let image = place.at("disk");
     std::fs::write(&image, partitioned()).unwrap();
     let device = Loop::over(&image);
-    // Not every kernel knows partition tables; nodes can be made all the same.
+    // Not every kernel can read partition tables; then the partitions are added by hand.
     let found = device.partitions();
     if found == 0 {
         assert!(quiet("addpart", &[&device.0, "1", "2048", "16384"]).0);

@@ -1,4 +1,4 @@
-//! `tantalum clone` and `tantalum trim` as their user meets them: a snapshot that is made while the volume is served, read,
+//! `tantalum clone` and `tantalum trim` from the user's view: a snapshot is made while the volume is served, read,
 //! copied out, and dropped.
 mod support;
 
@@ -17,13 +17,13 @@ use tantalum_testing::installed;
 /// Pages of half a volume.
 const HALF: u64 = 512;
 
-/// What the `count`th write leaves in `page`; every fifth holds nothing.
+/// The content of `page` after write number `count`; every fifth page has none.
 fn content(page: u64, count: u8) -> [u8; PAGE_BYTES] {
     let held = page % 5 != 2;
     std::array::from_fn(|at| if held { (page as usize + at / 512) as u8 ^ count } else { 0 })
 }
 
-/// Served so that what is answered is on the volume, for who counts its pages or kills the server.
+/// Serves `on_ack`, so that acknowledged writes are on the volume, for tests that count its pages or kill the server.
 fn served(config: &Path) -> Server {
     Server::start_as(config, &["--durability", "on_ack"])
 }
@@ -53,7 +53,7 @@ fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
     let mapped = row(&config)["mapped_bytes"].as_u64().unwrap();
     let told = good(&["clone", text(&config)]);
     assert_tells(&told, &["2.0 MiB", "from byte 2097152 on", "clone of"]);
-    // Whoever has not got the answer asks again, and gets it.
+    // A client that did not get the answer requests it again, and gets it.
     assert_eq!(good(&["clone", text(&config)]), told);
     let stat = row(&config);
     assert_eq!(stat["mapped_bytes"].as_u64().unwrap(), 2 * mapped);
@@ -61,7 +61,7 @@ fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
     write_lower(&mut client, 9);
     assert!(read_half(&mut client, HALF) == lower(7));
     assert!(read_half(&mut client, 0) == lower(9));
-    // Not over what is there, unless that is meant.
+    // Existing content is replaced only on request.
     assert_tells(&refused(&["clone", text(&config)]), &["page 512 holds something", "--replace"]);
     assert!(read_half(&mut client, HALF) == lower(7));
     good(&["clone", text(&config), "--replace"]);
@@ -76,7 +76,7 @@ fn a_snapshot_is_made_read_and_dropped_while_the_volume_is_served() {
     let stat = row(&config);
     assert_eq!((&stat["mapped_bytes"], &stat["shared_slots"]), (&mapped.into(), &0.into()));
     server.terminate();
-    // Not served, too, and a part of it.
+    // A part of the volume, while it is not served.
     good(&["clone", text(&config), "600", "0", "100"]);
     good(&["trim", text(&config), "600", "50"]);
     let kept = row(&config)["mapped_bytes"].as_u64().unwrap() - mapped;
@@ -103,7 +103,7 @@ fn a_clone_is_copied_out_by_its_place() {
     assert!(std::fs::read(&other).unwrap() == lower(3), "by qemu-img");
     assert_eq!(run("nbdinfo", &["--size", &part]).trim(), "2097152");
     let beyond = part.replace("@2MiB+2MiB", "@2MiB+3MiB");
-    // Without it the client tells its user only that there is no such export.
+    // Without this variable, the client reports only that there is no such export.
     let mut asking = Command::new("nbdinfo");
     let refused = asking.env("LIBNBD_DEBUG", "1").arg(&beyond).output().unwrap();
     assert!(!refused.status.success());
@@ -131,7 +131,7 @@ fn what_cannot_be_cloned_is_refused() {
     assert_eq!(stat["mapped_bytes"], 0);
 }
 
-/// Kills the server while clones are made again and again: the clone is that of one round or of the one before.
+/// Kills the server during repeated clones: the clone is that of one round or of the previous one.
 #[test]
 fn a_kill_leaves_all_of_a_clone_or_what_was_there() {
     let (_folder, config) = volume();
@@ -146,7 +146,7 @@ fn a_kill_leaves_all_of_a_clone_or_what_was_there() {
         std::thread::sleep(Duration::from_micros(Rng::new(round.into()).below(6000)));
         server.kill();
         let mut answer = String::new();
-        // A killed server may not have closed well.
+        // The connection to a killed server may end with an error.
         let _ = asking.read_to_string(&mut answer);
         let server = served(&config);
         let mut client = Client::connect(&server.socket).unwrap();

@@ -1,4 +1,4 @@
-//! The container image: made of the package that was built, on a base that is made here, as none can be fetched.
+//! The container image: made from the built package, on a base that is made here, as none can be downloaded.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tantalum_testing::{built, installed, is_root, skip};
 
 const BASE: &str = "localhost/debian:bookworm-slim";
 
-/// Keeps images and containers below a folder of its own.
+/// Keeps images and containers in a separate folder.
 struct Builder {
     folder: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Builder {
         command.env("BUILT", built::folder()).output().unwrap()
     }
 
-    /// What `program` prints, which must work.
+    /// The output of `program`, which must succeed.
     fn run(&self, program: impl AsRef<Path>, args: &[&str]) -> String {
         let output = self.output(program, args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));

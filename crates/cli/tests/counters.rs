@@ -1,4 +1,5 @@
-//! `tantalum stat` and `top` of a volume that a program has open itself: what it counts is beside the configuration.
+//! `tantalum stat` and `top` for a volume that a program has opened itself: its counters are in a file beside the
+//! configuration.
 mod support;
 
 use rusqlite::{Connection, OpenFlags};
@@ -39,7 +40,7 @@ fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Works until its counters are told.
+/// Does work until the counters are written.
 fn work(client: &Client, config: &Path) {
     until(|| {
         client.write(PageNo(0), vec![page(1)]).unwrap();
@@ -47,7 +48,7 @@ fn work(client: &Client, config: &Path) {
     });
 }
 
-/// The program of the next tests: it begins a transaction of SQLite's and is in the middle of it until it is killed.
+/// The program of the next tests: it begins a transaction of SQLite and stays inside it until it is killed.
 #[test]
 fn a_program_that_never_commits() {
     let Some(config) = std::env::var_os(CHILD) else { return };
@@ -76,7 +77,7 @@ fn a_transaction_of_sqlite_is_seen_while_it_goes_on() {
     let config = volume(folder.path());
     let mut child = program(&config);
     let row = until(|| {
-        // Before that the program has not opened the volume yet, and is not to find it in use.
+        // Before that, the program may not have opened the volume; `stat` must not make it find the volume in use.
         counters(&config).exists().then_some(())?;
         let stat = tantalum(&["stat", text(&config), "--format", "json"]);
         let stat: serde_json::Value = serde_json::from_str(&stat.out).ok()?;
@@ -101,7 +102,7 @@ fn a_transaction_of_sqlite_is_seen_while_it_goes_on() {
     assert!(seen.contains("\ntransactions  committed/s 0"), "{seen}");
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it left is nobody's word any more, also while another one has the volume open.
+    // The counters that it left are ignored, even if another program has the volume open.
     assert!(counters(&config).exists());
     let left = std::fs::read(counters(&config)).unwrap();
     assert_eq!(stat_row(&config)["open_seconds"], serde_json::Value::Null);
@@ -147,7 +148,7 @@ fn requests_and_transactions_are_counted_and_the_file_is_gone_at_the_end() {
         (&row["program_transactions"], &row["program_open_transactions"]),
         (&2.into(), &0.into())
     );
-    // Idle, it has rates of 0, and what it told stays.
+    // An idle program has rates of 0, and its counters stay.
     let top = ["top", text(&config), "--interval", "1.5", "--count", "2", "--format", "json"];
     let last = good(&top);
     let last: serde_json::Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
@@ -207,14 +208,14 @@ fn where_somebody_has_a_file_of_that_name_there_are_no_counters_and_all_else_wor
     assert_eq!(std::fs::read(&precious).unwrap(), b"mine");
 }
 
-/// Whether so much time has gone.
+/// Whether this time has elapsed.
 #[expect(clippy::disallowed_methods, reason = "counters are told by the real clock")]
 fn deadline(time: Duration) -> impl Fn() -> bool {
     let begun = Instant::now();
     move || begun.elapsed() >= time
 }
 
-/// The volume lies elsewhere; its configuration is where no byte can be written.
+/// The volume is on another file system; its configuration is on one without space.
 #[test]
 fn on_a_full_file_system_there_are_no_counters_and_all_else_works() {
     if !is_root() {

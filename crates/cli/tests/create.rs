@@ -1,4 +1,4 @@
-//! `tantalum create` as its user meets it.
+//! `tantalum create` from the user's view.
 mod support;
 
 use std::fs;
@@ -180,7 +180,7 @@ fn a_full_disk_is_told_and_nothing_is_left_behind() {
     assert!(told.contains("no room for") || told.contains("too large"), "{told}");
     assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
 
-    // In a folder that is not there.
+    // In a folder that does not exist.
     good(&["create", text(&config), "--capacity", "4MiB"]);
     edit(&config, "data.tantalum", "missing/data.tantalum");
     assert_tells(&refused(&["create", text(&config)]), &["missing/data.tantalum", "No such file"]);

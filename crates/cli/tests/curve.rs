@@ -38,7 +38,7 @@ fn a_curve_has_the_counts_of_replays() {
     }
     assert_eq!(curve[2]["cache_size"], "10%");
     let text = |args: &[&str]| {
-        // A single row would be a line a column.
+        // A single row would be printed as one line per column.
         let out = good(&[args, &["--size", "10%,20%"]].concat());
         let lines: Vec<&str> = out.lines().collect();
         let at = lines[0].find("miss ratio").unwrap() + "miss ratio".len();

@@ -64,7 +64,7 @@ const BUFFER: [&str; 6] =
 #[test]
 fn a_buffer_above_a_device_replays_with_every_documented_field_and_the_same_bytes_twice() {
     let run = |more: &[&str]| {
-        // As large as it has to be to keep all its planes.
+        // The smallest size that keeps all its planes.
         let other = ["--device", "x25-m:pages=64k"];
         good(&[&["replay", TRACE], &BUFFER[..], &other, more].concat())
     };
@@ -79,7 +79,7 @@ fn a_buffer_above_a_device_replays_with_every_documented_field_and_the_same_byte
         assert!(rows[0].get(column.key).is_some(), "{} is missing", column.key);
     }
     let number = |row: usize, key: &str| rows[row][key].as_f64().unwrap();
-    // Sizes inside policies, devices inside sizes; what a policy decides is not the device's.
+    // Rows are ordered by policy, then size, then device; the decisions of a policy do not depend on the device.
     assert_eq!((number(0, "cache_pages"), number(2, "cache_pages") > 100.0), (100.0, true));
     assert_eq!(number(0, "physical_writes"), number(1, "physical_writes"));
     assert!(number(0, "seconds") > 5.0 * number(1, "seconds"), "log blocks are slow: {json}");
@@ -113,7 +113,7 @@ fn a_page_of_8_kib_takes_two_of_the_device_and_no_other_decision() {
             assert!(small[longer].as_f64().unwrap() < large[longer].as_f64().unwrap(), "{longer}");
         }
     }
-    // What is smaller than a page of the device takes one of it.
+    // A page smaller than the device's takes one page of the device.
     assert_eq!(rows("512", "mtron:pages=2k"), small);
 }
 
@@ -169,7 +169,7 @@ fn a_row_says_how_many_pages_were_folded_into_its_device() {
         assert!(json.err.contains(&told), "{}", json.err);
         assert!(run("csv").out.contains("trace_pages,device_pages,"));
         if more.len() > 1 {
-            // A share is of the trace's pages, also where they are folded.
+            // A share is a share of the trace's pages, even if they are folded.
             let tenth = pages(0, "cache_pages");
             assert!(tenth > 600 && tenth == pages(1, "cache_pages"), "{}", json.out);
         }
@@ -189,7 +189,7 @@ fn a_page_size_that_would_say_nothing_is_refused() {
         assert!(error.contains("--page-size") && error.contains("--policy"), "{trace}: {error}");
         good(&[&["replay", trace], &on_device[..4], &["4096"]].concat());
     }
-    // There it is what bytes are cut into, or the page of the buffer.
+    // Here it is the size that bytes are cut into, or the page size of the buffer.
     good(&[&["replay", &blocks], &on_device[..]].concat());
     good(&[&["replay", WIDE], &on_device[..], &["--policy", "lru", "--size", "9"]].concat());
 }

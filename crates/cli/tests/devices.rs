@@ -1,4 +1,4 @@
-//! Block devices as home, flash and journal: none that anybody else uses, and no journal that is in memory.
+//! Block devices as home, flash and journal: a device in use is refused, and so is a journal in memory.
 mod support;
 
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use tantalum_volume::open_client;
 
 const HOME_BYTES: u64 = 64 << 20;
 
-/// Runs a program, and says whether it succeeded.
+/// Runs a program; returns whether it succeeded.
 fn runs(program: &str, args: &[&str]) -> bool {
     let run = Command::new(program).args(args).output();
     run.unwrap_or_else(|error| panic!("{program}: {error}")).status.success()
@@ -24,7 +24,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// One with devices of these names and sizes; `None` where there are no loop devices.
+    /// A machine with devices of these names and sizes; `None` if there are no loop devices.
     fn new(devices: &[(&str, u64)]) -> Option<Machine> {
         if !can_loop() || !installed(&["mkfs.ext4", "mkswap", "addpart"]) {
             return None;
@@ -46,7 +46,7 @@ impl Machine {
         self.folder.path().join(name)
     }
 
-    /// Puts a file system on what is at `path`, and mounts it.
+    /// Makes a file system on `path`, and mounts it.
     fn mount(&self, path: &str) {
         assert!(runs("mkfs.ext4", &["-q", "-F", path]));
         assert!(runs("mount", &[path, text(&self.at("mounted"))]));
@@ -117,7 +117,7 @@ fn a_device_with_a_partition_in_use_is_no_store_of_a_volume() {
     let slow = &*machine.devices[0];
     let files = ["slow", "flash", "journal", "v.toml"].map(|name| machine.at(name));
     let [behind, flash, journal, volume] = files.each_ref().map(|path| text(path));
-    // A kernel need not know any format of partition tables.
+    // Not every kernel supports partition tables.
     if !runs("addpart", &[slow, "1", "2048", "65536"]) {
         skip("partitions");
         return;
@@ -172,7 +172,7 @@ fn a_device_wants_its_journal_on_storage_that_stays() {
         let error = refused(&[command, &cache[..]].concat());
         assert!(error.contains(&beside) && error.contains("--journal"), "{error}");
     }
-    // A name that no device has.
+    // A name without a device.
     let error = refused(&machine.attach(volume, [slow, "/dev/no-such-device", journal]));
     assert!(error.contains("no device of that name"), "{error}");
     assert!(
@@ -194,7 +194,7 @@ fn a_device_wants_its_journal_on_storage_that_stays() {
     home.read_exact_at(&mut detached, 9 * PAGE_BYTES as u64).unwrap();
     assert!(detached == page[..]);
     drop(home);
-    // The configuration that is there now has its own places.
+    // The existing configuration names other places.
     let elsewhere = text(&machine.at("elsewhere")).to_owned();
     let error = refused(&machine.attach(volume, [slow, flash, &elsewhere]));
     assert!(error.contains("--journal") && error.contains("home.journal"), "{error}");
@@ -219,14 +219,14 @@ fn a_plan_reads_devices_and_writes_none() {
         std::fs::File::open(device).unwrap().read_exact_at(&mut held, 0).unwrap();
         assert!(held.iter().all(|byte| *byte == 0), "{device}");
     }
-    // Of a device that is too small nothing is taken, nor is anything of the others.
+    // If one device is too small, nothing is taken from any of them.
     let cache = ["--home", slow, "--flash", fast, "--journal", journal, "--flash-size", "200MiB"];
     let error = refused(&[&["attach", volume], &cache[..]].concat());
     assert!(error.contains(fast) && error.contains("128.0 MiB"), "{error}");
     assert!(![journal, volume].iter().any(|path| Path::new(path).exists()));
 }
 
-/// In memory, but by choice.
+/// In memory, but chosen by the user.
 #[test]
 fn a_journal_on_a_file_system_in_memory_is_told() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Which promise a client of a volume gets: by front end, where nobody has chosen, and by who chose.
+//! The promise that a client of a volume gets: the default of its front end, or the user's choice.
 mod support;
 
 use std::path::Path;
@@ -10,13 +10,13 @@ use support::{good, refused, stat_row, text};
 use tantalum_base::Durability;
 use tantalum_volume::{VolumeConfig, open_client};
 
-/// What `stat` says: to programs that open the volume, and over NBD.
+/// The durability in `stat`: for programs that open the volume, and over NBD.
 fn told(config: &Path) -> [String; 2] {
     let row = stat_row(config);
     ["durability", "durability_over_nbd"].map(|name| row[name].as_str().unwrap().to_owned())
 }
 
-/// What a program gets that opens the volume itself.
+/// The durability for a program that opens the volume itself.
 fn own(config: &Path) -> Durability {
     open_client(config).unwrap().limits().durability
 }
@@ -73,7 +73,7 @@ fn serve_may_be_told_otherwise_for_one_run() {
         assert_eq!(told(&config), [said, said]);
         server
     };
-    // What is acknowledged without a flush is there after a kill.
+    // A write acknowledged without a flush survives a kill.
     let server = as_told("on_ack");
     Client::connect(&server.socket).unwrap().write(3, &[0x33; PAGE_BYTES]);
     server.kill();

@@ -1,4 +1,4 @@
-//! What is installed: the program, and what goes beside it.
+//! Installation: the program, and the files beside it.
 mod support;
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use support::{good, refused, tantalum};
 use tantalum_testing::{built, found, installed};
 
-/// The commands that the help lists.
+/// The commands in the help.
 fn commands() -> BTreeSet<String> {
     let help = good(&["--help"]);
     let (_, list) = help.split_once("Commands:\n").expect("commands");
@@ -71,7 +71,7 @@ fn there_is_a_manual_page_for_every_command() {
     assert!(refused(&["man-pages", file.to_str().unwrap()]).contains("tantalum.1"));
 }
 
-/// The folder of what was built, where that is all that is installed.
+/// The folder of the build, if everything to install was built.
 fn built() -> Option<PathBuf> {
     let built = built::folder();
     let all = ["libtantalum.so", "libtantalum.a", "libtantalum_sqlite.so"];
@@ -110,7 +110,7 @@ int main(int count, char **words) {
 fn what_is_installed_is_found_by_those_who_look_for_it() {
     let Some(built) = built() else { return };
     let root = tempfile::tempdir().unwrap();
-    // Where it is installed is where it will be: pkg-config says so, and the unit.
+    // The installation refers to its final prefix: in pkg-config and in the unit.
     let prefix = root.path().join("opt/tantalum");
     let out = script("install", &[("BUILT", &built), ("PREFIX", &prefix)]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -140,7 +140,7 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
     let source = program.with_extension("c");
     std::fs::write(&source, C_PROGRAM).unwrap();
     let (program, source) = (program.to_str().unwrap(), source.to_str().unwrap());
-    // As the installation says, of the program and of the example.
+    // The commands that the installation prints, for the program and for the example.
     let told = String::from_utf8_lossy(&out.stdout);
     let compile =
         told.lines().find_map(|line| line.strip_prefix("C programs: cc program.c ")).unwrap();
@@ -186,7 +186,7 @@ fn nothing_is_installed_of_what_was_not_built() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("make build"));
 }
 
-/// What the help says of a command that another program has is what that program says.
+/// The help describes a command of another program with that program's own words.
 #[test]
 fn commands_of_other_programs_are_told_as_they_tell_themselves() {
     let help = good(&["--help"]);
@@ -195,7 +195,7 @@ fn commands_of_other_programs_are_told_as_they_tell_themselves() {
         let first = own.lines().next().expect("a line");
         let line = help.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
         let told = line.expect(name).trim_start().trim_start_matches(name).trim();
-        // A line of the list may be cut where the text goes on in the next one.
+        // A line of the list may be cut and continued in the next line.
         assert!(first.starts_with(told), "{name}: {told} / {first}");
         assert_eq!(good(&["help", name]), own, "{name}");
     }

@@ -1,4 +1,4 @@
-//! Long runs that are interrupted: what they have is printed, whole, and they say that it is not all.
+//! Interrupted long runs print complete rows of their results so far, and say that these are not all.
 mod support;
 
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 use tantalum_testing::built;
 
-/// One run that is done at once, and one that takes minutes.
+/// A replay with one quick run, and one that takes minutes.
 const REPLAYS: [&[&str]; 2] = [
     &[
         "replay",
@@ -48,7 +48,7 @@ fn after(seconds: u64) {
     std::thread::sleep(Duration::from_secs(seconds));
 }
 
-/// Runs `arguments` and interrupts them after a while, which becomes longer until `is_some` of what was printed.
+/// Runs `arguments` and interrupts them after a delay, which grows until `is_some` accepts the output.
 fn interrupted(
     arguments: &[&str],
     with: rustix::process::Signal,
@@ -125,7 +125,7 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
             interrupted(&json, rustix::process::Signal::INT, |text| !parsed(text).1.is_empty());
         let (report, rows) = parsed(&text);
         if arguments[0] == "advise" && output.status.code() == Some(0) {
-            // On a fast machine it is done before.
+            // On a fast machine it may be done before.
             continue;
         }
         assert_eq!(output.status.code(), Some(130), "{arguments:?}");
@@ -144,14 +144,14 @@ fn without_a_row_it_says_so_and_the_second_signal_ends_it() {
     let child = start(&["replay", trace, "--policy", "lru", "--size", "10"]);
     after(1);
     signal(&child, rustix::process::Signal::INT);
-    // Whichever of the two it takes notice of.
+    // It may notice either of the two signals.
     signal(&child, rustix::process::Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(output.stdout.is_empty());
 }
 
-/// It says that it leaves nothing behind.
+/// It reports that it leaves nothing behind.
 #[test]
 fn a_demo_that_is_interrupted_takes_its_folder_away() {
     for (with, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)]

@@ -1,7 +1,7 @@
-//! Real clients against `tantalum serve` on a file, and SIGKILL in the middle of a load.
+//! Real clients of `tantalum serve` on a file, and SIGKILL in the middle of a load.
 //!
-//! A kill is not a power cut: what the kernel had taken stays. What is tested here is that the
-//! server acknowledges nothing that it still holds alone, and that what it leaves can be opened.
+//! A kill is not a power cut: data that the kernel has received survives. The tests show that the server acknowledges
+//! no data that it still holds alone, and that the volume it leaves behind can be opened.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn check(config: &Path) {
     good(&["check", config.to_str().unwrap()]);
 }
 
-/// What each page of the volume holds.
+/// The content of each page of the volume, as write numbers.
 fn all_numbers(server: &Server) -> Vec<u64> {
     let mut client = Client::connect(&server.socket).unwrap();
     (0..PAGES).step_by(64).flat_map(|first| numbers(&mut client, first, 64)).collect()
@@ -68,7 +68,7 @@ fn on_ack_a_killed_server_loses_nothing_acknowledged_and_splits_nothing() {
             expected[wrong[0]],
             wrong.len()
         );
-        // Every second time the next load meets a volume that was recovered, not closed.
+        // Every second time, the next load begins on a recovered volume, not a closed one.
         if seed % 2 == 0 { drop(server.terminate()) } else { server.kill() }
     }
     check(&config);
@@ -87,7 +87,7 @@ fn on_flush_a_killed_server_keeps_a_prefix_and_all_before_the_flush() {
         let socket = server.socket.clone();
         let pulse = Pulse::default();
         let first_number = number + 1;
-        // One request at a time: the order of acknowledgement is the order of the numbers.
+        // With one request at a time, the order of acknowledgement is that of the numbers.
         let (writes, flushed) = std::thread::scope(|scope| {
             let (socket, pulse, rng) = (&socket, &pulse, &mut rng);
             let load = scope.spawn(move || ordered_load(socket, rng, first_number, pulse));
@@ -120,8 +120,7 @@ struct Write {
     number: u64,
 }
 
-/// Writes and now and then flushes. All writes issued, and the last one that a completed flush
-/// covers.
+/// Writes, with occasional flushes. Returns all writes issued, and the last one covered by a completed flush.
 fn ordered_load(
     socket: &Path,
     rng: &mut Rng,
@@ -158,7 +157,7 @@ fn fio_verifies_what_it_wrote() {
         return;
     }
     let verify = ["--verify=crc32c", "--verify_fatal=1", "--do_verify=1"];
-    // fio 3.33 aborts where one job trims and verifies, whatever the server.
+    // fio 3.33 aborts if one job trims and verifies, whatever the server.
     let trim = ["--rw=randtrimwrite", "--size=16m", "--bs=8k"];
     for (durability, job) in [
         (
@@ -229,7 +228,7 @@ fn nbdcopy_brings_back_what_it_took_after_a_kill() {
     let (folder, config) = volume("16MiB", "on_flush");
     let (there, back) = (folder.path().join("there"), folder.path().join("back"));
     let mut bytes = vec![0; 16 << 20];
-    // The rest is left zero, which is copied as zeroes.
+    // The rest is left zero, and copied as zeros.
     Rng::new(1).fill(&mut bytes[..10 << 20]);
     std::fs::write(&there, &bytes).unwrap();
     let server = Server::start(&config);
@@ -242,8 +241,8 @@ fn nbdcopy_brings_back_what_it_took_after_a_kill() {
     check(&config);
 }
 
-/// Files on an ext4 whose server is killed. `$1` is the server's URI, `$2` a folder for the
-/// mounts, `$3` the server's process, or `-` to check what the first run left.
+/// Files on an ext4 whose server is killed. `$1` is the server's URI, `$2` a folder for the mounts, `$3` the server's
+/// process, or `-` to check the files of the first run.
 const FILE_SYSTEM: &str = r#"
 set -e
 mkdir -p "$2/nbd" "$2/ext4"

@@ -1,5 +1,5 @@
-//! Several processes on one served volume: stock `sqlite3` shells, applications and NBD clients, which are killed, as
-//! is their server.
+//! Several processes on one served volume: stock `sqlite3` shells, applications and NBD clients. They are killed, and
+//! so is their server.
 mod support;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -18,7 +18,7 @@ use tantalum_volume::client::Client;
 use tantalum_volume::open_client;
 use tempfile::TempDir;
 
-/// Extensions lie beside the test.
+/// The extension is beside the test.
 fn extension() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("libtantalum_sqlite.so")
 }
@@ -47,7 +47,7 @@ fn one<T: rusqlite::types::FromSql>(connection: &Connection, question: &str) -> 
     connection.query_row(question, [], |row| row.get(0)).unwrap()
 }
 
-/// The distribution's `sqlite3` with the extension loaded, in a process of its own.
+/// The distribution's `sqlite3` with the extension loaded, in a separate process.
 struct Shell {
     child: Child,
     input: Option<ChildStdin>,
@@ -77,12 +77,12 @@ impl Shell {
         shell
     }
 
-    /// Gives it commands, as far as it lives.
+    /// Sends it commands, if it still runs.
     fn tell(&mut self, commands: &str) {
         let _ = self.input.as_mut().unwrap().write_all(format!("{commands}\n").as_bytes());
     }
 
-    /// The next line of its output; `None` where it has ended.
+    /// The next line of its output; `None` if it has ended.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let bytes = self.output.read_line(&mut line).unwrap();
@@ -107,7 +107,7 @@ impl Shell {
         self.child.wait().unwrap();
     }
 
-    /// Lets it end by itself, and gives the rest of what it printed.
+    /// Lets it end by itself, and returns the rest of its output.
     fn finish(mut self) -> Vec<String> {
         drop(self.input.take());
         let lines: Vec<String> = std::iter::from_fn(|| self.line()).collect();
@@ -119,7 +119,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // It has ended where the test ended it.
+        // The test may have ended it already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -141,7 +141,7 @@ fn two_shells_and_an_application_write_one_database() {
         let mut shell = Shell::open(&config);
         for n in 0..COMMITS {
             let insert = format!("INSERT INTO t VALUES ('{who}', {n}, randomblob(3000))");
-            // The last line is printed when the commit has been acknowledged.
+            // The last line is printed after the commit was acknowledged.
             shell.tell(&format!("BEGIN IMMEDIATE; {insert}; COMMIT; SELECT {n};"));
         }
         shell
@@ -163,7 +163,7 @@ fn two_shells_and_an_application_write_one_database() {
         (SELECT who, count(DISTINCT n) AS c FROM t GROUP BY who ORDER BY who)";
     let counts = format!("application {COMMITS}, one {COMMITS}, two {COMMITS}");
     assert_eq!(one::<String>(&application, question), counts);
-    // Commands that open a database take the same way.
+    // Commands that open a database connect in the same way.
     let copy = folder.path().join("copy.db");
     good(&["sqlite", "export", text(&config), text(&copy)]);
     assert_eq!(one::<String>(&Connection::open(&copy).unwrap(), question), counts);
@@ -182,7 +182,7 @@ fn what_one_process_commits_the_other_sees_at_once() {
     let (_folder, config) = volume("64MiB");
     let _server = Server::start_as(&config, &["--socket"]);
     let (application, mut shell) = (application(&config), Shell::open(&config));
-    // Nobody waits for a lock: each one's locks are free when it says that it is done.
+    // No client waits for a lock: each has released its locks when it reports success.
     application.busy_timeout(Duration::ZERO).unwrap();
     shell.tell(".timeout 0");
     let blob = "randomblob(2000)";
@@ -200,7 +200,7 @@ fn what_one_process_commits_the_other_sees_at_once() {
             shell.ask(&format!("BEGIN; {change}; {grow}; COMMIT; SELECT 1;"));
         }
         if round == 20 {
-            // It becomes shorter, and longer again by the other one.
+            // The database becomes shorter, and the other process makes it longer again.
             shell.ask("DELETE FROM t WHERE n % 3 <> 0; VACUUM; SELECT 1;");
         }
         let here: String = one(&application, sum);
@@ -226,7 +226,7 @@ fn a_killed_clients_locks_are_free_and_its_transaction_is_gone() {
     application.execute_batch("CREATE TABLE t(who TEXT, body BLOB)").unwrap();
     for round in 0..3 {
         let mut shell = Shell::open(&config);
-        // More than a client keeps in memory: it is on the volume, and nobody's yet.
+        // More than a client keeps in memory: it is on the volume, but uncommitted.
         let large =
             "INSERT INTO t SELECT 'killed', randomblob(100000) FROM generate_series(1, 150)";
         let told = shell.ask(&format!("BEGIN IMMEDIATE; {large}; SELECT count(*) FROM t;"));
@@ -244,7 +244,7 @@ fn a_killed_clients_locks_are_free_and_its_transaction_is_gone() {
     }
 }
 
-/// Milliseconds that a refused `BEGIN IMMEDIATE` takes.
+/// Milliseconds until a `BEGIN IMMEDIATE` is refused.
 #[expect(clippy::disallowed_methods, reason = "a busy timeout is one of the real clock")]
 fn refused_after_ms(connection: &Connection, timeout_ms: u64) -> u128 {
     connection.busy_timeout(Duration::from_millis(timeout_ms)).unwrap();
@@ -261,7 +261,7 @@ fn a_busy_timeout_takes_as_long_as_was_asked_for() {
     let (holder, waiter) = (application(&config), application(&config));
     holder.execute_batch("CREATE TABLE t(n); BEGIN IMMEDIATE").unwrap();
     for timeout_ms in [100, 400, 1000] {
-        // On a busy machine sleeps are longer than they should be.
+        // On a busy machine, sleeps take longer than requested.
         let took = (0..5).map(|_| refused_after_ms(&waiter, timeout_ms)).min().unwrap();
         let asked = u128::from(timeout_ms);
         assert!((asked * 95 / 100..=asked * 12 / 10 + 5).contains(&took), "{asked} ms: {took} ms");
@@ -271,8 +271,8 @@ fn a_busy_timeout_takes_as_long_as_was_asked_for() {
     server.terminate();
 }
 
-/// The numbers from `first` on that two shells commit, each in two rows, until the server is killed: those that were
-/// acknowledged.
+/// Two shells commit the numbers from `first` on, each in two rows, until the server is killed. Returns the
+/// acknowledged numbers.
 fn commit_until_killed(config: &Path, first: usize, server: Server) -> BTreeSet<usize> {
     let mut shells = [0, 1].map(|shell| {
         let mut process = Shell::open(config);
@@ -315,7 +315,7 @@ fn a_killed_server_loses_nothing_and_its_clients_may_go_on_anew() {
     let (folder, config) = volume("256MiB");
     let mut expected = BTreeSet::new();
     for _ in 0..3 {
-        // From the second time on, beside the socket that the killed one left.
+        // From the second time on, the socket of the killed server still exists.
         let server = Server::start_as(&config, &["--socket"]);
         let held = application(&config);
         held.execute_batch("CREATE TABLE IF NOT EXISTS t(n INTEGER, body BLOB)").unwrap();
@@ -324,7 +324,7 @@ fn a_killed_server_loses_nothing_and_its_clients_may_go_on_anew() {
         let failed = held.execute_batch("INSERT INTO t VALUES (1, 1)").unwrap_err();
         assert_eq!(failed.sqlite_error_code(), Some(ErrorCode::SystemIoFailure), "{failed}");
         assert!(folder.path().join("v.toml.socket").exists());
-        // Opened from its file, in the same process, while the old connection is still there.
+        // Opens its file again in the same process, while the old connection still exists.
         let anew = application(&config);
         assert_eq!(one::<String>(&anew, "PRAGMA integrity_check"), "ok");
         let mut found = anew.prepare("SELECT n, count(*) FROM t GROUP BY n").unwrap();
@@ -349,14 +349,14 @@ fn nbd_clients_and_local_ones_use_the_volume_at_once() {
     assert!(nbd.read(700, 1).unwrap() == page(1)[..]);
     nbd.write(9, &page(2)[..]);
     assert!(local.read(PageNo(9), 1).unwrap() == [page(2)]);
-    // More than fits into a frame, there and back.
+    // More than fits into a frame, in both directions.
     let all: Vec<_> = (0..2500).map(|number| (PageNo(number), page(number as u8))).collect();
     local.write_transaction(all.clone()).unwrap();
     assert!(
         local.read(PageNo(0), 2500).unwrap().into_iter().eq(all.into_iter().map(|(_, page)| page))
     );
     assert!(nbd.read(2400, 1).unwrap() == page((2400 % 256) as u8)[..]);
-    // What is in a transaction is its client's alone.
+    // Only its own client sees the content of a transaction.
     let tx = local.begin().unwrap();
     local.write_tx(tx, PageNo(3), vec![page(77)]).unwrap();
     let other = open_client(&config).unwrap();
@@ -373,8 +373,8 @@ fn nbd_clients_and_local_ones_use_the_volume_at_once() {
     assert!(open_client(&config).unwrap().read(PageNo(3), 1).unwrap() == [page(5)]);
 }
 
-/// Pages that lie apart are read side by side, by whichever way one reaches the volume: each brings its own content, in a
-/// transaction its own one, and one that is not there fails all.
+/// Scattered pages are read in one request, over every kind of connection: each read returns its own content, a read in
+/// a transaction the transaction's content, and a missing page makes all fail.
 #[test]
 fn pages_that_lie_apart_are_read_side_by_side() {
     let (_folder, config) = volume("16MiB");
@@ -430,12 +430,12 @@ fn the_socket_is_found_wherever_it_is() {
     let socket = elsewhere.join("s");
     let server = Server::start_as(&config, &["--socket", text(&socket)]);
     application(&config).execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (7)").unwrap();
-    // By the socket's own name; and by another name of the configuration.
+    // By the socket's own path, and by another path of the configuration.
     assert!(open_client(&socket).unwrap().read(PageNo(0), 1).unwrap()[0].starts_with(b"TANTSQLT"));
     let link = elsewhere.join("link.toml");
     std::os::unix::fs::symlink(&config, &link).unwrap();
     assert_eq!(one::<i64>(&application(&link), "SELECT x FROM t"), 7);
-    // What only opens files is refused as before.
+    // Commands that must open the files themselves are refused as before.
     assert!(refused(&["resize", text(&config), "32MiB"]).contains("pid"));
     server.kill();
     let stale = folder.path().join("v.toml.socket");
@@ -449,7 +449,7 @@ fn the_socket_is_found_wherever_it_is() {
     assert!(neither.code == 2 && neither.err.contains("--nbd"), "{}", neither.err);
 }
 
-/// Whoever may not write to the socket's file does not get to the volume, and hears why.
+/// A process that may not write to the socket's file cannot reach the volume, and the error says why.
 #[test]
 fn the_sockets_permissions_say_who_may_connect() {
     if !installed(&["sqlite3", "setpriv"]) || !tantalum_testing::is_root() {

@@ -1,4 +1,4 @@
-//! What a server logs, and whom it tells that it serves.
+//! The log of a server, and the announcement that it is ready.
 mod support;
 
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn volume(folder: &Path) -> PathBuf {
     config
 }
 
-/// A server with these options, once it listens.
+/// Starts a server with these options, and waits until it listens.
 fn serve(config: &Path, options: &[&str], notify: Option<&Path>) -> Child {
     let socket = config.with_file_name("nbd.sock");
     let mut command = Command::new(built::tantalum());
@@ -34,7 +34,7 @@ fn serve(config: &Path, options: &[&str], notify: Option<&Path>) -> Child {
     child
 }
 
-/// Ends it; what it logged.
+/// Ends the server; returns its log.
 fn stop(mut child: Child) -> String {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -44,7 +44,7 @@ fn stop(mut child: Child) -> String {
     logged
 }
 
-/// A volume of which page 5 is damaged.
+/// A volume whose page 5 is damaged.
 fn damaged_volume(folder: &Path) -> PathBuf {
     let config = volume(folder);
     let server = Server::start(&config);
@@ -103,7 +103,7 @@ fn of_a_flood_of_failures_some_are_told() {
     }
     drop(client);
     let told = stop(server).matches("a request failed").count();
-    // Ten a second, and this takes well below a minute.
+    // Ten per second, and this takes much less than a minute.
     assert!((10..600).contains(&told), "{told}");
 }
 
@@ -129,7 +129,7 @@ fn systemd_and_the_file_with_its_number_are_told_when_it_serves_and_when_not() {
         let count = systemd.recv(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..count]).trim().to_owned()
     };
-    // One that a killed server left.
+    // A pid file that a killed server left behind.
     std::fs::write(&pid_file, "a number that is longer than any other\n").unwrap();
     let server = serve(&config, &["--pid-file", text(&pid_file)], Some(&notify));
     assert_eq!(received(), "READY=1");

@@ -1,4 +1,4 @@
-//! `tantalum serve --metrics`: what a running server tells.
+//! `tantalum serve --metrics`: the metrics of a running server.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,14 +59,14 @@ fn told(mut stream: impl Read) -> Told {
     Told::read(body)
 }
 
-/// Names between backticks in the first cells of the tables.
+/// The names in backticks in the first cells of the tables.
 fn documented() -> BTreeSet<String> {
     let cells = DOCUMENTED.lines().filter_map(|line| line.strip_prefix("| `tantalum_"));
     let names = cells.map(|rest| format!("tantalum_{}", rest.split(['`', '{']).next().unwrap()));
     names.collect()
 }
 
-/// Names in the file of a program that has the volume open itself.
+/// The names in the file of a program that has opened a volume itself.
 fn told_by_a_program(config: &Path) -> BTreeSet<String> {
     let config = config.with_file_name("own.toml");
     good(&["create", config.to_str().unwrap(), "--capacity", "8MiB", "--force"]);
@@ -117,7 +117,7 @@ fn what_is_told_is_documented_and_what_is_documented_is_told() {
     assert!(undocumented.is_empty(), "docs/metrics.md lacks {undocumented:?}");
 }
 
-/// What a panel of the dashboard asks for: each query, and the text that names its series.
+/// The requests of a dashboard's panel: each query, and the text that names its series.
 fn queries(dashboard: &serde_json::Value) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
     let panels = dashboard["panels"].as_array().expect("panels");
@@ -125,14 +125,14 @@ fn queries(dashboard: &serde_json::Value) -> Vec<(String, String)> {
     targets.map(|target| (text(&target["expr"]), text(&target["legendFormat"]))).collect()
 }
 
-/// The word that `text` ends with.
+/// The last word of `text`.
 fn last_word(text: &str) -> String {
     let text = text.trim_end_matches(['!', ' ']);
     let before = text.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     text[before.map_or(0, |at| at + 1)..].to_owned()
 }
 
-/// Labels that stand before a value, in a query or in a line that is told.
+/// Labels followed by a value, in a query or in a reported line.
 fn labels(text: &str) -> BTreeSet<String> {
     let ends = ["=\"", "=~\"", "!~\""].into_iter().flat_map(|end| text.match_indices(end));
     ends.map(|(at, _)| last_word(&text[..at])).collect()
@@ -153,7 +153,7 @@ fn labels_asked_for(query: &str, legend: &str) -> BTreeSet<String> {
 #[test]
 fn each_query_of_the_dashboard_names_metrics_and_labels_that_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    // Labels of each series, by its name as a query has it.
+    // Labels of each series, by its name in queries.
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for config in [volume(folder.path()), tiered_volume(folder.path())] {
         let server = Server::start_as(&config, &["--metrics", &option(folder.path()), "--socket"]);
@@ -180,7 +180,7 @@ fn each_query_of_the_dashboard_names_metrics_and_labels_that_are_told() {
         let unknown: Vec<_> = asked_for.difference(&known).collect();
         assert!(unknown.is_empty(), "{query} ({legend}): no labels {unknown:?}");
     }
-    // The list of servers to choose from.
+    // The list of servers to select from.
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     let of_servers = variables.iter().find(|variable| variable["name"] == "instance").unwrap();
     assert_eq!(of_servers["definition"], "label_values(tantalum_uptime_seconds, instance)");
@@ -215,7 +215,7 @@ fn numbers_come_out_as_they_went_in() {
         client.read(page, 2).unwrap();
     }
     client.trim(90, 10);
-    // Past the end: the device never sees it.
+    // Past the end: the device never sees this request.
     assert!(client.read(2048, 1).is_err());
     let told = ask(folder.path());
     let of = |name: &str, command: &str| {
@@ -265,7 +265,7 @@ fn an_error_of_the_medium_is_counted_by_its_kind() {
     client.write(3, &content);
     drop(client);
     server.terminate();
-    // One bit of that page, where it lies on the file.
+    // Flip one bit of that page in the file.
     let data = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let data = data.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
     let mut bytes = std::fs::read(&data).unwrap();
@@ -280,7 +280,7 @@ fn an_error_of_the_medium_is_counted_by_its_kind() {
     assert_eq!(told.get("tantalum_nbd_errors_total{kind=\"checksum\"}"), 1.0);
     assert_eq!(told.get("tantalum_nbd_errors_total{kind=\"io\"}"), 0.0);
     assert_eq!(told.get("tantalum_ftl_latched"), 0.0);
-    // It took its time as well.
+    // The failed request took time as well.
     assert_eq!(told.get("tantalum_nbd_request_duration_seconds_count{command=\"read\"}"), 1.0);
     let json = good(&[
         "top",
@@ -306,7 +306,7 @@ fn mad_clients_of_metrics_do_not_hinder_those_of_the_volume() {
     let mut open = Vec::new();
     for round in 0..60u64 {
         let mut stream = connect().unwrap();
-        // It may be cut off in the middle of what it sends.
+        // The connection may be cut off while this sends.
         let _ = match round % 4 {
             0 => Ok(()),
             1 => stream.write_all(&GET[..10]),
@@ -325,7 +325,7 @@ fn mad_clients_of_metrics_do_not_hinder_those_of_the_volume() {
     let told = ask(folder.path());
     assert_eq!(told.get("tantalum_nbd_requests_total{command=\"write\"}"), 60.0);
     assert_eq!(told.get("tantalum_nbd_connections_failed_total"), 0.0);
-    // Who is in the middle of a request holds nothing up at the end.
+    // A client in the middle of a request does not delay the end.
     let _silent = connect().unwrap();
     drop(client);
     server.terminate();
@@ -364,7 +364,7 @@ fn the_address_may_be_tcp_and_its_port_is_told() {
     let info = format!("device=\"{name}\",kind=\"simulated\"");
     assert!(name.starts_with("durassd") && told.numbers.keys().any(|key| key.contains(&info)));
     assert!(told.get("tantalum_dump_budget_bytes") > 0.0);
-    // NBD does not mind who asks for metrics in the middle of a request.
+    // Requests for metrics do not disturb an NBD client in the middle of a request.
     let mut client = Client::connect(&server.socket).unwrap();
     client.send(Command::Write, 1, 0, 1, &[1; 100]).unwrap();
     drop(client);

@@ -1,11 +1,11 @@
-//! What people type by mistake: refused with what helps, before anything is done.
+//! Typing mistakes: refused with helpful advice, before anything is done.
 mod support;
 
 use support::{good, refused, tantalum};
 
 const TRACE: &str = "zipf:pages=1k,requests=500,writes=0.5";
 
-/// Arguments that the parser refuses, and what it says.
+/// The parser refuses `args` with messages that contain `said`.
 fn refused_by_parser(args: &[&str], said: &[&str]) {
     let run = tantalum(args);
     assert_eq!((run.code, run.out.as_str()), (2, ""), "{args:?}: {}", run.err);
@@ -60,7 +60,7 @@ fn a_trace_that_is_none_is_told_from_a_generator_that_is_none() {
     for command in [&["trace", "stat"][..], &["curve"]] {
         let told = refused(&[command, &[empty]].concat());
         assert!(told.contains("empty.csv is empty") && told.contains("--trace-format"), "{told}");
-        // An empty one is a trace where its format is named.
+        // An empty file is a trace if the format is named.
         good(&[command, &[empty, "--trace-format", "page_csv"]].concat());
         let told = refused(&[command, &["zipff:pages=3"]].concat());
         assert!(

@@ -1,4 +1,4 @@
-//! `tantalum mode`: what a cache is for, changed while it is served.
+//! `tantalum mode`: the mode of a cache is changed while it is served.
 mod support;
 
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::{good, refused, text};
 
-/// A cache over an empty home in `folder` from which nothing goes home unless it has to.
+/// A cache over an empty home in `folder`; it destages nothing unless it has to.
 fn volume(folder: &Path) -> PathBuf {
     let config = folder.join("VOLUME.toml");
     let (home, flash) = (folder.join("home"), folder.join("flash"));
@@ -41,7 +41,7 @@ fn a_cache_is_switched_off_and_on_while_it_is_written() {
     let told = good(&["mode", text(&config), "off"]);
     assert!(told.contains("off, home has everything"), "{told}");
     client.write(7, &[2; PAGE_BYTES]);
-    // What is acknowledged is in the journal beside the home, or home already.
+    // Acknowledged writes are in the journal of the home, or already at home.
     let rescued = tempfile::tempdir().unwrap();
     for name in ["home", "home.journal", "VOLUME.toml"] {
         std::fs::copy(folder.path().join(name), rescued.path().join(name)).unwrap();
@@ -114,7 +114,7 @@ fn what_cannot_be_is_refused_in_a_line() {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with(answered), "{asked}: {answer}");
     }
-    // Who says nothing keeps nobody from stopping.
+    // A silent client does not prevent the server from stopping.
     let silent = UnixStream::connect(&socket).unwrap();
     server.terminate();
     assert!(!socket.exists());

@@ -1,4 +1,4 @@
-//! A store that does not even answer when it is looked up is not taken for lost, and a command whose answer was lost can be
+//! A store that does not even answer a lookup is not considered lost, and a command whose answer was lost can be
 //! repeated.
 mod support;
 
@@ -14,7 +14,7 @@ const PAGES: u64 = 200;
 struct Place(tempfile::TempDir);
 
 impl Place {
-    /// A tiered volume whose home lacks what its flash has.
+    /// A tiered volume whose flash has pages that the home lacks.
     fn new(destage: &str) -> Place {
         let place = Place(tempfile::tempdir().unwrap());
         std::fs::write(place.at("home"), vec![0; HOME_BYTES]).unwrap();
@@ -41,7 +41,7 @@ impl Place {
         self.at("VOLUME.toml")
     }
 
-    /// Runs `test` while no lookup of `name` is answered: its name leads to itself.
+    /// Runs `test` while no lookup of `name` is answered: it is a link to itself.
     fn unanswered(&self, name: &str, test: impl FnOnce()) {
         let (path, away) = (self.at(name), self.at("away"));
         std::fs::rename(&path, &away).unwrap();
@@ -52,7 +52,7 @@ impl Place {
         std::fs::rename(&away, &path).unwrap();
     }
 
-    /// Gives the home back, which then has all that was written.
+    /// Detaches the home, which must then have all written data.
     fn assert_nothing_is_lost(&self) {
         let told = good(&["detach", text(&self.volume())]);
         assert!(told.contains("plain image"), "{told}");
@@ -67,7 +67,7 @@ fn content(number: u64) -> PageBuf {
     PageBuf::copy_from(&[number as u8 + 1; PAGE_BYTES])
 }
 
-/// What every command but those that give something up by their names says.
+/// The message of every command except those whose names mean that something is given up.
 fn assert_may_pass(arguments: &[&str], path: &Path) {
     let error = refused(arguments);
     assert!(error.contains(text(path)) && error.contains("may pass"), "{arguments:?}: {error}");

@@ -1,4 +1,5 @@
-//! A home of whole sectors that is no whole number of pages: all of it is served, nothing behind it is written, and it comes back.
+//! A home of whole sectors, but not of whole pages: all of it is served, nothing after its end is written, and it is
+//! given back complete.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -15,11 +16,11 @@ const HOME_BYTES: usize = 10_486_272;
 const ENOSPC: u32 = 28;
 const SECTOR_BYTES: usize = 512;
 
-/// A home of random bytes with some sectors of zeros, and what it must hold.
+/// A home of random bytes with some sectors of zeros, and its expected content.
 struct Place {
     folder: tempfile::TempDir,
     home: PathBuf,
-    /// What was written last.
+    /// The expected content: that of the last writes.
     wanted: Vec<u8>,
     rng: Rng,
 }
@@ -43,7 +44,7 @@ impl Place {
         self.at("VOLUME.toml")
     }
 
-    /// Attaches a small cache, of which pages go home soon, with `home` in its configuration besides.
+    /// Attaches a small cache that destages pages soon, with the text `home` added to its configuration.
     fn attach(&self, more: &[&str], home: &str) {
         let (config, flash) = (self.config(), self.at("flash"));
         let cache = ["--home", text(&self.home), "--flash", text(&flash), "--flash-size", "64MiB"];
@@ -54,7 +55,7 @@ impl Place {
         std::fs::write(&config, said.replace("[home]\n", &format!("[home]\n{home}\n"))).unwrap();
     }
 
-    /// Does some changes, each of sectors, and many of the last page.
+    /// Makes some changes, each of whole sectors, and many of them in the last page.
     fn change(&mut self, client: &mut Client) {
         let end = self.wanted.len() / SECTOR_BYTES;
         for step in 0..120 {
@@ -74,7 +75,7 @@ impl Place {
                 }
                 1 => {
                     assert_eq!(client.change(Command::Trim, offset, length, &[]), 0);
-                    // A trim gives up whole pages, and the last one up to its end.
+                    // A trim discards whole pages, and the last one up to its end.
                     let ends_with_home = range.end == self.wanted.len();
                     let start = range.start.next_multiple_of(PAGE_BYTES);
                     let end = range.end / PAGE_BYTES * PAGE_BYTES;
@@ -100,7 +101,7 @@ impl Place {
         }
     }
 
-    /// The home is a plain image again, with what was written last, and as long as it was.
+    /// The home is a plain image again, with the last written content and its original length.
     fn is_plain(&self) {
         let found = std::fs::read(&self.home).unwrap();
         assert_eq!(found.len(), self.wanted.len());
@@ -134,7 +135,7 @@ fn what_was_acknowledged_survives_kills_and_goes_home_to_the_last_sector() {
             assert_eq!(client.change(Command::Write, end, 512, &sector), ENOSPC, "past the end");
             client.flush();
             place.compare(&mut client);
-            // Some rounds go home before, some do not.
+            // Some rounds destage before the kill, some do not.
             #[expect(
                 clippy::disallowed_methods,
                 reason = "a process is to be killed at some time"
@@ -160,7 +161,7 @@ fn without_the_flash_the_last_sectors_come_from_the_journal_too() {
             let server = Server::start(&config);
             let mut client = Client::connect(&server.socket).unwrap();
             place.change(&mut client);
-            // In this mode home or its journal has what was acknowledged.
+            // In this mode, the home or its journal has all acknowledged data.
             server.kill();
         }
         std::fs::remove_file(place.at("flash")).unwrap();
@@ -186,7 +187,7 @@ fn the_claim_reaches_the_true_end_and_is_taken_off_from_the_home_alone() {
         assert!(clear(at) == place.wanted[at..at + SECTOR_BYTES], "the sector at byte {at}");
     }
     assert!(good(&["stat", text(&place.home)]).contains("home.journal"));
-    // A copy that grew at its end is unclaimed where it was claimed.
+    // A copy that has grown at its end is unclaimed in the claimed places.
     let copy = place.at("copy");
     std::fs::write(&copy, [&claimed[..], &[3; 7 * SECTOR_BYTES]].concat()).unwrap();
     good(&["unclaim", text(&copy)]);
@@ -204,7 +205,7 @@ fn a_home_may_grow_between_two_caches_and_not_shrink_under_one() {
     let mut place = Place::new(6, HOME_BYTES);
     place.attach(&[], "");
     let config = place.config();
-    // Under its cache: the volume keeps its size, and what is behind it stays as it is.
+    // The home grows under its cache: the volume keeps its size, and the bytes after its end stay as they are.
     let file = std::fs::OpenOptions::new().write(true).open(&place.home).unwrap();
     file.set_len(HOME_BYTES as u64 + 5120).unwrap();
     let server = Server::start(&config);
@@ -218,7 +219,7 @@ fn a_home_may_grow_between_two_caches_and_not_shrink_under_one() {
     let error = refused(&["detach", text(&config)]);
     assert!(error.contains("home.size") && error.contains("put its own home back"), "{error}");
     file.set_len(HOME_BYTES as u64 + 5120).unwrap();
-    // A new cache over what it is now gives the one before up.
+    // A new cache over the home as it is now replaces the previous one.
     std::fs::write(&place.home, &place.wanted).unwrap();
     std::fs::remove_file(&config).unwrap();
     place.attach(&["--force"], "");
@@ -266,7 +267,7 @@ fn a_home_of_no_whole_sectors_is_refused_with_what_to_do() {
     place.is_plain();
 }
 
-/// A partition: direct I/O reaches its last sector.
+/// A partition: direct I/O can access its last sector.
 #[test]
 fn a_block_device_may_end_within_a_page() {
     if !can_loop() {
