@@ -1,5 +1,5 @@
-//! `tantalum check`, `stat` and `serve --read-only` change nothing: beside each other, on a full and on
-//! a read-only file system.
+//! `tantalum check`, `stat` and `serve --read-only` change nothing: at the same time, on a full file system, and on a
+//! read-only one.
 mod support;
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use support::{good, refused, stat_row, tantalum, text};
 
 const PAGES: u64 = 400;
 
-/// A volume in `folder` of which the server was killed, so that there is a log to replay.
+/// A volume in `folder` whose server was killed, so that there is a log to replay.
 fn killed_volume(folder: &Path, more: &[&str]) -> PathBuf {
     let config = folder.join("v.toml");
     good(&[&["create", text(&config), "--capacity", "4MiB"], more].concat());
@@ -34,7 +34,7 @@ fn content(page: u64) -> u8 {
     10 + (page % 200) as u8
 }
 
-/// Everything that a folder is and holds, but for when it was read.
+/// All properties and content of a folder, except access times.
 fn everything_in(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, [i64; 5])> {
     let about = |path: &Path| {
         let it = fs::metadata(path).unwrap();
@@ -47,7 +47,7 @@ fn everything_in(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, [i64; 5])
     all
 }
 
-/// Checks, tells of and reads the volume, all of it twice and two servers at once, with a log to replay
+/// Checks the volume, prints its properties and reads it, each twice and with two servers at once, with a log to replay
 /// each time; nothing changes.
 fn read_all_ways(config: &Path, sockets: &Path) {
     let folder = config.parent().unwrap();
@@ -133,7 +133,7 @@ fn run(program: &str, arguments: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// A file system of 16 MiB, until it is dropped.
+/// A file system of 16 MiB, unmounted when this is dropped.
 struct Small {
     path: PathBuf,
     _folder: tempfile::TempDir,
@@ -160,7 +160,7 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // A test that fails has its own message.
+        // A failing test has its own message.
         let _ = Command::new("umount").arg("-l").arg(&self.path).status();
     }
 }

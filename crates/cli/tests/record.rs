@@ -1,4 +1,4 @@
-//! From a load to what is said of it: a served volume, and SQLite's, recorded.
+//! From a load to its statistics: a served volume and SQLite are recorded.
 mod support;
 
 use std::io::Write;
@@ -15,7 +15,7 @@ fn volume(folder: &Path) -> PathBuf {
     config
 }
 
-/// What `tantalum trace stat` says of the trace at `path`.
+/// The output of `tantalum trace stat` for the trace at `path`.
 fn row(path: &Path) -> serde_json::Value {
     let stat = good(&["trace", "stat", text(path), "--format", "json"]);
     serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0].clone()
@@ -38,18 +38,19 @@ fn what_a_server_was_asked_is_replayed() {
     server.terminate();
     let row = row(&trace);
     let counts = ["reads", "writes", "trims", "commits"].map(|name| row[name].as_u64().unwrap());
-    // A line a page.
+    // One line per page.
     assert_eq!(counts, [100, 50, 4, 1], "{row}");
     good(&["curve", text(&trace), "--size", "16"]);
     good(&["replay", text(&trace), "--policy", "lru,arc", "--size", "16"]);
     good(&["advise", text(&trace), "--flash", "ssd-a"]);
-    // A second run must not take the first one's place.
+    // A second run must not replace the first recording.
     let again =
         ["serve", text(&config), "--nbd", "unix:/nowhere/nbd.sock", "--record", text(&trace)];
     assert!(refused(&again).contains("is there already"));
 }
 
-/// Reads `rounds` times 32 pages, a line each of about 6 bytes, then kills the server; what can be taken out of its recording.
+/// Reads `rounds` times 32 pages, one line of about 6 bytes each, then kills the server. Returns the number of lines
+/// that can be recovered from the recording.
 fn lines_of_a_killed_recording(name: &str, rounds: u64) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path());
@@ -74,7 +75,7 @@ fn what_a_killed_server_recorded_is_there_but_for_the_last_block() {
     }
 }
 
-/// As the shell's user does it: nothing but the environment says so.
+/// As a user of the shell does it: only the environment requests the recording.
 #[test]
 fn what_the_stock_shell_did_is_recorded() {
     if !installed(&["sqlite3"]) {

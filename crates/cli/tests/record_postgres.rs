@@ -1,5 +1,5 @@
-//! From PostgreSQL on ext4 to the report, in three commands: served and recorded, replayed, looked at. Skipped with a message
-//! where it is not root, or one of the programs is missing.
+//! From PostgreSQL on ext4 to the report, in three commands: served and recorded, replayed, displayed. Skipped with a
+//! message if the user is not root, or a program is missing.
 mod support;
 
 use support::good;
@@ -38,7 +38,7 @@ fn from_postgres_on_ext4_to_the_report() {
     let stat = good(&["trace", "stat", &trace, "--format", "json"]);
     let row = &serde_json::from_str::<serde_json::Value>(&stat).unwrap()["rows"][0];
     let count = |name: &str| row[name].as_u64().unwrap();
-    // Two clients commit 200 times, some of them together; a database of scale 1 has 15 MB.
+    // Two clients commit 200 times, sometimes together; a database of scale 1 has 15 MB.
     assert!(count("commits") > 50 && count("written_pages") > 3000, "{row}");
     let told = good(&["curve", &trace, "--report", &report]);
     assert!(told.contains("lru"), "{told}");

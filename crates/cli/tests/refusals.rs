@@ -1,5 +1,5 @@
-//! Every refusal that the crates list has a row in `docs/refusals.md`, and each row is provoked: the message has its words, and the
-//! commands and options that the row says are the remedy.
+//! Every refusal that the crates list has a row in `docs/refusals.md`, and each row is provoked: the message has the
+//! row's words, and the commands and options that the row names as the remedy.
 mod support;
 
 #[path = "refusals/provoked.rs"]
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tantalum_base::Refusal;
 
-/// Files of which every error that they make themselves is a refusal, so that none can be added there without being listed.
+/// Files in which every error created is a refusal, so that none can be added without being listed.
 const REFUSING: [&str; 9] = [
     "crates/volume/src/claim.rs",
     "crates/volume/src/create.rs",

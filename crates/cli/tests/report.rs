@@ -1,11 +1,11 @@
-//! `--report`: the page of a replay holds its rows, and does what a reader asks of it.
+//! `--report`: the page of a replay contains its rows, and responds to the reader's actions.
 mod support;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use support::browser::{Look, browser, look};
 use support::{good, refused, sample, tantalum};
 
-/// Runs a replay with a page; its rows, and where the page is.
+/// Runs a replay with a page; returns its rows, and the path of the page.
 fn replay(folder: &Path) -> (Value, PathBuf) {
     let page = folder.join("page.html");
     let trace = sample("tpcc-pg-logical-6000.csv.zst");
@@ -15,7 +15,7 @@ fn replay(folder: &Path) -> (Value, PathBuf) {
     (serde_json::from_str(&out).unwrap(), page)
 }
 
-/// The values of one policy by size, as the rows have them.
+/// The values of one policy by size, from the rows.
 fn expected(rows: &Value, policy: &str, y: &str) -> Vec<(f64, f64)> {
     let rows = rows["rows"].as_array().unwrap().iter().filter(|row| row["policy"] == policy);
     let mut points: Vec<(f64, f64)> =
@@ -69,7 +69,7 @@ fn charts_hold_the_rows_and_answer_the_reader() {
     let seen = &look(&browser, &[sorted], &[])[0];
     let charts = seen["charts"].as_array().unwrap();
     let titles: Vec<&str> = charts.iter().map(|chart| chart["title"].as_str().unwrap()).collect();
-    // Nothing was timed, so there is no chart of times.
+    // No times were measured, so there is no chart of times.
     assert_eq!(titles, ["Miss ratio", "Pages fetched", "Pages written back"]);
     for (chart, y) in charts.iter().zip(["miss_ratio", "physical_reads", "physical_writes"]) {
         let places: Vec<f64> = serde_json::from_value(chart["places"].clone()).unwrap();

@@ -1,4 +1,4 @@
-//! `--report` of every command that has it: what must be true of each page, as a browser shows it.
+//! `--report` of every command that has it: properties that each page must have in a browser.
 mod support;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn pages(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     commands.iter().enumerate().map(page).collect()
 }
 
-/// What is true of every page, and of each of its charts.
+/// Checks the properties that every page and each of its charts must have.
 fn is_sound(name: &str, seen: &Value) {
     let list = |key: &str| seen[key].as_array().unwrap_or_else(|| panic!("{name}: no {key}"));
     assert_eq!(
@@ -93,7 +93,7 @@ fn is_sound(name: &str, seen: &Value) {
         for (at, axis) in [(0, &chart["x"]), (1, &chart["y"])] {
             let ticks = chart["ticks"][at].as_array().unwrap();
             assert!(ticks.len() >= 2, "{told}");
-            // Names of things are as they are.
+            // Names of things are shown unchanged.
             for tick in ticks.iter().filter(|_| at == 1 || !has_names) {
                 is_round(tick.as_str().unwrap(), axis["style"] == "bytes", &told);
             }
@@ -101,7 +101,8 @@ fn is_sound(name: &str, seen: &Value) {
     }
 }
 
-/// 1, 2 or 5 in front and a few multiples of it: at most three digits that say something, thousands apart.
+/// A tick is 1, 2 or 5 times a power of ten, or a small multiple of such a step: at most three significant digits, with
+/// separated thousands.
 fn is_round(tick: &str, is_bytes: bool, told: &str) {
     let number = tick.split(' ').next().unwrap().trim_start_matches(['-', '\u{2212}']);
     let digits: String = number.chars().filter(char::is_ascii_digit).collect();
@@ -140,7 +141,7 @@ fn every_page_is_sound_on_a_desk_and_on_a_phone() {
     assert!(
         charts("replay tier").iter().all(|chart| chart["series"].as_array().unwrap().len() == 2)
     );
-    // No cut of these loses a page for good, and nothing was violated: zeros are told, not drawn.
+    // No cut of these loses a page permanently, and nothing was violated: zeros are reported as numbers, not drawn.
     let numbers = of("crash")["numbers"].to_string();
     assert!(numbers.contains("Violations") && numbers.contains("in all "), "{numbers}");
     assert!(!charts("crash").is_empty() && !charts("stat").is_empty());
@@ -163,7 +164,7 @@ fn the_page_of_a_damaged_volume_says_what_is_wrong_and_where() {
     good(&["create", text(&volume), "--capacity", "4MiB"]);
     let store = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let store = store.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
-    // The second copy of the superblock.
+    // Damage the second copy of the superblock.
     let file = std::fs::OpenOptions::new().write(true).open(store).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &[0xaa; 4096], 4096).unwrap();
     let page = folder.path().join("page.html");

@@ -22,14 +22,15 @@ fn a_rerun_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(parsed["rows"], other["rows"]);
 }
 
-/// All experiments at the small scale, once: what the papers say beside their numbers holds, but for what the registry lists.
+/// All experiments at the small scale, once: the papers' other statements hold, except those that the registry lists as
+/// known to differ.
 #[test]
 fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("all.html");
     let args = ["repro", "all", "--quick", "--format", "json", "--report", text(&page)];
     let run = tantalum(&args);
-    // What differs is told on the standard error, beside which page was written.
+    // The differences are reported on the standard error, and so is the written page.
     assert!(run.code == 0 && run.err.lines().count() == 1, "{}", run.err);
     let report: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(
@@ -61,7 +62,7 @@ fn rows_are_as_documented(rows: &[Value]) {
     for row in rows {
         let (paper, measured) = (row["paper"].as_f64(), row["measured"].as_f64().unwrap());
         let Some(paper) = paper.filter(|paper| *paper != 0.0) else {
-            // What is a picture in the paper has nothing to be compared with.
+            // A number that is only in a picture of the paper has nothing to compare with.
             assert!(row["ratio"].is_null(), "{row}");
             continue;
         };
@@ -70,7 +71,7 @@ fn rows_are_as_documented(rows: &[Value]) {
     }
 }
 
-/// The fields count what the rows and the shapes say. A bound is no figure, but nothing in a row tells it.
+/// The fields count the rows and the shapes. A bound is not a figure, but a row does not show that.
 fn the_counts_are_of_the_rows(report: &Value, rows: &[Value]) {
     let of = |row: &&Value| row["experiment"] == "share" && row["paper"].is_f64();
     let counted =
@@ -87,7 +88,7 @@ fn the_counts_are_of_the_rows(report: &Value, rows: &[Value]) {
     );
 }
 
-/// What the papers state of the dissertation's experiments is not forgotten, nor a point of the MTRON's sweep.
+/// No statement of the papers about the dissertation's experiments is missing, nor a point of the MTRON's sweep.
 fn figures_are_of_each_experiment(rows: &[Value]) {
     for (experiment, figures_min) in [("cfdc", 1), ("energy", 3), ("casa", 100)] {
         let of = |row: &&Value| {
@@ -99,11 +100,11 @@ fn figures_are_of_each_experiment(rows: &[Value]) {
     assert_eq!(rows.iter().filter(|row| row["metric"] == "gain, paper: at most").count(), 15);
 }
 
-/// Beside its shapes.
+/// Checked in addition to its shapes.
 fn share_is_near_to_its_paper(rows: &[Value]) {
     let share = || rows.iter().filter(|row| row["experiment"] == "share");
     let of = |row: &Value, figure: &str| row["figure"].as_str().unwrap().starts_with(figure);
-    // Each ratio that the text states of Couchbase's throughput and writes is met within half to double.
+    // Each ratio that the text states for Couchbase's throughput and writes is met within a factor of two.
     let couchbase = share().filter(|row| of(row, "Figure 7") || of(row, "Figure 8"));
     let stated: Vec<&Value> = couchbase.filter(|row| row["paper"].is_f64()).collect();
     assert!(!stated.is_empty());
@@ -119,7 +120,7 @@ fn share_is_near_to_its_paper(rows: &[Value]) {
     assert_eq!(ahead.count(), 6);
 }
 
-/// The last line counts what the rows and the shapes say.
+/// The last line counts the rows and the shapes.
 #[test]
 fn it_ends_with_how_much_of_the_paper_is_met() {
     let args = ["repro", "nfa", "--quick"];
@@ -159,7 +160,7 @@ fn unknown_names_are_refused_with_those_there_are() {
     assert!(run.code == 2 && run.err.contains("--quick"), "{}", run.err);
 }
 
-/// Engines of rows alone run it: each has its rows, of this load and of no other, and there are no shapes.
+/// Only engines that store rows run this load: each has results of this load only, and there are no shapes.
 #[test]
 fn engines_run_under_another_load() {
     let args = ["repro", "engines", "--load", "pgbench", "--scale", "small"];
@@ -178,7 +179,8 @@ fn engines_run_under_another_load() {
     assert_eq!(report["shapes_checked"], 0);
 }
 
-/// On files of this machine: each engine in place of each device that it has a form for, and nothing is left of it.
+/// On files of this machine: each engine runs in place of each device for which it has a form, and leaves nothing
+/// behind.
 #[test]
 fn engines_run_live_and_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +224,7 @@ fn engines_run_live_and_leave_nothing_behind() {
     }
 }
 
-/// Told in one line before anything is measured, with nothing left behind and nothing overwritten.
+/// The error is reported in one line before anything is measured; nothing is left behind, and nothing overwritten.
 #[test]
 fn where_engines_cannot_run_live_is_told_at_once() {
     let folder = tempfile::tempdir().unwrap();

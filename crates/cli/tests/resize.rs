@@ -1,4 +1,4 @@
-//! `tantalum resize` as its user meets it.
+//! `tantalum resize` from the user's view.
 mod support;
 
 use std::fs;
@@ -22,7 +22,7 @@ fn write(config: &Path, first: u64, pages: usize, byte: u8) {
     server.terminate();
 }
 
-/// Whether these pages hold `byte`, and the check is content.
+/// Whether these pages contain `byte`, and the check succeeds.
 fn holds(config: &Path, first: u64, pages: usize, byte: u8) -> bool {
     good(&["check", text(config)]);
     let server = Server::start(config);
@@ -52,13 +52,13 @@ fn a_volume_grows_and_keeps_what_it_has() {
     assert!(holds(&config, 0, 100, 5));
     write(&config, 4000, 96, 6);
     assert!(holds(&config, 4000, 96, 6));
-    // Again, as often as one likes; to a size that it has, too.
+    // It can be repeated, and may name the present size.
     assert_tells(&good(&["resize", text(&config), "16MiB"]), &["it has 16.0 MiB already"]);
     let told = good(&["resize", text(&config), "20MB"]);
     assert_tells(&told, &["20MB is 20,000,768 bytes"]);
     assert!(holds(&config, 0, 100, 5));
     assert!(fs::read_to_string(&config).unwrap().contains("capacity = \"20MB\""));
-    // A configuration that says the size already, as its user may have thought right.
+    // A configuration that already has the new size, as a user may have written it.
     edit(&config, "20MB", "32MiB");
     assert_tells(&refused(&["stat", text(&config)]), &["`tantalum resize` makes it larger"]);
     good(&["resize", text(&config), "32MiB"]);
@@ -139,7 +139,7 @@ fn a_kill_leaves_the_one_size_or_the_other() {
         child.wait().unwrap();
         let found = capacity(&config) / MIB;
         assert!(found == size_mib || found == size_mib + 4, "turn {turn}: {found} MiB");
-        // The configuration may not say so yet.
+        // The configuration may not have the new size yet.
         between += u32::from(found > size_mib);
         assert!(holds(&config, 0, 200, 5), "turn {turn}");
         if turn % 3 == 2 {

@@ -1,4 +1,4 @@
-//! `tantalum share` as its user meets it.
+//! `tantalum share` from the user's view.
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use support::volume::edit;
 use support::{good, refused, stat_row as row, text};
 use tempfile::TempDir;
 
-/// A volume of 4 MiB of which pages 0 to 7 hold the bytes 0x40 to 0x47.
+/// A volume of 4 MiB whose pages 0 to 7 contain the bytes 0x40 to 0x47.
 fn volume() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("v.toml");
@@ -27,7 +27,7 @@ fn pages_take_the_content_of_others_and_keep_it() {
     let (_folder, config) = volume();
     let told = good(&["share", text(&config), "100", "0", "4"]);
     assert!(told.contains("v.toml") && told.contains("16.0 KiB"), "{told}");
-    // Places and lengths in bytes, too.
+    // Positions and lengths in bytes, too.
     good(&["share", text(&config), "800KiB", "16KiB", "4"]);
     let stat = row(&config);
     assert_eq!((&stat["shared_slots"], &stat["shared_entries"]), (&8.into(), &8.into()));
@@ -37,7 +37,7 @@ fn pages_take_the_content_of_others_and_keep_it() {
     let mut client = Client::connect(&server.socket).unwrap();
     client.write(1, &[1; PAGE_BYTES]);
     client.write(102, &[2; PAGE_BYTES]);
-    // The kill leaves recovery to sort it out.
+    // After the kill, recovery must restore the shared pages.
     server.kill();
     let server = Server::start(&config);
     let mut client = Client::connect(&server.socket).unwrap();
@@ -52,7 +52,7 @@ fn pages_take_the_content_of_others_and_keep_it() {
 #[test]
 fn what_is_refused_changes_nothing_served_or_not() {
     let (_folder, config) = volume();
-    // What `stat` says is taken by one share.
+    // The number in `stat` fits into one share.
     let most = row(&config)["share_pairs_max"].as_u64().unwrap();
     assert!((1024 / 25..1024 / 2).contains(&most), "{most}");
     for is_served in [false, true] {
@@ -84,7 +84,7 @@ fn refuse_all(config: &Path, most: u64) {
     }
 }
 
-/// Also where the server had read the old content before, and keeps what it read.
+/// This also works if the server has read the old content before, and has it in its buffer.
 #[test]
 fn the_server_of_a_volume_shares_and_its_clients_see_it() {
     let (_folder, config) = volume();
@@ -102,12 +102,12 @@ fn the_server_of_a_volume_shares_and_its_clients_see_it() {
         }
         let mut other = Client::connect(&server.socket).unwrap();
         assert_eq!(other.read(103, 1).unwrap(), [0x43; PAGE_BYTES]);
-        // What was acknowledged survives.
+        // Acknowledged shares survive.
         server.kill();
         let server = Server::start(&config);
         let mut client = Client::connect(&server.socket).unwrap();
         assert_eq!(client.read(102, 1).unwrap(), [0x42; PAGE_BYTES]);
-        // A server that must not change anything does not share.
+        // A read-only server refuses to share.
         server.terminate();
         let server = Server::start_read_only(&config, config.with_file_name("read.sock"));
         assert!(refused(&["share", text(&config), "100", "0", "1"]).contains("pid"));

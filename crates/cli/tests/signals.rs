@@ -1,4 +1,4 @@
-//! What each signal means to each command: the table of docs/nbd.md, row by row.
+//! The effect of each signal on each command: the table of docs/nbd.md, row by row.
 mod support;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,7 +14,7 @@ use tantalum_testing::built;
 
 const PAGES: u64 = 100;
 
-/// What a signal does to a command.
+/// The effect of a signal on a command.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Meaning {
     Stops,
@@ -23,7 +23,7 @@ enum Meaning {
     GoesOn,
 }
 
-/// Of each signal, what it means to `serve`, `top`, long runs and other commands.
+/// The effects of each signal on `serve`, `top`, long runs and other commands.
 fn table() -> Vec<(Signal, [Meaning; 4])> {
     let rows =
         include_str!("../../../docs/nbd.md").lines().filter(|line| line.starts_with("| `SIG"));
@@ -60,7 +60,7 @@ fn after_ms(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-/// Writes pages that nobody makes durable, and is gone.
+/// Writes pages without a flush, and disconnects.
 fn write_unflushed(server: &Server) {
     let mut client = Client::connect(&server.socket).unwrap();
     for page in 0..PAGES {
@@ -87,7 +87,7 @@ fn assert_serve(signal: Signal, meaning: Meaning) {
     write_unflushed(&server);
     let (socket, local) = (server.socket.clone(), folder.path().join("v.toml.socket"));
     assert!(socket.exists() && local.exists());
-    // A server inherits that from whoever started this test by `nohup`.
+    // A server inherits an ignored signal if this test was started by `nohup`.
     let is_ignored = signal == Signal::HUP && is_in("SigIgn:", std::process::id(), signal);
     server.signal(signal);
     match if is_ignored { Meaning::GoesOn } else { meaning } {
@@ -110,7 +110,7 @@ fn assert_serve(signal: Signal, meaning: Meaning) {
     again.terminate();
 }
 
-/// Starts a program with no signal ignored, whatever this test was started with.
+/// Starts a program with no signal ignored, however this test was started.
 fn start(program: &str, arguments: &[&str]) -> Child {
     let mut command = Command::new("env");
     command
@@ -130,7 +130,7 @@ fn until(is_so: impl Fn() -> bool) {
     assert!(tries.count() < 6_000, "it did not come to that within a minute");
 }
 
-/// Whether `signal` is in the `mask` that the kernel tells of process `pid`.
+/// Whether `signal` is in the `mask` that the kernel reports for process `pid`.
 fn is_in(mask: &str, pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let bits = status.lines().find_map(|line| line.strip_prefix(mask)).unwrap();
@@ -142,7 +142,7 @@ fn catches(child: &Child, signal: Signal) -> bool {
     is_in("SigCgt:", child.id(), signal)
 }
 
-/// Sends `signal` to a program that runs, and checks how that ends it. What it prints is not read.
+/// Sends `signal` to a running program, and checks how it ends. Its output is not read.
 fn assert_ends(mut child: Child, signal: Signal, meaning: Meaning, what: &str) {
     kill_process(Pid::from_child(&child), signal).unwrap();
     if meaning == Meaning::GoesOn {

@@ -1,4 +1,4 @@
-//! `tantalum sqlite import` and `export` as their user meets them.
+//! `tantalum sqlite import` and `export` from the user's view.
 mod support;
 
 use rusqlite::Connection;
@@ -22,7 +22,7 @@ fn make(path: &Path, settings: &str, rows: u32) {
     database.execute_batch(&fill).unwrap();
 }
 
-/// All that is in it, in short.
+/// A summary of its content.
 fn digest(path: &Path) -> (String, i64, Vec<Vec<u8>>) {
     let database = Connection::open(path).unwrap();
     let verdict = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
@@ -53,7 +53,7 @@ fn a_database_comes_back_as_it_went() {
     }
 }
 
-/// The most memory that the program had while it ran with these arguments.
+/// The maximum memory of the program while it ran with these arguments.
 fn peak_memory_bytes(arguments: &[&str]) -> u64 {
     let mut child =
         Command::new(built::tantalum()).args(arguments).stdout(Stdio::null()).spawn().unwrap();
@@ -63,7 +63,7 @@ fn peak_memory_bytes(arguments: &[&str]) -> u64 {
         let status = status.unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|text| text.trim().strip_suffix(" kB"));
-        // A process that has just ended tells none.
+        // A process that has just ended reports none.
         peak_kib = peak.map_or(peak_kib, |number| number.parse().unwrap());
         std::thread::park_timeout(Duration::from_millis(1));
     }
@@ -83,7 +83,7 @@ fn a_copy_keeps_no_more_in_memory_of_a_larger_database() {
         let export = peak_memory_bytes(&["sqlite", "export", text(&volume), text(&back)]);
         (import, export)
     });
-    // The larger one has more by 154 MiB. The tables of its volume are larger, too.
+    // The larger database has 154 MiB more. The tables of its volume are larger, too.
     let [small, large] = peaks;
     assert!(large.0 < small.0 + 40 * MIB, "import: {small:?}, {large:?}");
     assert!(large.1 < small.1 + 40 * MIB, "export: {small:?}, {large:?}");
@@ -135,7 +135,7 @@ fn a_volume_without_a_database_gives_none() {
     assert!(!file.exists());
 }
 
-/// What an import leaves that is killed before it has made its volume.
+/// An import was killed before it had made its volume; its leftovers do not prevent a repetition.
 #[test]
 fn an_import_that_was_killed_early_is_repeated() {
     for options in [&[][..], &["--capacity", "96MiB"]] {
@@ -222,15 +222,15 @@ fn what_a_killed_export_left_goes_with_the_next_one() {
     assert_eq!(there.map(|name| at(name).exists()), [true, false, true, true]);
 }
 
-/// The extension, which lies beside the test.
+/// The extension, which is beside the test.
 fn extension() -> std::path::PathBuf {
     std::env::current_exe().unwrap().with_file_name("libtantalum_sqlite.so")
 }
 
-/// Runs `program` with `arguments` in `folder`; what it printed.
+/// Runs `program` with `arguments` in `folder`; returns its output.
 fn printed_in(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let mut run = std::process::Command::new(program);
-    // Where the extension is not beside the program, the system's loader looks for it.
+    // If the extension is not beside the program, the system's loader searches for it.
     run.env("LD_LIBRARY_PATH", extension().parent().unwrap());
     let run = run.args(arguments).current_dir(folder).output().unwrap();
     let errors = String::from_utf8_lossy(&run.stderr);

@@ -1,4 +1,4 @@
-//! `tantalum stat` of a volume that somebody has open.
+//! `tantalum stat` of a volume that another process has open.
 mod support;
 
 use support::nbd::{Client, PAGE_BYTES};
@@ -20,7 +20,7 @@ fn the_server_of_a_volume_is_asked() {
     }
     let served = row(&config);
     assert_eq!((&before["mapped_bytes"], &served["mapped_bytes"]), (&0.into(), &20480.into()));
-    // What does not change is the same, whoever tells it, and of the same kind.
+    // Constant fields are the same, and of the same type, whichever process reports them.
     for (name, value) in before.as_object().unwrap() {
         let may_change = [
             "mapped_bytes",
@@ -49,7 +49,7 @@ fn the_server_of_a_volume_is_asked() {
     let table = good(&["stat", text(&config)]);
     assert!(table.contains("20.0 KiB") && table.contains("on_ack"), "{table}");
     server.kill();
-    // What the server left behind is in nobody's way.
+    // The socket that the server left behind does no harm.
     assert_eq!(row(&config)["mapped_bytes"], 20480);
 }
 

@@ -49,7 +49,7 @@ fn what_contradicts_itself_is_refused_in_one_line() {
         let told = refused(&[&base[..], more].concat());
         assert!(told.contains(why), "{more:?}: {told}");
     }
-    // What the parser refuses is told with the usage.
+    // Refusals of the parser include the usage.
     for (more, why) in [
         (&["--tier", "nfa"][..], "--tier-size"),
         (&["--tier", "loc", "--tier-size", "10%", "--device", "ssd-a"], "cannot be used with"),

@@ -1,4 +1,4 @@
-//! A tiered volume from the command line: made, attached, served, killed, detached, and rescued.
+//! A tiered volume on the command line: made, attached, served, killed, detached, and rescued.
 mod support;
 
 use std::path::Path;
@@ -19,7 +19,7 @@ fn fill(client: &Client, step: usize, count: u64) {
     }
 }
 
-/// Whether bytes of an image hold what [`fill`] wrote.
+/// Whether an image contains the data that [`fill`] wrote.
 fn holds(image: &[u8], step: usize, count: u64) -> bool {
     (0..4000u64).step_by(step).all(|number| {
         let at = number as usize * PAGE_BYTES;
@@ -27,7 +27,7 @@ fn holds(image: &[u8], step: usize, count: u64) -> bool {
     })
 }
 
-/// An image with content, and room at its beginning.
+/// An image with content, and with space at its beginning.
 fn sevens(bytes: usize) -> Vec<u8> {
     let mut image = vec![7; bytes];
     image[..PAGE_BYTES].fill(0);
@@ -108,7 +108,7 @@ fn a_home_is_a_plain_image_before_and_after() {
     assert_eq!(client.read(PageNo(7), 1).unwrap()[0], page(7, 4));
 }
 
-/// A flash that is there has what home lacks: giving that up must be asked for, and is said.
+/// A flash that exists has data that the home lacks: giving that up must be requested, and is reported.
 #[test]
 fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
     let place = Place::new();
@@ -125,7 +125,7 @@ fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
     assert!(image.iter().all(|byte| *byte == 0), "as before the cache, without its claim");
     assert!(good(&["rescue", text(&volume), "--force"]).contains("no epoch"), "again");
     assert_eq!(std::fs::read(&home).unwrap(), image);
-    // Who uses the home has its writes: the cache does not come back over them.
+    // The home's new user keeps its writes: the cache does not overwrite them.
     let file = std::fs::File::options().write(true).open(&home).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &[7; PAGE_BYTES], 100 << 20).unwrap();
     for command in ["check", "detach"] {
@@ -157,7 +157,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
         assert!(count < 100, "no epoch goes home");
         let client = open_client(&volume).unwrap();
         fill(&client, 3, count);
-        // Tasks of a volume on its callers' threads go on while they call.
+        // If a volume has no thread of its own, its tasks run only during its callers' calls.
         (0..2000).for_each(|_| client.write(PageNo(3999), vec![page(3999, count)]).unwrap());
     }
     std::fs::remove_file(&flash).unwrap();
@@ -168,7 +168,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
         let at = |number: u64| &image[number as usize * PAGE_BYTES..][..PAGE_BYTES];
         (0..4000).step_by(step as usize).map(|number| u64::from(at(number)[8])).collect::<Vec<_>>()
     };
-    // A prefix of one client's writes, in order: those of a later round first.
+    // A prefix of one client's writes, in order: later rounds first.
     let counts = written(3);
     assert!(counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
     assert!(counts[0] - counts[counts.len() - 1] <= 1 && counts[0] > 0, "{counts:?}");
@@ -211,7 +211,7 @@ fn what_makes_no_sense_is_refused_and_leaves_nothing() {
     assert!(refused(&["attach", text(&volume)]).contains("--home"));
 }
 
-/// Pages go home one by one: all is in the flash, and nothing but that says what home lacks.
+/// Pages are destaged one by one: the flash has everything, and only the flash shows what the home lacks.
 #[test]
 fn without_epochs_a_lost_journal_costs_nothing_and_a_lost_flash_everything() {
     let place = Place::new();
@@ -222,7 +222,7 @@ fn without_epochs_a_lost_journal_costs_nothing_and_a_lost_flash_everything() {
     std::fs::write(&volume, dense).unwrap();
     fill(&open_client(&volume).unwrap(), 7, 1);
     std::fs::remove_file(&journal).unwrap();
-    // Nothing is made where nothing may be changed.
+    // Nothing is made by a command that may change nothing.
     good(&["check", text(&volume)]);
     assert!(!journal.exists());
     let client = open_client(&volume).unwrap();
@@ -234,14 +234,14 @@ fn without_epochs_a_lost_journal_costs_nothing_and_a_lost_flash_everything() {
     assert!(journal.exists());
     let error = refused(&["rescue", text(&volume)]);
     assert!(error.contains("flash"), "{error}");
-    // Neither when epochs are what is configured now, and none was made since.
+    // The same if epochs are configured now, but none was made since.
     std::fs::write(&volume, config).unwrap();
     std::fs::remove_file(place.at("flash")).unwrap();
     let error = refused(&["rescue", text(&volume)]);
     assert!(error.contains("one by one"), "{error}");
 }
 
-/// Writes over the home of `place`, as another program does that has it now; `rescue` must leave that alone.
+/// Writes over the home of `place`, like another program that uses it now; `rescue` must leave that alone.
 fn assert_rescue_leaves_home_alone(place: &Place, volume: &Path) {
     let image = vec![0xab; 200 << 20];
     std::fs::write(place.at("home"), &image).unwrap();
@@ -270,7 +270,7 @@ fn a_home_that_is_used_by_others_gets_nothing_from_an_old_journal() {
     }
 }
 
-/// What a new cache over the home of `place` comes to.
+/// The result of attaching a new cache over the home of `place`.
 fn attach_elsewhere(place: &Place) -> Result<String, String> {
     let (volume, home, flash) = (place.at("other.toml"), place.at("home"), place.at("other"));
     let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
@@ -294,7 +294,7 @@ fn a_home_gets_another_cache_only_when_its_own_is_detached_or_rescued() {
         drop(client);
         let error = attach_elsewhere(&place).unwrap_err();
         assert!(error.contains("belongs to volume") && error.contains("detach"), "{error}");
-        // As if the flash were lost: nobody is led to give up what the journal holds.
+        // As if the flash were lost: the error must not suggest giving up the journal's data.
         std::fs::rename(&flash, place.at("away")).unwrap();
         let error = refused(&["stat", text(&volume)]);
         assert!(error.contains("rescue") == (destage == "ordered"), "{error}");
@@ -325,7 +325,7 @@ fn an_attach_that_fails_leaves_no_folder() {
     let cache = ["--home", text(&home), "--flash", text(&flash), "--flash-size", "128MiB"];
     refused(&[&["attach", text(&volume)], &cache[..]].concat());
     assert!(!volume.parent().unwrap().exists());
-    // What was there before stays.
+    // Existing files stay.
     std::fs::create_dir(volume.parent().unwrap()).unwrap();
     refused(&[&["attach", text(&volume)], &cache[..]].concat());
     assert!(volume.parent().unwrap().exists() && !volume.exists());
@@ -380,7 +380,7 @@ fn the_least_flash_depends_on_what_the_configuration_says() {
     assert!(16 < small && 4 * small < large, "{small} and {large} MiB");
 }
 
-/// Nothing would be lost, but whoever opens the first one later finds its journal gone.
+/// Nothing would be lost, but a user who opens the first volume later would find its journal gone.
 #[test]
 fn a_home_gets_no_second_cache_where_the_first_was_never_used() {
     let place = Place::new();
@@ -390,20 +390,21 @@ fn a_home_gets_no_second_cache_where_the_first_was_never_used() {
     good(&[&["attach", text(&volume)], &cache[..]].concat());
     let error = attach_elsewhere(&place).unwrap_err();
     assert!(error.contains("belongs to volume") && error.contains("detach"), "{error}");
-    // The first is as it was, and detached it is out of the way.
+    // The first volume is unchanged, and after its detach the home is free.
     good(&["check", text(&volume)]);
     good(&["detach", text(&volume)]);
     attach_elsewhere(&place).unwrap();
     good(&["check", text(&place.at("other.toml"))]);
     good(&["detach", text(&place.at("other.toml"))]);
     assert!(std::fs::read(&home).unwrap() == sevens(64 << 20), "home is as it was");
-    // So is a new volume over a new home.
+    // The home of a newly created volume is refused in the same way.
     let place = Place::new();
     place.create();
     assert!(attach_elsewhere(&place).unwrap_err().contains("belongs to volume"));
 }
 
-/// Whatever is given up by `--force`, home is not: flash or journal over it would be written into what it is to keep.
+/// `--force` gives up flash and journal, but never the home: a flash or journal over it would overwrite the content to
+/// be kept.
 #[test]
 fn a_home_that_is_its_own_flash_is_refused_before_anything_is_written() {
     let place = Place::new();
@@ -433,7 +434,7 @@ fn a_home_that_has_a_cache_gets_no_other_one_through_a_link() {
         let cache = ["--home", text(home), "--flash", text(flash), "--flash-size", "128MiB"];
         tantalum(&[&["attach", text(volume)], &cache[..]].concat())
     };
-    // What is no journal is nobody's.
+    // A file beside the home that is not a journal does not mean that the home has a cache.
     let beside = place.at("home.journal");
     std::fs::write(&beside, "of another program").unwrap();
     let linked = attach(&place.at("linked.toml"), &link, &place.at("flash"));

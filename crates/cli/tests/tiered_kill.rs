@@ -1,5 +1,5 @@
-//! SIGKILL of `tantalum serve` over a tiered volume in the middle of a load, again and again: nothing
-//! acknowledged is lost, and a home without its flash is what the volume was at one moment.
+//! SIGKILL of `tantalum serve` over a tiered volume in the middle of a load, repeatedly: nothing acknowledged is lost,
+//! and a home without its flash has the volume's content at one moment.
 mod support;
 
 use std::collections::BTreeSet;
@@ -14,20 +14,20 @@ use tantalum_testing::installed;
 
 const LOAD: Load = Load { pages: HOME_PAGES, connections: 3, in_flight: 12 };
 
-/// Groups that are looked at besides those that were written.
+/// Number of unwritten groups that are checked besides the written ones.
 const OTHER_GROUPS: u64 = 300;
 
 fn cycles(few: u64, nightly: u64) -> u64 {
     if std::env::var_os("TANTALUM_NIGHTLY").is_some() { nightly } else { few }
 }
 
-/// What killed servers did, so that it is known that there was something to go wrong.
+/// Activity of the killed servers, which shows that something could have gone wrong.
 #[derive(Debug, Default)]
 struct Seen {
     rounds: f64,
     pages_home: f64,
     zones_cleaned: f64,
-    /// Pages read from home: they were let go, or were never there.
+    /// Pages read from home: they were evicted, or never cached.
     missed: f64,
     rescued: u64,
     rescued_older: u64,
@@ -43,7 +43,7 @@ impl Seen {
     }
 }
 
-/// Compares what a server has with what was acknowledged: all groups that `done` changed, and some others.
+/// Compares the content of a server with the acknowledged changes: all groups that `done` changed, and some others.
 fn compare(
     server: &Server,
     history: &mut History,
@@ -79,7 +79,7 @@ fn kill_again_and_again(destage: &str, cycles: u64) {
     let (mut seen, mut now) = (Seen::default(), 0);
     for seed in 1..=cycles {
         let mut rng = Rng::new(seed);
-        // Some right behind the opening, which has an epoch of the killed server to write in place.
+        // Some kills come right after the opening, which must write an epoch of the killed server to its place.
         let target = if rng.chance(0.25) { 1 + rng.below(50) } else { 1 + rng.below(6000) };
         println!("seed {seed}: killed after {target} acknowledgements");
         let pulse = Pulse::from(now);
@@ -90,7 +90,7 @@ fn kill_again_and_again(destage: &str, cycles: u64) {
             seen.served(&volume);
             server.kill();
         });
-        // What an epoch brings home is in the flash for good before, so that it comes back.
+        // The pages of an epoch are durable in the flash before they are destaged, so the server recovers them, too.
         let without_flash = (destage == "ordered" && seed % 3 == 1).then(|| volume.rescued());
         let server = volume.serve();
         compare(&server, &mut history, done, pulse.tick(), &mut rng);
@@ -125,10 +125,10 @@ fn dense_a_killed_server_loses_nothing() {
     kill_again_and_again("dense", cycles(4, 90));
 }
 
-/// Bytes that one run of fio writes.
+/// MiB that one run of fio writes.
 const SECTION_MIB: u64 = 16;
 
-/// What fio is told: to write a section of the volume, or to verify one.
+/// The arguments of fio to write a section of the volume, or to verify one.
 fn fio(server: &Server, section: usize, seed: u64, what: &str) -> Vec<String> {
     let offset = section as u64 * SECTION_MIB;
     let uri = format!("--uri={}", server.uri());
@@ -145,8 +145,8 @@ fn verify(server: &Server, section: usize, seed: u64) {
     run("fio", &arguments.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Writes whole sections, one after another, until the server goes; the section that it goes in
-/// becomes `None`, as nobody knows what of it was acknowledged.
+/// Writes whole sections, one after another, until the server is gone. The section in progress becomes `None`, as the
+/// acknowledged part of it is unknown.
 fn write_sections(server: &Server, sections: &mut [Option<u64>], rng: &mut Rng) -> Vec<usize> {
     let mut written = Vec::new();
     loop {
@@ -178,7 +178,7 @@ fn kill_under_fio(destage: &str, cycles: u64) {
         let mut pages = 0.0;
         let written = std::thread::scope(|scope| {
             let load = scope.spawn(|| write_sections(&server, &mut sections, &mut rng));
-            // A server that goes on no more is killed too, and found out below.
+            // A server that makes no more progress is killed too, and detected below.
             for _ in 0..10_000 {
                 #[expect(clippy::disallowed_methods, reason = "waits for another process")]
                 std::thread::sleep(std::time::Duration::from_millis(2));

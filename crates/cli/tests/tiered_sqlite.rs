@@ -1,5 +1,5 @@
-//! A SQLite database on a tiered volume: its program is killed, its flash is lost, it is detached; what is at home
-//! then is the database, from the second page on.
+//! A SQLite database on a tiered volume: its program is killed, its flash is lost, it is detached; then the home
+//! contains the database, from the second page on.
 mod support;
 
 use rusqlite::{Connection, OpenFlags};
@@ -11,16 +11,16 @@ use support::nbd::PAGE_BYTES;
 use support::tiered::TieredVolume;
 use tantalum_testing::installed;
 
-/// Rows of a transaction.
+/// Rows per transaction.
 const ROWS: i64 = 3;
 
-/// Extensions lie beside the test.
+/// The extension is beside the test.
 fn extension() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name("libtantalum_sqlite.so")
 }
 
-/// Lets the distribution's `sqlite3` commit one transaction after another, from `first` on, and kills it when so many
-/// are acknowledged. The last one that was.
+/// Lets the distribution's `sqlite3` commit one transaction after another, from `first` on, and kills it when
+/// `acknowledged` commits are acknowledged. Returns the last one that was.
 fn commit_until_killed(volume: &Path, first: i64, acknowledged: usize) -> i64 {
     let mut shell = Command::new("sqlite3")
         .args(["-batch", ":memory:"])
@@ -37,11 +37,11 @@ fn commit_until_killed(volume: &Path, first: i64, acknowledged: usize) -> i64 {
     );
     let feeder = std::thread::Builder::new().spawn(move || {
         input.write_all(open.as_bytes()).unwrap();
-        // Ends when the shell is killed.
+        // This ends when the shell is killed.
         for n in first.. {
             let row = |part: i64| format!("INSERT INTO t VALUES ({n}, {part}, randomblob(9000));");
             let rows: String = (0..ROWS).map(row).collect();
-            // A transaction also takes older rows anywhere along.
+            // A transaction also changes older rows at arbitrary places.
             let older =
                 format!("UPDATE t SET body = randomblob(9000) WHERE rowid = {n} * 7919 % {n};");
             let commit = format!("BEGIN; {rows} {older} COMMIT; SELECT {n};\n");
@@ -58,7 +58,7 @@ fn commit_until_killed(volume: &Path, first: i64, acknowledged: usize) -> i64 {
     last.parse().unwrap()
 }
 
-/// The last transaction that a database holds, which must be sound, and hold all before it whole.
+/// The last transaction in a database, which must be sound, and contain all earlier ones completely.
 fn last_of(connection: &Connection) -> i64 {
     let text =
         |question| connection.query_row(question, [], |row| row.get::<_, String>(0)).unwrap();
@@ -75,7 +75,7 @@ fn on_volume(volume: &Path) -> Connection {
         .unwrap()
 }
 
-/// The database in a home, as a file of its own beside it.
+/// The database in a home, as a separate file beside it.
 fn at_home(home: &Path) -> Connection {
     let image = std::fs::read(home).unwrap();
     let database = &image[PAGE_BYTES..];
@@ -87,7 +87,7 @@ fn at_home(home: &Path) -> Connection {
     Connection::open(file).unwrap()
 }
 
-/// Everything in it.
+/// The complete content of the table.
 fn rows(connection: &Connection) -> Vec<(i64, i64, Vec<u8>)> {
     let mut all = connection.prepare("SELECT n, part, body FROM t ORDER BY rowid").unwrap();
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));

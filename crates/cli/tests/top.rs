@@ -1,4 +1,4 @@
-//! `tantalum top`: a running server, watched.
+//! `tantalum top` with a running server.
 mod support;
 
 use std::io::{BufRead, BufReader, Read};
@@ -17,11 +17,11 @@ fn address(folder: &Path) -> String {
 fn served(folder: &Path) -> Server {
     let config = folder.join("VOLUME.toml");
     good(&["create", config.to_str().unwrap(), "--capacity", "8MiB"]);
-    // What is answered counts as mapped at once.
+    // Acknowledged writes count as mapped at once.
     Server::start_as(&config, &["--metrics", &address(folder), "--durability", "on_ack"])
 }
 
-/// `top` on the server of `folder`, with what it prints to be read.
+/// `top` on the server of `folder`, with its output in a pipe.
 fn top(folder: &Path, options: &[&str]) -> Child {
     Command::new(built::tantalum())
         .args(["top", &address(folder), "--interval", "0.1"])
@@ -45,7 +45,7 @@ fn intervals_are_printed_one_below_the_other() {
     assert_eq!(text.matches("VOLUME.toml (on_ack), up ").count(), 2, "{text}");
     assert_eq!(text.matches("\nerrors        all 0, of the media 0").count(), 2, "{text}");
     assert!(text.contains("\nspace         mapped 80.0 KiB, of 8.0 MiB\n"), "{text}");
-    // There is no buffer, no dump and no disk; and nothing for a terminal.
+    // There is no buffer, no dump and no disk; and there are no terminal sequences.
     for absent in ["buffer", "dump", "disk", "\x1b"] {
         assert!(!text.contains(absent), "{absent:?}: {text}");
     }
@@ -142,7 +142,7 @@ fn an_address_without_metrics_is_refused() {
     assert!(nobody.contains("connecting to unix:/nowhere/at/all"), "{nobody}");
     assert!(refused(&["top", "127.0.0.1:1"]).contains("refused"));
     assert!(refused(&["top", "localhost:80"]).contains("unix:/path"));
-    // Somebody, but not with metrics.
+    // A server that does not serve metrics.
     let nbd = refused(&["top", &format!("unix:{}", server.socket.display())]);
     assert!(nbd.contains("not with metrics"), "{nbd}");
     let other = folder.path().join("other.sock");
@@ -203,7 +203,7 @@ fn a_terminal_is_drawn_on_in_place_and_given_back() {
         }
         let frames = drawn.split("\x1b[H").skip(1);
         frames.for_each(|frame| assert!(frame.matches("\r\n").count() < 12, "{frame:?}"));
-        // What was seen last stays.
+        // The last values stay.
         assert!(left.contains("VOLUME.toml (on_ack)"), "{left:?}");
     }
     server.terminate();

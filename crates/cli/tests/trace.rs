@@ -66,7 +66,7 @@ fn bytes_become_pages_and_stay_bytes_where_asked() {
     assert!(error.contains("\"xls\"") && error.contains("page_csv, block_csv"), "{error}");
     let error = refused(&["trace", "convert", &pages, text(&out), "--to", "msr"]);
     assert!(error.contains("msr is only read; written are page_csv, block_csv"), "{error}");
-    // What was there before a run that never began stays.
+    // An existing file stays if the run never began.
     std::fs::write(&out, "mine").unwrap();
     refused(&["trace", "convert", &pages, text(&out), "--to", "block_csv"]);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "mine");

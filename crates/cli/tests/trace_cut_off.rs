@@ -1,9 +1,10 @@
-//! Traces that were cut off, on the command line: every command says so, and `trace convert --rescue` takes what is whole.
+//! Traces that were cut off, on the command line: every command reports it, and `trace convert --rescue` takes the
+//! complete part.
 mod support;
 use std::path::Path;
 use support::{good, refused, tantalum, text};
 
-/// `pages` writes that do not repeat soon, or the first block of a compressed file would be most of it.
+/// `pages` writes that do not repeat soon: otherwise the first block of a compressed file would contain most of them.
 fn recording(pages: u64) -> String {
     let lines = (0..pages).map(|at| format!("W,{}\n", at * at % 1_000_003));
     std::iter::once("op,page\n".to_owned()).chain(lines).collect()
@@ -30,7 +31,7 @@ fn every_command_tells_a_torn_last_line_and_rescue_leaves_it_out() {
     assert_eq!(run.code, 1, "found wrong: {}", run.err);
     assert!(run.err.contains("cut off behind line 3"), "{}", run.err);
     assert_eq!(std::fs::read_to_string(&whole).unwrap(), "op,page\nW,14235\nC,\n");
-    // Of what is whole nothing is left out, and nothing is wrong.
+    // From a complete trace nothing is omitted, and there is no error.
     assert_eq!(good(&["trace", "convert", "--rescue", text(&whole), "-"]).lines().count(), 3);
 }
 
@@ -58,7 +59,7 @@ fn rescue_takes_what_is_whole_out_of_what_was_compressed() {
     }
 }
 
-/// Files are laid end to end, so that such a trace is read twice.
+/// Files are laid end to end, so such a trace is read twice.
 #[test]
 fn rescue_reads_bytes_in_volumes_too() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ fn volumes_page_sizes_and_expansion() {
     );
     assert_eq!(convert(&["--to", "block_csv", "--volume", "3"]).lines().count(), 3);
 
-    // What no block event holds is said, in one line.
+    // Data that no block event can hold are reported, in one line.
     let to = folder.path().join("blocks.csv");
     let blocks = ["trace", "convert", path, text(&to), "--to", "block_csv"];
     for (run, lines) in
@@ -107,7 +107,7 @@ fn objects_may_be_as_many_pages_as_they_need_and_what_is_left_out_is_said() {
     let run = tantalum(&["trace", "convert", path, text(&to), "--objects", "as-pages"]);
     assert!(run.err.contains("without times of the trace"), "{}", run.err);
     assert_eq!(std::fs::read_to_string(&to).unwrap().lines().count(), 12);
-    // On a device pages of another size are for traces that have bytes.
+    // On a device, only traces that have bytes may have pages of another size.
     let device = ["replay", path, "--device", "durassd:capacity=64MiB", "--page-size", "8KiB"];
     let error = refused(&device);
     assert!(error.contains("--objects as-pages cuts objects that have sizes"), "{error}");

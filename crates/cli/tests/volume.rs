@@ -1,4 +1,4 @@
-//! `tantalum stat`, `check` and `serve` as their user meets them.
+//! `tantalum stat`, `check` and `serve` from the user's view.
 mod support;
 
 use std::fs;
@@ -118,7 +118,7 @@ fn damage_to_the_superblock_is_told_or_mended() {
             assert_tells(&good(&["check", text(&config)]), &["sound"]);
         }
     }
-    // Two copies that are intact and contradict each other: nothing tells which one is old.
+    // Two intact copies that contradict each other: it is unknown which one is old.
     let (_other_folder, other) = volume();
     let mut stale = [0; 4096];
     fs::File::open(data_of(&other)).unwrap().read_exact_at(&mut stale, 0).unwrap();
@@ -171,7 +171,7 @@ fn loss_that_is_accepted_is_told() {
     let server = Server::start(&config);
     let mut client = Client::connect(&server.socket).unwrap();
     (0..40).for_each(|page| client.write(page, &[0x45; PAGE_BYTES]));
-    // What is in the log is not in a checkpoint.
+    // Data in the log are not in a checkpoint.
     server.kill();
     let path = data_of(&config);
     let bytes = fs::read(&path).unwrap();
@@ -216,7 +216,7 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     let check = tantalum(&["check", text(&config)]);
     assert_eq!(check.code, 1, "{}{}", check.out, check.err);
     assert_tells(&check.out, &["page 5: ", "v.toml: damaged: ", ", 1 problem\n"]);
-    // What nobody reads does not change the verdict.
+    // The verdict does not change if the output has no reader.
     let mut closed = Command::new(built::tantalum())
         .args(["check", text(&config)])
         .stdout(Stdio::piped())
@@ -235,7 +235,7 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     client.write(5, &[0x55; PAGE_BYTES]);
     assert_eq!(client.read(5, 1), Ok(vec![0x55; PAGE_BYTES]));
     server.terminate();
-    // What is damaged is old now.
+    // The damaged data are obsolete now.
     let told = good(&["check", text(&config)]);
     let sound = "v.toml: sound, with damage to 1 place that is not in force: ";
     assert_tells(&told, &["(not in force: nothing that the volume holds is concerned)", sound]);
@@ -259,7 +259,7 @@ fn sigterm_leaves_nothing_to_replay_and_sigkill_loses_nothing() {
         assert_eq!(client.read(99, 1), Ok(vec![round; PAGE_BYTES]));
         client.write(99, &[100 + round; PAGE_BYTES]);
         server.kill();
-        // The socket that the killed one left is in nobody's way.
+        // The socket that the killed server left behind does no harm.
         let server = Server::start(&config);
         assert!(server.replayed() > 0, "{}", server.banner);
         let mut client = Client::connect(&server.socket).unwrap();
@@ -327,7 +327,7 @@ fn serve_takes_as_many_connections_as_it_is_told_and_half_open_ones_lock_nobody_
     assert_tells(&told, &["connections_max"]);
 }
 
-/// What one write may have and be all or nothing, as `stat` and as an NBD client is told.
+/// The largest atomic write, as shown by `stat` and to an NBD client.
 #[test]
 fn the_size_of_an_atomic_write_is_told() {
     let (_folder, config) = volume();
@@ -343,7 +343,7 @@ fn the_size_of_an_atomic_write_is_told() {
     stream.read_to_end(&mut told).unwrap();
     let bytes = format!("a write of up to {} bytes is all or nothing", pages * PAGE_BYTES as u64);
     assert_tells(&String::from_utf8_lossy(&told), &[&bytes]);
-    // It is what the device takes in one piece, and not more.
+    // It is the size that the device accepts in one piece, and not more.
     server.terminate();
     let client = tantalum_volume::open_client(&config).unwrap();
     let content = |pages: u64| vec![PageBuf::copy_from(&[7; PAGE_BYTES]); pages as usize];

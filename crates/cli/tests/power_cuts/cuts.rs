@@ -1,5 +1,5 @@
-//! Power cuts at drawn positions of a journal: each image is opened, checked, read as a whole and
-//! held against what clients did.
+//! Power cuts at random positions of a journal: each image is opened, checked, read completely and compared with the
+//! clients' history.
 use crate::disk::{Disk, Honesty};
 use crate::history::{Durability, History, PAGES, WriteNo, numbers_of};
 use crate::journal::Journal;
@@ -13,31 +13,31 @@ use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{VolumeConfig, open_volume};
 use tempfile::TempDir;
 
-/// Every so many images are opened by the command line, the others by the library in this process.
+/// One in this many images is opened by the command line, the others by the library in this process.
 const BY_COMMAND_LINE_EVERY: usize = 16;
-/// Every so many images are opened twice, the first time without being closed.
+/// One in this many images is opened twice, the first time without being closed.
 const TWICE_EVERY: usize = 4;
 
-/// Which cuts of a journal are made.
+/// The cuts to make in a journal.
 pub struct Cuts {
     pub seed: u64,
     pub images: usize,
-    /// No cut comes before this position.
+    /// No cut is before this position.
     pub from: usize,
     pub honesty: Honesty,
 }
 
-/// What came of them.
+/// The result of the cuts.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Images of cuts that met something in the air.
+    /// Images of cuts that found writes that were not yet durable.
     pub met_pending: usize,
-    /// What was not as promised, with the image's number and position.
+    /// The broken promises, with the image's number and position.
     pub violations: Vec<String>,
 }
 
 impl Cuts {
-    /// Where the cuts are, in order.
+    /// The positions of the cuts, in order.
     pub fn positions(&self, journal: &Journal, rng: &mut Rng) -> Vec<usize> {
         let span = (journal.position() - self.from) as u64 + 1;
         let drawn = (0..self.images).map(|_| self.from + rng.below(span) as usize);
@@ -46,8 +46,8 @@ impl Cuts {
         positions
     }
 
-    /// Makes the images, one after the other. With `keep`, the first that breaks a promise is copied
-    /// to where that names, for whoever looks for the cause.
+    /// Makes the images, one after the other. If `keep` is given, the first image that breaks a promise is copied there
+    /// for analysis.
     pub fn make(
         &self,
         journal: &Journal,
@@ -79,21 +79,21 @@ impl Cuts {
     }
 }
 
-/// Where the first image that breaks a promise of a run is kept.
+/// The path at which the first image that breaks a promise of a run is kept.
 pub fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power-cut-{name}.tantalum"))
 }
 
-/// A folder for images: in memory where there is some, as what opening one syncs need not survive.
+/// A folder for images: in memory if possible, as syncs during an opening need not survive.
 pub fn image_folder() -> TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// Makes an image, as a file that was never open: a program that another test is just starting may
-/// still have inherited the last one, and its lock.
+/// Makes an image as a new file that was never open: a program that another test is starting may still have inherited
+/// the previous file, with its lock.
 pub fn place(image: &Path, bytes: &[u8]) {
-    // There is none before the first.
+    // Before the first image there is no file.
     let _ = std::fs::remove_file(image);
     std::fs::write(image, bytes).expect("written");
 }

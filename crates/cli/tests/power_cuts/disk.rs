@@ -1,26 +1,25 @@
-//! What a disk may hold when its power goes: everything that a completed sync covers, and of every
-//! later write whatever landed.
+//! The possible content of a disk after a power cut: everything that a completed sync covers, and an arbitrary part of
+//! the later writes.
 //!
-//! Between a disk and its file system only whole sectors are sure. A write that was not yet durable
-//! at the cut lands, vanishes, or tears at sectors; two of them that overlap may reach the medium
-//! in either order.
+//! Between a disk and its file system, only whole sectors are atomic. A write that was not yet durable at the cut is
+//! kept, lost, or torn at sectors; two overlapping writes of this kind may reach the medium in either order.
 use crate::journal::{Event, Journal, Kind, RequestNo};
 use std::collections::{BTreeMap, BTreeSet};
 use tantalum_base::Rng;
 
 const SECTOR_BYTES: usize = 512;
 
-/// What an answer to a sync, or to a durable write, is worth.
+/// The reliability of the answer to a sync or to a durable write.
 #[derive(Clone, Copy, Debug)]
 pub enum Honesty {
     Honest,
-    /// One in so many, drawn by the seed, was answered without being done; 1 for all of them.
+    /// One in this many, drawn with the seed, was answered without being done; 1 for all of them.
     LiesOnceIn(u64, u64),
-    /// Syncs are done; durable writes are as if `O_DSYNC` had been forgotten.
+    /// Syncs are done; durable writes are treated as if `O_DSYNC` were missing.
     ForgetsDurable,
 }
 
-/// The disk at a position of its journal, which only moves on.
+/// The disk at a position of its journal, which only increases.
 pub struct Disk<'a> {
     journal: &'a Journal,
     /// Requests that were answered without being done.
@@ -28,15 +27,15 @@ pub struct Disk<'a> {
     forgets_durable: bool,
     durable: Medium,
     position: usize,
-    /// Writes and resizes that nothing covers yet, and whether each was answered.
+    /// Writes and resizes that no sync covers yet, and whether each was answered.
     pending: BTreeMap<RequestNo, bool>,
-    /// What each sync in flight will cover: what had been answered when it was asked.
+    /// The requests that each sync in flight will cover: those answered before it was issued.
     syncing: BTreeMap<RequestNo, Vec<RequestNo>>,
-    /// What was unsynced when a sync failed; no later sync brings it back.
+    /// The unsynced requests when a sync failed; no later sync makes them durable.
     given_up: BTreeSet<RequestNo>,
 }
 
-/// Sectors, and which write each is from.
+/// Sectors, and the write that each is from.
 #[derive(Clone, Default)]
 struct Medium {
     bytes: Vec<u8>,
@@ -62,7 +61,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Goes on to `position`.
+    /// Advances to `position`.
     pub fn advance(&mut self, position: usize) {
         assert!(position >= self.position, "a disk does not go back");
         for event in &self.journal.events[self.position..position] {
@@ -111,19 +110,19 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Whether something is in the air that a cut may do anything with.
+    /// Whether there are requests whose effect a cut may change.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// What is there when the power goes now.
+    /// The content of the disk if the power is cut now.
     pub fn image(&self, rng: &mut Rng) -> Vec<u8> {
         let mut medium = self.durable.clone();
         let mut pending: Vec<RequestNo> = self.pending.keys().copied().collect();
         if rng.chance(0.5) {
             rng.shuffle(&mut pending);
         }
-        // Most cuts are of one temper: nearly all lands, nearly all vanishes, nearly all tears.
+        // Most cuts treat all writes alike: nearly all are kept, lost, or torn.
         let lands = [0.0, 1.0, 0.5, 0.9, 0.1, 0.0][rng.below(6) as usize];
         let tears = [0.0, 1.0, 0.3][rng.below(3) as usize];
         for number in pending {
@@ -149,8 +148,8 @@ impl Kind {
 }
 
 impl Medium {
-    /// Does the request, of a write those sectors that `keeps` names by their number in it. What a
-    /// later write has replaced stays replaced.
+    /// Does the request; of a write, only those sectors whose number in the write `keeps` accepts. Sectors replaced by
+    /// a later write stay replaced.
     fn apply(&mut self, journal: &Journal, number: RequestNo, keeps: impl Fn(usize) -> bool) {
         let request = &journal.requests[number];
         let (offset, bytes) = match &request.kind {
@@ -212,7 +211,7 @@ mod tests {
         journal.begin(Kind::Write { offset: sector * SECTOR_BYTES as u64, bytes, durable })
     }
 
-    /// Everything that each sector may hold when the power goes at the end.
+    /// All possible contents of each sector after a power cut at the end.
     fn held(journal: &Journal, honesty: Honesty) -> Vec<BTreeSet<u8>> {
         let mut disk = Disk::new(journal, honesty);
         disk.advance(journal.position());

@@ -1,9 +1,8 @@
-//! What clients did, and whether the pages that a volume holds after a power cut can be explained
-//! by it.
+//! The changes that clients made, and a check whether they explain the pages of a volume after a power cut.
 //!
-//! Pages are changed by groups, one change of a group at a time, so the changes of a group have an
-//! order. What a group holds tells how many of them were done; what holds between groups is what
-//! `docs/durability.md` says of order.
+//! Pages are changed in groups, with one change of a group at a time, so the changes of a group have an order. The
+//! content of a group shows how many of them were done. The order between groups is that promised in
+//! `docs/durability.md`.
 use std::fmt::Write as _;
 use tantalum_base::{PAGE_BYTES, Rng};
 
@@ -11,10 +10,10 @@ pub const GROUP_PAGES: u64 = 16;
 pub const GROUPS: usize = 32;
 pub const PAGES: u64 = GROUP_PAGES * GROUPS as u64;
 
-/// The write that a page's content is from; 0 where the page was trimmed or never written.
+/// The write that a page's content is from; 0 if the page was trimmed or never written.
 pub type WriteNo = u64;
 
-/// What a page holds after a write.
+/// The content of a page after a write.
 pub fn content(page: u64, number: WriteNo) -> Vec<u8> {
     let mut bytes = vec![0; PAGE_BYTES];
     if number > 0 {
@@ -24,10 +23,10 @@ pub fn content(page: u64, number: WriteNo) -> Vec<u8> {
     bytes
 }
 
-/// The writes that `PAGES` pages are from.
+/// The writes that the content of `PAGES` pages is from.
 ///
 /// # Errors
-/// Where a page is not whole or was never written so.
+/// If a page is torn, or was never written with this content.
 pub fn numbers_of(bytes: &[u8]) -> Result<Vec<WriteNo>, String> {
     let numbered = |(page, bytes): (u64, &[u8])| {
         let number = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
@@ -37,7 +36,7 @@ pub fn numbers_of(bytes: &[u8]) -> Result<Vec<WriteNo>, String> {
     (0..).zip(bytes.chunks(PAGE_BYTES)).map(numbered).collect()
 }
 
-/// A time: which of two stamps came first, and where the journal stood.
+/// A point in time: it orders stamps, and has the position of the journal.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     tick: u64,
@@ -52,20 +51,20 @@ struct Change {
     number: WriteNo,
     issued: Stamp,
     acknowledged: Option<Stamp>,
-    /// From this position on it must be there.
+    /// From this position on, it must be present.
     durable_at: Option<usize>,
-    /// From this position on it must not be there: an opening found that it was not.
+    /// From this position on, it must be absent: an opening found it absent.
     gone_at: Option<usize>,
 }
 
-/// Whether what was acknowledged survives.
+/// Whether acknowledged changes survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     OnAck,
     OnFlush,
 }
 
-/// A change, by its group and its number in it.
+/// A change: its group, and its number in the group.
 pub type ChangeNo = (usize, usize);
 
 pub struct History {
@@ -84,7 +83,7 @@ impl History {
         self.ticks
     }
 
-    /// A change is about to be sent; `position` is that of the journal now.
+    /// Notes that a change is about to be sent; `position` is the journal's present one.
     pub fn issue(&mut self, first: u64, pages: u64, number: WriteNo, position: usize) -> ChangeNo {
         let group = (first / GROUP_PAGES) as usize;
         let issued = Stamp { tick: self.tick(), position };
@@ -94,7 +93,7 @@ impl History {
         (group, self.groups[group].len() - 1)
     }
 
-    /// Its reply has arrived.
+    /// Notes that its reply has arrived.
     pub fn acknowledge(&mut self, (group, index): ChangeNo, position: usize) {
         let tick = self.tick();
         let durable = self.durability == Durability::OnAck;
@@ -103,7 +102,7 @@ impl History {
         change.durable_at = durable.then_some(position);
     }
 
-    /// The reply to a flush that was sent at `tick` has arrived.
+    /// Notes that the reply to a flush that was sent at `tick` has arrived.
     pub fn flushed(&mut self, tick: u64, position: usize) {
         for change in self.groups.iter_mut().flatten() {
             let covered = change.acknowledged.is_some_and(|stamp| stamp.tick < tick);
@@ -113,12 +112,12 @@ impl History {
         }
     }
 
-    /// Changes that were acknowledged.
+    /// Number of acknowledged changes.
     pub fn acknowledged(&self) -> usize {
         self.groups.iter().flatten().filter(|change| change.acknowledged.is_some()).count()
     }
 
-    /// Explains what an opened volume holds, and holds it to that.
+    /// Explains the content of an opened volume; from now on, the volume must keep this state.
     ///
     /// # Errors
     /// As [`explain`](Self::explain).
@@ -137,11 +136,11 @@ impl History {
         Ok(())
     }
 
-    /// How many changes of each group were done, given what a volume holds whose power was cut at
+    /// The number of changes of each group that were done, given the content of a volume whose power was cut at
     /// `position`.
     ///
     /// # Errors
-    /// Says what is missing, torn or came before its turn.
+    /// Reports the changes that are missing, torn or out of order.
     pub fn explain(&self, found: &[WriteNo], position: usize) -> Result<Vec<usize>, String> {
         let groups: Vec<Vec<&Change>> = self.groups.iter().map(|c| possible(c, position)).collect();
         let explaining: Vec<Vec<usize>> = groups
@@ -149,8 +148,8 @@ impl History {
             .zip(found.chunks(GROUP_PAGES as usize))
             .map(|(changes, found)| counts_that_leave(changes, found))
             .collect();
-        // The fewest changes that explain everything: what must be there, and with each change all
-        // that was acknowledged before it was issued, and so on.
+        // The smallest numbers of changes that explain everything: all changes that must be present, and for each of
+        // them all that were acknowledged before it was issued, and so on.
         let mut done: Vec<usize> =
             groups.iter().map(|changes| count_to(changes, |c| c.is_durable(position))).collect();
         loop {
@@ -186,7 +185,7 @@ impl Change {
     }
 }
 
-/// The changes of a group that may be there at `position`.
+/// The changes of a group that may be present at `position`.
 fn possible(changes: &[Change], position: usize) -> Vec<&Change> {
     let may_be = |change: &&Change| {
         change.issued.position <= position && change.gone_at.is_none_or(|gone| gone > position)
@@ -194,12 +193,12 @@ fn possible(changes: &[Change], position: usize) -> Vec<&Change> {
     changes.iter().filter(may_be).collect()
 }
 
-/// How many changes there are up to the last one that `holds`.
+/// The number of changes up to the last one that `holds`.
 fn count_to(changes: &[&Change], holds: impl Fn(&Change) -> bool) -> usize {
     changes.iter().rposition(|change| holds(change)).map_or(0, |last| last + 1)
 }
 
-/// After how many changes a group holds what was found.
+/// The numbers of changes after which a group has the content that was found.
 fn counts_that_leave(changes: &[&Change], found: &[WriteNo]) -> Vec<usize> {
     let mut held = vec![0; GROUP_PAGES as usize];
     let mut counts = Vec::new();
@@ -261,7 +260,7 @@ mod tests {
         assert!(history.explain(&found(&[]), 20).is_err());
         assert!(history.explain(&found(&[(0, 1), (1, 1)]), 20).is_ok());
         assert!(history.explain(&found(&[(0, 1), (1, 2), (2, 2)]), 20).is_ok());
-        // Half of the second, and the second before it was issued.
+        // Half of the second change, and the second change before it was issued.
         assert!(history.explain(&found(&[(0, 1), (1, 2)]), 20).is_err());
         assert!(history.explain(&found(&[(0, 1), (1, 2), (2, 2)]), 19).is_err());
     }

@@ -1,13 +1,13 @@
-//! What a file system was asked to do to its one file, in order: each request has a beginning and
-//! an end, and both are events. A position in the journal is the number of events before it, so a
-//! position read after some answer has every event that led to the answer before it.
+//! The requests that a file system received for its single file, in order. Each request has a beginning and an end, and
+//! both are events. A position in the journal is the number of events before it. So a position read after an answer is
+//! behind every event that led to the answer.
 
-/// What was asked.
+/// The kind of a request.
 #[derive(Debug)]
 pub enum Kind {
-    /// Bytes at an offset; `durable` where the answer promises that they survive (`O_DSYNC`).
+    /// Bytes at an offset; `durable` if the answer promises that they survive (`O_DSYNC`).
     Write { offset: u64, bytes: Vec<u8>, durable: bool },
-    /// The file's length from now on.
+    /// The file's new length.
     Resize { bytes: u64 },
     /// `fsync` or `fdatasync`.
     Sync,
@@ -18,12 +18,12 @@ pub struct Request {
     pub kind: Kind,
     begun: usize,
     ended: Option<usize>,
-    /// It was answered with an error: of a write, `bytes` is the part that was done nevertheless.
+    /// It was answered with an error; for a write, `bytes` is the part that was done nevertheless.
     pub failed: bool,
 }
 
 impl Request {
-    /// Whether it was answered before `other` was asked.
+    /// Whether it was answered before `other` was issued.
     pub fn came_before(&self, other: &Request) -> bool {
         self.ended.is_some_and(|ended| ended < other.begun)
     }

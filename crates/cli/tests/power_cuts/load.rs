@@ -1,5 +1,5 @@
-//! Clients of the server that write and trim numbered contents, several requests at a time, and
-//! write down what was issued and answered when.
+//! Clients of the server that write and trim numbered contents, several requests at a time, and record the times of
+//! requests and replies.
 use crate::history::{ChangeNo, Durability, GROUP_PAGES, GROUPS, History, content};
 use crate::recorder::Recorder;
 use crate::support::nbd::{Client, Command};
@@ -11,12 +11,12 @@ use tantalum_base::Rng;
 
 pub const CONNECTIONS: usize = 4;
 const IN_FLIGHT: usize = 4;
-/// The cookie of a flush; those of changes count from 1.
+/// The cookie of a flush; the cookies of changes count from 1.
 const FLUSH: u64 = 0;
-/// Changes that a connection goes on to ask for when one was refused.
+/// Number of changes that a connection still requests after one was refused.
 const REFUSED_MAX: u64 = 20;
 
-/// What the clients share.
+/// State that the clients share.
 pub struct Load<'a> {
     pub recorder: &'a Recorder,
     pub history: Mutex<History>,
@@ -47,9 +47,9 @@ impl<'a> Load<'a> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for changes until the server has gone or refuses them, or `enough` were answered.
+    /// Requests changes until the server is gone or refuses them, or `enough` were answered.
     pub fn run(&self, socket: &Path, connection: usize, life: u64, enough: u64) {
-        // The server may be killed before this one connects.
+        // The server may be killed before this client connects.
         let Ok(client) = Client::connect(socket) else { return };
         let rng = Rng::split(self.seed, &format!("life {life}, connection {connection}"));
         let session = Session {
@@ -75,7 +75,7 @@ struct Session<'a, 'b> {
     changing: BTreeMap<u64, (ChangeNo, bool)>,
     /// The tick at which a flush in flight was sent.
     flushing: Option<u64>,
-    /// Changes still to be asked for since one was refused.
+    /// Number of changes still to be requested after a refusal.
     after_refusal: Option<u64>,
     /// Groups in which a change was refused: it may have been done.
     unsure: BTreeSet<usize>,
@@ -110,8 +110,7 @@ impl Session<'_, '_> {
         self.load.durability == Durability::OnFlush && self.rng.chance(0.05)
     }
 
-    /// Sends a change of a group in which none is in flight and none was refused; where there is no
-    /// such group, ends the load.
+    /// Sends a change of a group that has none in flight and none refused; if there is no such group, ends the load.
     fn change(&mut self) -> std::io::Result<()> {
         let free = |group: &usize| {
             self.changing.values().all(|((busy, _), _)| busy != group)

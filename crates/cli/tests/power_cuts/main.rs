@@ -1,16 +1,16 @@
-//! Power cuts of the real server. It serves a volume on a file system that passes everything on and
-//! writes down what it was asked; from that journal come images of what a disk may hold when its
-//! power goes, each opened and held against what clients were told.
+//! Power cuts of the real server. It serves a volume on a file system that passes requests on and records them. From
+//! that journal, images are made of possible contents of a disk after a power cut; each is opened and compared with the
+//! replies to clients.
 //!
 //! ```text
 //! passthrough   the file system               load      clients of the server
-//! recorder      writes down, lets fail        history   what they did and were told
-//! journal       what was asked, in order      rig       a volume, its server, its lives
+//! recorder      records, injects failures     history   the clients' requests and replies
+//! journal       the requests, in order        rig       a volume, its server, its lives
 //! disk          a disk at a cut, from the journal
 //! cuts          images of cuts, opened and explained
 //! sqlite        the same with SQLite in this process
 //! ```
-//! Where there is no FUSE, this says so and is skipped. `TANTALUM_NIGHTLY=1` makes far more images.
+//! Without FUSE, these tests are skipped with a message. `TANTALUM_NIGHTLY=1` makes many more images.
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -32,12 +32,12 @@ use rig::{Engine, Rig, served, under_load};
 use std::sync::atomic::Ordering;
 use support::tantalum;
 
-/// Images of each kind of server.
+/// Number of images for each kind of server.
 fn images() -> usize {
     if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 1500 } else { 80 }
 }
 
-/// Lives under load, then images of cuts anywhere in them.
+/// Several lives under load, then images of cuts anywhere in them.
 fn survives(engine: Engine, durability: Durability, seed: u64) {
     if let Some(rig) = Rig::new(engine, durability) {
         lives_and_is_cut(&rig, &format!("{engine:?}-{durability:?}"), seed);
@@ -90,7 +90,7 @@ fn on_flush_by_threads() {
     survives(Engine::Threads, Durability::OnFlush, 4);
 }
 
-/// What clients flushed is there also where nobody has chosen.
+/// Flushed changes survive even if the user has not chosen a durability.
 #[test]
 fn a_volume_that_says_nothing_keeps_what_nbd_clients_flush() {
     if let Some(rig) = Rig::silent(Engine::Ring) {
@@ -98,8 +98,8 @@ fn a_volume_that_says_nothing_keeps_what_nbd_clients_flush() {
     }
 }
 
-/// What the tests above rest on: a disk that says that it has synced and has not is found out, and so
-/// is a server that does not ask for what it promises.
+/// The foundation of the tests above: a disk that acknowledges syncs without doing them is detected, and so is a server
+/// that does not request what it promises.
 #[test]
 fn a_disk_that_lies_about_syncs_is_found_out() {
     for (durability, seed) in [(Durability::OnAck, 5), (Durability::OnFlush, 6)] {
@@ -110,7 +110,7 @@ fn a_disk_that_lies_about_syncs_is_found_out() {
         let history = load.history();
         let mut lies = vec![Honesty::LiesOnceIn(1, seed)];
         if durability == Durability::OnAck {
-            // A lie about a flush is made good by the next one, so a few of these are seen by chance.
+            // The next flush repairs a lie about a flush, so only some of these lies are detected, by chance.
             lies.extend([Honesty::LiesOnceIn(4, seed), Honesty::ForgetsDurable]);
         }
         for honesty in lies {
@@ -122,9 +122,9 @@ fn a_disk_that_lies_about_syncs_is_found_out() {
     }
 }
 
-/// Requests of a running server fail, at several places. It refuses what it cannot keep, refuses all
-/// changes from then on and goes on to answer reads; whether then the power goes or the server is
-/// killed, nothing acknowledged is lost when the file system is healthy again.
+/// Requests of a running server fail, at several places. The server refuses changes that it cannot keep, refuses all
+/// changes from then on, and still answers reads. Whether the power is cut or the server is killed afterwards, nothing
+/// acknowledged is lost once the file system is healthy again.
 fn keeps_what_it_acknowledged(
     engine: Engine,
     durability: Durability,
@@ -197,8 +197,8 @@ fn on_flush_a_file_system_without_room() {
     keeps_what_it_acknowledged(Engine::Ring, Durability::OnFlush, Failing::EveryWrite, error);
 }
 
-/// A read that fails costs whoever asked for it, and nothing else: neither what clients read next nor
-/// what an opening concludes that meets it.
+/// A failing read affects only its own request: neither later reads of clients nor the result of an opening in which it
+/// occurs.
 #[test]
 fn reads_that_fail() {
     let error = fuser::Errno::EIO;

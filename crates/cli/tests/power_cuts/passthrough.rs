@@ -1,9 +1,8 @@
-//! A file system of one file that passes everything on to a real one and writes down what it was
-//! asked. Direct I/O reaches it request by request, several at a time.
+//! A file system of one file that passes requests on to a real file and records them. It receives the requests of
+//! direct I/O one by one, several at a time.
 //!
-//! It syncs nothing itself: what would survive is a question to the journal, and what is read here
-//! while it runs is in the kernel's memory either way. The file may have any name and change it;
-//! that its last one survives is taken for granted.
+//! It syncs nothing itself: the journal decides which data would survive, and reads while it runs are served from the
+//! kernel's memory either way. The file may have any name and be renamed; its last name is assumed to survive.
 use crate::journal::Kind;
 use crate::recorder::{Failing, Recorder, locked};
 use fuser::{
@@ -23,21 +22,21 @@ use std::time::{Duration, SystemTime};
 use tantalum_base::Rng;
 use tantalum_testing::{installed, skip};
 
-/// The kernel asks again each time: attributes change beside it.
+/// The kernel asks each time: attributes change without its knowledge.
 const NO_CACHE: Duration = Duration::ZERO;
-/// Requests that are worked on at once.
+/// Requests processed concurrently.
 const THREADS: usize = 8;
 const HANDLE: FileHandle = FileHandle(1);
 
-/// Mounted until it is dropped.
+/// The mounted file system; it is unmounted when this is dropped.
 pub struct Mounted {
     pub recorder: Arc<Recorder>,
     _session: BackgroundSession,
 }
 
 impl Mounted {
-    /// Mounts it at `at`, with the real file in the folder `backing`; `None`, having said why, where
-    /// this machine or user has no FUSE.
+    /// Mounts it at `at`, with the real file in the folder `backing`. Without FUSE for this machine or user, prints a
+    /// message and returns `None`.
     pub fn new(at: &Path, backing: &Path) -> Option<Mounted> {
         let root = rustix::process::geteuid().is_root();
         if !Path::new("/dev/fuse").exists() {
@@ -75,7 +74,7 @@ struct Passthrough {
     recorder: Arc<Recorder>,
 }
 
-/// The one file, where it has been made.
+/// The single file, after it was made.
 #[derive(Clone)]
 struct Entry {
     name: OsString,
@@ -133,7 +132,7 @@ impl Passthrough {
     fn write_at(&self, offset: u64, bytes: &[u8], durable: bool) -> Result<(), Errno> {
         let file = self.file()?;
         let failing = self.recorder.failing(&[Failing::Write, Failing::EveryWrite]);
-        // What is done of a write that fails ends anywhere.
+        // The part of a failing write that is done may end anywhere.
         let drawn =
             Rng::new(offset ^ self.recorder.position() as u64).below(bytes.len() as u64 / 512);
         let done = if failing.is_some() { drawn as usize * 512 } else { bytes.len() };
@@ -149,7 +148,7 @@ fn attributes_of(metadata: &Metadata) -> Result<FileAttr, Errno> {
     let at = metadata.modified().map_err(Errno::from)?;
     let is_folder = metadata.is_dir();
     Ok(FileAttr {
-        // The real inode's number: no other file system's lock is taken for one on this file.
+        // The real inode's number, so that no lock of another file system is mistaken for one on this file.
         ino: if is_folder { INodeNo::ROOT } else { INodeNo(metadata.ino()) },
         size: metadata.len(),
         blocks: metadata.blocks(),
@@ -285,7 +284,7 @@ impl Filesystem for Passthrough {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // The kernel sets this flag for RWF_DSYNC as well as for a file opened with O_DSYNC.
+        // The kernel sets this flag both for RWF_DSYNC and for a file opened with O_DSYNC.
         let durable = flags.0 as u32 & OFlags::DSYNC.bits() != 0;
         match self.write_at(offset, data, durable) {
             Ok(()) => reply.written(data.len() as u32),
@@ -348,7 +347,7 @@ impl Filesystem for Passthrough {
     }
 }
 
-/// Nothing of the file is in the page cache, and its writes do not wait for each other.
+/// The file is not in the page cache, and its writes do not wait for each other.
 const OPENED: FopenFlags =
     FopenFlags::FOPEN_DIRECT_IO.union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
 

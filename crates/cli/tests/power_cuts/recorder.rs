@@ -1,4 +1,4 @@
-//! What the file system writes down, and what of it is to fail.
+//! The records of the file system, and the failures to inject.
 use crate::journal::{Journal, Kind, RequestNo};
 use fuser::Errno;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,34 +6,34 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tantalum_base::Rng;
 
-/// The longest that a write or sync takes beyond what it takes, so that some are in flight together.
+/// Longest extra delay of a write or sync, so that several are in flight at once.
 const DELAY_MAX_US: u64 = 400;
 
-/// Requests that fail instead of being done.
+/// The requests that fail instead of being done.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     pub of: Failing,
-    /// How many of them are done before the first fails.
+    /// Number of them that are done before the first failure.
     pub after: u64,
     pub error: Errno,
 }
 
-/// What fails.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
     /// One read.
     Read,
-    /// Every read from there on.
+    /// Every read from that point on.
     EveryRead,
-    /// One write: a part of it is done.
+    /// One write, of which a part is done.
     Write,
-    /// One sync: of what was unsynced nothing is sure any more.
+    /// One sync: the unsynced data are in doubt from then on.
     Sync,
-    /// Every write from there on, as on a file system without room.
+    /// Every write from that point on, as on a full file system.
     EveryWrite,
 }
 
-/// What a mounted file system shows of itself.
+/// The state that a mounted file system shares with the test.
 #[derive(Default)]
 pub struct Recorder {
     journal: Mutex<Journal>,
@@ -50,17 +50,17 @@ impl Recorder {
         self.journal().position()
     }
 
-    /// Takes the place of an earlier failure; `None` for a healthy file system.
+    /// Replaces an earlier failure; `None` for a healthy file system.
     pub fn fail(&self, failure: Option<Failure>) {
         *locked(&self.failure) = failure;
     }
 
-    /// Requests that have failed.
+    /// Number of requests that have failed.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// The error of a request that is to fail, of one of these kinds.
+    /// The error to inject into a request of one of these kinds, if it must fail.
     pub fn failing(&self, of: &[Failing]) -> Option<Errno> {
         let mut failure = locked(&self.failure);
         let planned = failure.as_mut()?;
@@ -85,7 +85,7 @@ impl Recorder {
         journal.end(request);
     }
 
-    /// A request begins, is done by `act`, and ends; it is answered after that.
+    /// Records the beginning of a request, does it with `act`, and records its end; it is answered afterwards.
     pub fn record(&self, kind: Kind, act: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
         let request = self.journal().begin(kind);
         let delay_us = Rng::new(request as u64).below(DELAY_MAX_US);
@@ -96,7 +96,7 @@ impl Recorder {
     }
 }
 
-/// A panic elsewhere must not hide what was written down.
+/// A panic elsewhere must not hide the records.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

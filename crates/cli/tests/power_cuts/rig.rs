@@ -1,5 +1,4 @@
-//! A volume on a recording file system, its server with one engine or the other, and lives of it
-//! under load.
+//! A volume on a recording file system, its server with either engine, and several lives of it under load.
 use crate::history::{Durability, PAGES, WriteNo, numbers_of};
 use crate::load::{CONNECTIONS, Load};
 use crate::passthrough::Mounted;
@@ -14,11 +13,11 @@ use std::sync::atomic::Ordering;
 use tantalum_base::PAGE_BYTES;
 use tempfile::TempDir;
 
-/// How the server talks to the kernel.
+/// The server's interface to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     Ring,
-    /// What it falls back to where the kernel refuses the ring.
+    /// The fallback if the kernel refuses the ring.
     Threads,
 }
 
@@ -28,7 +27,7 @@ pub fn config_text(durability: Durability, data: &Path) -> String {
         Durability::OnAck => "on_ack",
         Durability::OnFlush => "on_flush",
     };
-    // Small zones, so that a short load cleans many of them.
+    // Small zones, so that a short load makes many of them be cleaned.
     format!(
         "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"{}\"\nzone = \"128KiB\"\n\
          [device]\ncapacity = \"{}KiB\"\ndurability = \"{durability}\"\n",
@@ -37,20 +36,20 @@ pub fn config_text(durability: Durability, data: &Path) -> String {
     )
 }
 
-/// A new volume on a file system that records.
+/// A new volume on a recording file system.
 pub struct Rig {
-    // Unmounted before its folder goes.
+    // Declared first: it must be unmounted before its folder is removed.
     mounted: Mounted,
     _folder: TempDir,
     config: PathBuf,
     engine: Engine,
     durability: Durability,
-    /// Where the journal stood when the volume had been created.
+    /// The position of the journal after the volume was created.
     pub created_at: usize,
 }
 
 impl Rig {
-    /// `None`, having said why, where there is no FUSE.
+    /// Without FUSE, prints a message and returns `None`.
     pub fn new(engine: Engine, durability: Durability) -> Option<Rig> {
         let folder = tempfile::tempdir().expect("a folder");
         let (mount, backing) = (folder.path().join("mnt"), folder.path().join("backing"));
@@ -65,7 +64,7 @@ impl Rig {
         Some(Rig { mounted, _folder: folder, config, engine, durability, created_at })
     }
 
-    /// One whose configuration does not say what survives: over NBD that is what clients flush.
+    /// A volume whose configuration does not set a durability: over NBD, flushed changes survive.
     pub fn silent(engine: Engine) -> Option<Rig> {
         let rig = Rig::new(engine, Durability::OnFlush)?;
         let said = std::fs::read_to_string(&rig.config).expect("read");
@@ -104,8 +103,8 @@ impl Rig {
         server
     }
 
-    /// Several lives of the volume under load, of about so many changes each; they end with a kill
-    /// or in good order, in turn. What every opening shows is explained.
+    /// Several lives of the volume under load, of about `changes` changes each; they end with a kill and with a regular
+    /// stop, in turn. The content after every opening is explained.
     pub fn live(&self, load: &Load, lives: u64, changes: u64) {
         for life in 0..lives {
             let server = self.serve();
@@ -118,14 +117,14 @@ impl Rig {
             } else {
                 under_load(load, &socket, life, enough, || false, || ());
                 server.terminate();
-                // Closing is a flush.
+                // Closing implies a flush.
                 let tick = load.history().tick();
                 load.history().flushed(tick, self.recorder().position());
             }
         }
     }
 
-    /// What a server shows must be explained by what was done, and is certain from now on.
+    /// The content that a server shows must be explained by the changes, and is certain from now on.
     pub fn explain(&self, load: &Load, server: &Server, life: u64) {
         let explained = served(server).and_then(|found| {
             let position = self.recorder().position();
@@ -135,8 +134,7 @@ impl Rig {
     }
 }
 
-/// Runs the clients until they have had `enough` answers; once it is `reached`, or all have ended,
-/// does `then`.
+/// Runs the clients until each has had `enough` answers; calls `then` once `reached` is true, or all have ended.
 pub fn under_load(
     load: &Load,
     socket: &Path,
@@ -156,10 +154,10 @@ pub fn under_load(
     });
 }
 
-/// What each page of a served volume holds.
+/// The content of each page of a served volume, as write numbers.
 ///
 /// # Errors
-/// Says which pages cannot be read, or hold what was never written.
+/// Reports pages that cannot be read, or have content that was never written.
 pub fn served(server: &Server) -> Result<Vec<WriteNo>, String> {
     let mut client = Client::connect(&server.socket).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
@@ -170,7 +168,7 @@ pub fn served(server: &Server) -> Result<Vec<WriteNo>, String> {
     numbers_of(&bytes)
 }
 
-/// Does `start` on a thread that io_uring is refused, as is whatever it starts.
+/// Runs `start` on a thread that may not use io_uring; processes started there may not either.
 fn without_ring<T: Send>(start: impl FnOnce() -> T + Send) -> T {
     /// The number of `io_uring_setup` on every architecture.
     const IO_URING_SETUP: i64 = 425;

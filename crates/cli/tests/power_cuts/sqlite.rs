@@ -1,5 +1,4 @@
-//! SQLite in this process, whose thread does the volume's I/O itself: power cuts between and in its
-//! commits.
+//! SQLite in this process, whose thread does the volume's I/O itself: power cuts between and during its commits.
 use crate::cuts::{Cuts, image_folder, place};
 use crate::disk::{Disk, Honesty};
 use crate::history::Durability;
@@ -11,7 +10,7 @@ use tantalum_base::Rng;
 const CELLS: u32 = 64;
 const VFS: &str = "power-cuts";
 
-/// A committed transaction: which cells it set to its number, which counts from 1.
+/// A committed transaction: the cells that it set to its number, which counts from 1.
 struct Transaction {
     cells: Vec<u32>,
     issued: usize,
@@ -30,7 +29,7 @@ fn fill(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Says that transaction `number` was here, and sets cells to it.
+/// Runs transaction `number`: records the number, and sets cells to it.
 fn transact(connection: &mut Connection, number: u32, cells: &[u32]) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute("INSERT INTO done VALUES (?1, zeroblob(300))", [number])?;
@@ -41,7 +40,7 @@ fn transact(connection: &mut Connection, number: u32, cells: &[u32]) -> rusqlite
     transaction.commit()
 }
 
-/// The transactions that a database holds, which must all be there to the last one, whole.
+/// The number of transactions in a database; all up to the last must be complete.
 fn held(config: &Path, transactions: &[Transaction]) -> Result<usize, String> {
     let text = |error: rusqlite::Error| error.to_string();
     let connection = connect(config).map_err(text)?;
@@ -70,7 +69,7 @@ fn held(config: &Path, transactions: &[Transaction]) -> Result<usize, String> {
     Ok(last as usize)
 }
 
-/// Transactions one after the other, and where the journal stood around each.
+/// Runs transactions one after the other, and notes the position of the journal before and after each.
 fn load(rig: &Rig, seed: u64, count: u32) -> Vec<Transaction> {
     let mut connection = connect(rig.config()).unwrap();
     fill(&connection).unwrap();

@@ -1,4 +1,4 @@
-//! How each refusal is provoked.
+//! Provokes each refusal.
 use crate::support::volume::edit;
 use crate::support::{good, tantalum, text};
 use std::fs;
@@ -9,17 +9,17 @@ use tantalum_cache::refusals as cache;
 use tantalum_media::block_store::refusals as media;
 use tantalum_volume::refusals as volume;
 
-/// What provokes a refusal.
+/// The way in which a refusal is provoked.
 pub enum Provoked {
-    /// The program, run so; gives its message.
+    /// Runs the program and returns its message.
     Here(fn(&Place) -> String),
-    /// The same where there is a home of 32 MiB.
+    /// The same, with a home of 32 MiB.
     OverHome(fn(&Place) -> String),
-    /// The same where the tiered volume `v` is over that.
+    /// The same, with the tiered volume `v` over that home.
     Attached(fn(&Place) -> String),
-    /// Another test, and why not here.
+    /// By another test; with the reason why not here.
     By(&'static str, &'static str),
-    /// Nothing, and why.
+    /// Never; with the reason.
     Never(&'static str),
 }
 
@@ -39,7 +39,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Runs the program with paths in place of words that begin with `@`; what it says when it refuses.
+    /// Runs the program with paths in place of words that begin with `@`; returns its refusal.
     fn refused(&self, line: &str) -> String {
         let run = tantalum(&self.arguments(line).iter().map(String::as_str).collect::<Vec<_>>());
         assert_ne!(run.code, 0, "{line}: {}", run.out);
@@ -63,19 +63,19 @@ impl Place {
         fs::File::create(self.at(name)).unwrap().set_len(32 << 20).unwrap();
     }
 
-    /// The tiered volume `v`, over the home `home`, and with more words.
+    /// Makes the tiered volume `v` over the home `home`, with additional words.
     fn attached(&self, more: &str) {
         self.home("home");
         self.good(&format!("attach @v.toml --home @home --flash @flash --flash-size 64MiB {more}"));
     }
 
-    /// Another one, `w`.
+    /// Makes a second one, `w`.
     fn other(&self) {
         self.home("w.home");
         self.good("attach @w.toml --home @w.home --flash @w.flash --flash-size 64MiB");
     }
 
-    /// The volume `f`, without a home.
+    /// Makes the volume `f`, without a home.
     fn flash(&self) {
         self.good("create @f.toml --capacity 4MiB");
     }
@@ -93,7 +93,7 @@ impl Place {
         fs::copy(self.at(from), self.at(to)).unwrap();
     }
 
-    /// Attaches `home` with these words.
+    /// Attaches `home` with these words, which must be refused.
     fn refused_attach(&self, words: &str) -> String {
         self.refused(&format!("attach @v.toml --home @home --flash @flash {words}"))
     }
@@ -104,7 +104,7 @@ impl Place {
 }
 
 impl Provoked {
-    /// The message; `None` where the refusal is not provoked here.
+    /// The message; `None` if the refusal is not provoked here.
     pub fn message(&self) -> Option<String> {
         let place = Place::new();
         match self {

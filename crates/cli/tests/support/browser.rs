@@ -1,9 +1,9 @@
-//! Pages as a browser shows them.
+//! Pages as shown in a browser.
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Run in the page: what a reader sees, as text for the page around it.
+/// Run in the page: collects what a reader sees, as text for the surrounding page.
 const PROBE: &str = r##"
 <script>
 {
@@ -45,10 +45,10 @@ const PROBE: &str = r##"
 </script>
 "##;
 
-/// Told before the page's own scripts run.
+/// Run before the page's own scripts.
 const CATCH: &str = "<script>window.failures = []; addEventListener('error', event => failures.push(event.message));</script>";
 
-/// The page of frames.
+/// The surrounding page of frames.
 const AROUND: &str = r##"<!DOCTYPE html><body style="margin: 0"><pre id="probe"></pre><script>
 const seen = {};
 addEventListener("message", event => {
@@ -57,7 +57,7 @@ addEventListener("message", event => {
 });
 </script>"##;
 
-/// The browser; `None`, and a line that says so, where there is none.
+/// The browser; if there is none, prints a line and returns `None`.
 pub fn browser() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH")?;
@@ -70,24 +70,24 @@ pub fn browser() -> Option<PathBuf> {
     found
 }
 
-/// A page, and how it is looked at.
+/// A page, and the way in which it is viewed.
 pub struct Look<'a> {
     pub page: &'a Path,
-    /// Behind the file's name, such as `#sort=misses`.
+    /// Text after the file's name, such as `#sort=misses`.
     pub address: &'a str,
     pub width: u32,
-    /// A script that defines `act`, which does something and says what came of it: `done`.
+    /// A script that defines `act`, which performs an action and returns its result: `done`.
     pub script: &'a str,
 }
 
 impl<'a> Look<'a> {
-    /// At a page that is 1,280 pixels wide.
+    /// The page at a width of 1,280 pixels.
     pub fn at(page: &'a Path) -> Look<'a> {
         Look { page, address: "", width: 1280, script: "" }
     }
 }
 
-/// What is seen of each of the pages, all in one run of the browser.
+/// The views of all pages, from one run of the browser.
 pub fn look(browser: &Path, looks: &[Look], options: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let mut around = AROUND.to_owned();

@@ -1,20 +1,20 @@
-//! A small reader of Prometheus's text format, independent of the one that `tantalum top` uses: strict,
-//! so that what a scraper would refuse fails a test.
+//! A small reader of Prometheus's text format, independent of the one that `tantalum top` uses. It is strict, so that a
+//! text that a scraper would refuse fails a test.
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// All that was told.
+/// All metrics of a server.
 pub struct Told {
-    /// Type by name of a metric, in which `_bucket`, `_sum` and `_count` of a histogram are one.
+    /// Type by name of a metric; `_bucket`, `_sum` and `_count` of a histogram are one metric.
     pub types: BTreeMap<String, String>,
-    /// Number by name and labels, as they were written.
+    /// Number by name and labels, as written.
     pub numbers: BTreeMap<String, f64>,
 }
 
 impl Told {
-    /// Asks the server whose metrics are at `socket`.
+    /// Reads the metrics of the server at `socket`.
     pub fn by(socket: &Path) -> Told {
         let mut stream = UnixStream::connect(socket).expect("it listens");
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
@@ -25,7 +25,7 @@ impl Told {
         Told::read(body)
     }
 
-    /// Reads `text`, and panics with the line where it breaks a rule of the format.
+    /// Reads `text`; panics with the line if a rule of the format is broken.
     pub fn read(text: &str) -> Told {
         assert!(text.ends_with('\n'), "the last line ends");
         let mut told = Told { types: BTreeMap::new(), numbers: BTreeMap::new() };

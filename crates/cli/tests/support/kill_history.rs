@@ -1,15 +1,15 @@
-//! What clients did through several kills of their server: what its volume holds, and which older
-//! states a home may be in whose flash is lost.
+//! The changes that clients made during several kills of their server: the expected content of its volume, and the
+//! older states that a home may have if its flash is lost.
 use super::kill_load::Change;
 
-/// All changes that took place, those of a page in their order.
+/// All changes that took place; those of a page are in their order.
 pub struct History {
     changes: Vec<Change>,
     /// The number of the last change of each page.
     expected: Vec<u64>,
 }
 
-/// What is known of a change from an image.
+/// What an image shows about a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Unknown,
@@ -17,28 +17,28 @@ enum Seen {
     Missing,
 }
 
-/// How far an image is.
+/// The moment of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// Changes that it has.
+    /// Number of changes that it contains.
     pub seen: usize,
-    /// Changes that it is behind.
+    /// Number of changes that it lacks.
     pub missing: usize,
 }
 
 impl History {
-    /// Of a volume of zeros.
+    /// The history of a volume of zeros.
     pub fn new(pages: u64) -> History {
         History { changes: Vec::new(), expected: vec![0; pages as usize] }
     }
 
-    /// What each page holds, by the numbers of changes.
+    /// The expected content of each page, as numbers of changes.
     pub fn expected(&self) -> &[u64] {
         &self.expected
     }
 
-    /// Takes what one connection did until its server was killed, at the moment `now`. Of what was not
-    /// acknowledged `found` says whether it was done; half of it does not count, and shows later.
+    /// Adds the changes of one connection until its server was killed, at the moment `now`. For unacknowledged changes,
+    /// `found` shows whether they were done; a half-done change is not added, and is detected later.
     pub fn settle(&mut self, changes: Vec<Change>, now: u64, mut found: impl FnMut(u64) -> u64) {
         for mut change in changes {
             if change.acknowledged.is_none() {
@@ -54,13 +54,13 @@ impl History {
         }
     }
 
-    /// Checks that an image, which holds `found`, is what the volume held at one moment: every
-    /// change is there whole or not at all, and with it all that was acknowledged before it was sent.
+    /// Checks that an image with the content `found` is the volume's content at one moment: every change is present
+    /// completely or not at all, and with it all changes that were acknowledged before it was sent.
     pub fn moment(&self, found: &[u64]) -> Result<Moment, String> {
         let mut seen = vec![Seen::Unknown; self.changes.len()];
         let by_page = self.by_page();
         for (page, changes) in by_page.iter().enumerate() {
-            // Zeros are from any trim, or from before the first change.
+            // Zeros may be from any trim, or from before the first change.
             if found[page] == 0 && changes.iter().any(|at| self.changes[*at].number == 0) {
                 continue;
             }
@@ -91,7 +91,7 @@ impl History {
         by_page
     }
 
-    /// Pages of zeros: some trim, or the beginning, fits what the other pages say.
+    /// Checks pages of zeros: some trim, or the initial state, must agree with the other pages.
     fn check_zeros(
         &self,
         found: &[u64],
@@ -115,7 +115,7 @@ impl History {
         Ok(())
     }
 
-    /// Nothing is there that was sent after something was acknowledged that is missing.
+    /// Checks that no change is present that was sent after the acknowledgement of a missing change.
     fn check_order(&self, seen: &[Seen]) -> Result<(), String> {
         let of = |what: Seen| {
             let changes = self.changes.iter().zip(seen);

@@ -1,21 +1,21 @@
-//! Clients that write over NBD until their server is killed, and what they know then.
+//! Clients that write over NBD until their server is killed, and their knowledge afterwards.
 use super::nbd::{Client, Command, PAGE_BYTES};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tantalum_base::Rng;
 
-/// Pages in which a change lies: small enough that a server takes it whole.
+/// Pages of a group, which contains each change: few enough for an atomic write.
 pub const GROUP_PAGES: u64 = 8;
 
-/// What clients do.
+/// The parameters of the clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Pages of the volume that they change.
+    /// Number of the volume's pages that they change.
     pub pages: u64,
-    /// Connections, each with groups of pages of its own.
+    /// Number of connections; each has separate groups of pages.
     pub connections: u64,
-    /// Requests of a connection in flight together, none of them in the same group.
+    /// Requests of a connection in flight at once, all of them in different groups.
     pub in_flight: usize,
 }
 
@@ -25,9 +25,9 @@ pub struct Change {
     pub first: u64,
     pub pages: u64,
     pub number: u64,
-    /// The moment before it was sent, by the clock that all connections share.
+    /// The moment before it was sent, by the clock of all connections.
     pub issued: u64,
-    /// The moment after its reply came.
+    /// The moment after its reply arrived.
     pub acknowledged: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Change {
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Default)]
 pub struct Pulse {
     clock: AtomicU64,
@@ -50,7 +50,7 @@ impl Pulse {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// One that goes on where `clock` was, with nothing acknowledged.
+    /// A pulse that continues from `clock`, with nothing acknowledged.
     pub fn from(clock: u64) -> Pulse {
         Pulse { clock: AtomicU64::new(clock), ..Pulse::default() }
     }
@@ -59,7 +59,7 @@ impl Pulse {
         self.acks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits until so many requests are acknowledged.
+    /// Waits until `acks` requests are acknowledged.
     pub fn wait_for(&self, acks: u64) {
         #[expect(clippy::disallowed_methods, reason = "waits for threads")]
         while self.acks.load(Ordering::Relaxed) < acks {
@@ -68,7 +68,7 @@ impl Pulse {
     }
 }
 
-/// What a page holds after write `number`: 0 stands for zeros, as after a trim.
+/// The content of a page after write `number`; 0 means zeros, as after a trim.
 pub fn content(page: u64, number: u64) -> Vec<u8> {
     let mut bytes = vec![0; PAGE_BYTES];
     if number > 0 {
@@ -78,29 +78,29 @@ pub fn content(page: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The number of the write whose content a page holds, whole.
+/// The number of the write that a page's content is from; the page must be whole.
 pub fn number_of(page: u64, bytes: &[u8]) -> u64 {
     let number = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
     assert!(bytes == content(page, number), "page {page} holds what was never written");
     number
 }
 
-/// What `pages` pages of a served volume hold, from `first` on.
+/// The content of `pages` pages of a served volume from `first` on, as write numbers.
 pub fn numbers(client: &mut Client, first: u64, pages: u64) -> Vec<u64> {
     let bytes = client.read(first, pages as usize).unwrap_or_else(|error| panic!("error {error}"));
     let pages = (first..).zip(bytes.chunks(PAGE_BYTES));
     pages.map(|(page, bytes)| number_of(page, bytes)).collect()
 }
 
-/// Writes and trims groups that are `connection` modulo the number of connections, several requests at
-/// a time, until the server goes. All changes that were sent, those of a page in their order.
+/// Writes and trims groups whose number is `connection` modulo the number of connections, several requests at a time,
+/// until the server is gone. Returns all changes that were sent; those of a page are in their order.
 fn client(load: Load, socket: &Path, connection: u64, seed: u64, pulse: &Pulse) -> Vec<Change> {
     let mut rng = Rng::split(seed, &format!("connection {connection}"));
     let mut changes: Vec<Change> = Vec::new();
-    // The others' acknowledgements may have had the server killed before this one connects.
+    // The acknowledgements of the others may have led to the kill before this client connects.
     let Ok(mut client) = Client::connect(socket) else { return changes };
     let mut number = (seed << 32) | (connection << 24);
-    // Where in `changes` a request in flight is, by its number.
+    // Index in `changes` of each request in flight, by its number.
     let mut in_flight: BTreeMap<u64, usize> = BTreeMap::new();
     loop {
         while in_flight.len() < load.in_flight {
@@ -135,8 +135,8 @@ fn client(load: Load, socket: &Path, connection: u64, seed: u64, pulse: &Pulse) 
     }
 }
 
-/// Lets all connections of `load` write to the server at `socket` until `kill`, called meanwhile, has killed
-/// it. What each connection did.
+/// Lets all connections of `load` write to the server at `socket` until `kill`, called meanwhile, has killed it.
+/// Returns the changes of each connection.
 pub fn write_and_kill(
     load: Load,
     socket: &Path,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tantalum_testing::{built, skip};
 
-/// What a run came to.
+/// The outcome of a run.
 pub struct Run {
     pub code: i32,
     pub out: String,
@@ -51,7 +51,8 @@ pub fn refused(args: &[&str]) -> String {
     run.err
 }
 
-/// Runs `body` on a file system that has so much room (`size` as `mount` takes it); `None` where none can be mounted, which takes root.
+/// Runs `body` on a file system of this size (`size` in the form of `mount`); `None` if none can be mounted, which
+/// requires root.
 pub fn on_small_disk<T>(size: &str, body: impl FnOnce(&Path) -> T) -> Option<T> {
     let folder = tempfile::tempdir().expect("a folder");
     let mounted = Command::new("mount")
@@ -69,7 +70,7 @@ pub fn on_small_disk<T>(size: &str, body: impl FnOnce(&Path) -> T) -> Option<T> 
     Some(ran)
 }
 
-/// What `tantalum stat` says of the volume of `config`.
+/// The output of `tantalum stat` for the volume of `config`.
 pub fn stat_row(config: &Path) -> serde_json::Value {
     let stat = good(&["stat", text(config), "--format", "json"]);
     let stat: serde_json::Value = serde_json::from_str(&stat).expect("JSON");

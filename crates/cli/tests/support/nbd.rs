@@ -1,4 +1,4 @@
-//! A tiny NBD client: whole pages, errors as their number.
+//! A tiny NBD client: whole pages, errors as numbers.
 use std::io::{Read, Result, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, and opens the one export by the oldest option, without any extension.
+    /// Connects, and opens the only export with the oldest option, without any extension.
     pub fn connect(socket: &Path) -> Result<Client> {
         let mut stream = UnixStream::connect(socket)?;
         let mut greeting = [0; 18];

@@ -1,4 +1,4 @@
-//! `tantalum serve` as a process of its own, to be asked, stopped and killed.
+//! `tantalum serve` as a separate process, to be queried, stopped and killed.
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -22,12 +22,12 @@ impl Server {
         Server::start_with(config.with_file_name("nbd.sock"), &[config.as_os_str()])
     }
 
-    /// Serves the volume of `config` on `socket`, to be read only.
+    /// Serves the volume of `config` read-only on `socket`.
     pub fn start_read_only(config: &Path, socket: PathBuf) -> Server {
         Server::start_with(socket, &[config.as_os_str(), "--read-only".as_ref()])
     }
 
-    /// The same with `options` besides.
+    /// The same with additional `options`.
     pub fn start_as(config: &Path, options: &[&str]) -> Server {
         let options = options.iter().map(OsStr::new);
         let what: Vec<&OsStr> = std::iter::once(config.as_os_str()).chain(options).collect();
@@ -39,7 +39,7 @@ impl Server {
         Server::start_with(folder.join("nbd.sock"), &["--device".as_ref(), device.as_ref()])
     }
 
-    /// Serves a simulated device, with `options` besides.
+    /// Serves a simulated device with additional `options`.
     pub fn start_device_as(folder: &Path, device: &str, options: &[&str]) -> Server {
         let options = options.iter().map(OsStr::new);
         let what: Vec<&OsStr> =
@@ -47,7 +47,7 @@ impl Server {
         Server::start_with(folder.join("nbd.sock"), &what)
     }
 
-    /// The next line that it prints.
+    /// The next line of its output.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).expect("a line");
@@ -55,7 +55,7 @@ impl Server {
     }
 
     fn start_with(socket: PathBuf, what: &[&OsStr]) -> Server {
-        // Tests of what is logged start a server of their own.
+        // Tests of the log start their own servers.
         let mut child = Command::new(built::tantalum())
             .args(["serve", "--log-level", "off"])
             .args(what)
@@ -75,12 +75,12 @@ impl Server {
         self.child.id()
     }
 
-    /// Its address as clients of libnbd and QEMU take it.
+    /// The server's address in the form that clients of libnbd and QEMU accept.
     pub fn uri(&self) -> String {
         format!("nbd+unix:///?socket={}", self.socket.display())
     }
 
-    /// How many changes opening replayed, as the banner tells.
+    /// The number of changes that opening replayed, from the banner.
     pub fn replayed(&self) -> u64 {
         let before = self.banner.split(" changes replayed").next().expect("a part");
         let number = before.rsplit(' ').next().expect("a part");
@@ -93,7 +93,7 @@ impl Server {
         self.child.wait().expect("it ends");
     }
 
-    /// SIGTERM; it must end well. What it printed since the banner.
+    /// Sends SIGTERM; the server must end without an error. Returns its output since the banner.
     pub fn terminate(self) -> String {
         self.signal(Signal::TERM);
         self.ended()
@@ -104,7 +104,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// It ends, which must be well. What it printed since the banner.
+    /// Waits for its end, which must be without an error. Returns its output since the banner.
     pub fn ended(mut self) -> String {
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "{status}");
@@ -116,7 +116,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended where the test ended it.
+        // The test may have ended it already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A tiered volume in a folder of its own, whose home is four times as large as its flash.
+//! A tiered volume in a separate folder; its home is four times as large as its flash.
 use super::exposition::Told;
 use super::kill_load::number_of;
 use super::nbd::PAGE_BYTES;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// Pages of the home: 256 MiB.
 pub const HOME_PAGES: u64 = 65536;
 
-/// Pages go home soon, and there is little room for what has not.
+/// Pages are destaged soon, and there is little space for dirty ones.
 const CONFIG: &str = r#"kind = "tiered"
 [media]
 type = "file"
@@ -27,11 +27,11 @@ cache = "1MiB"
 transaction_max = "1MiB"
 "#;
 
-/// The volume, and all that is of it.
+/// The volume, and all its files.
 pub struct TieredVolume(TempDir);
 
 impl TieredVolume {
-    /// Makes one that is destaged so.
+    /// Makes a volume with this `destage`.
     pub fn new(destage: &str) -> TieredVolume {
         let volume = TieredVolume(tempfile::tempdir().expect("a folder"));
         std::fs::write(volume.config(), CONFIG.replace("DESTAGE", destage)).expect("written");
@@ -50,24 +50,24 @@ impl TieredVolume {
     /// Serves it, with metrics.
     pub fn serve(&self) -> Server {
         let metrics = self.at("metrics.sock");
-        // A killed server left it.
+        // A killed server left it behind.
         let _ = std::fs::remove_file(&metrics);
         Server::start_as(&self.config(), &["--metrics", &format!("unix:{}", metrics.display())])
     }
 
-    /// What its server tells.
+    /// The metrics of its server.
     pub fn told(&self) -> Told {
         Told::by(&self.at("metrics.sock"))
     }
 
-    /// What each page of the home holds when the flash is lost now, and what the rescue said.
+    /// The content of each page of the home if the flash were lost now, and the output of the rescue.
     pub fn rescued(&self) -> (Vec<u64>, String) {
         let (copy, said) = self.rescued_copy();
         (image_numbers(&copy.path().join("home")), said)
     }
 
-    /// A copy of the `home`, in a folder of its own, as it is when the flash is lost now and it is rescued; the volume
-    /// goes on. With it what the rescue said.
+    /// A copy of the `home`, in a separate folder, in the state after a loss of the flash now and a rescue; the volume
+    /// goes on. Also returns the output of the rescue.
     pub fn rescued_copy(&self) -> (TempDir, String) {
         let elsewhere = tempfile::tempdir_in(self.0.path()).expect("a folder");
         let copy = |name: &str| {
@@ -83,7 +83,7 @@ impl TieredVolume {
         (elsewhere, said)
     }
 
-    /// Makes home a plain image; what each of its pages holds.
+    /// Makes the home a plain image; returns the content of each of its pages.
     pub fn detached(&self) -> Vec<u64> {
         let config = self.config();
         let config = config.to_str().expect("UTF-8");
@@ -93,7 +93,7 @@ impl TieredVolume {
     }
 }
 
-/// What each page of an image holds.
+/// The content of each page of an image.
 fn image_numbers(home: &Path) -> Vec<u64> {
     let bytes = std::fs::read(home).expect("a home");
     let pages = (0..).zip(bytes.chunks(PAGE_BYTES));

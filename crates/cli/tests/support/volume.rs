@@ -12,7 +12,7 @@ pub fn volume() -> (TempDir, PathBuf) {
     (folder, config)
 }
 
-/// The same, of which all that is acknowledged survives, whoever asks.
+/// The same, but all acknowledged data survives for every client.
 pub fn on_ack_volume() -> (TempDir, PathBuf) {
     let (folder, config) = volume();
     edit(&config, "# durability = \"on_ack\"", "durability = \"on_ack\"");
@@ -32,14 +32,14 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Writes `config` again with `from` replaced.
+/// Rewrites `config` with `from` replaced.
 pub fn edit(config: &Path, from: &str, to: &str) {
     let old = fs::read_to_string(config).unwrap();
     assert!(old.contains(from), "{from} is not in {old}");
     fs::write(config, old.replace(from, to)).unwrap();
 }
 
-/// Asserts that all `parts` stand in `told`.
+/// Asserts that `told` contains all `parts`.
 pub fn assert_tells(told: &str, parts: &[&str]) {
     for part in parts {
         assert!(told.contains(part), "{part:?} is missing in: {told}");
