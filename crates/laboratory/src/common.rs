@@ -256,7 +256,7 @@ pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reports on the standard error what was written: the standard output may hold the trace.
+/// Reports the written trace on the standard error: the standard output may contain the trace itself.
 pub fn tell_written(path: &Path, events: u64, seed: u64, config: &str) {
     eprintln!(
         "{}: {} events, seed {seed}, configuration {config}",

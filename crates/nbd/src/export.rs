@@ -96,7 +96,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             | handshake::EXPORT_SEND_TRIM
             | handshake::EXPORT_SEND_WRITE_ZEROES
             | handshake::EXPORT_SEND_FAST_ZERO
-            // All connections share one device, so a flush on any of them covers what was
+            // All connections share one device, so a flush on any of them covers the writes
             // acknowledged on all.
             | handshake::EXPORT_CAN_MULTI_CONN;
         if options.read_only {

@@ -1,4 +1,4 @@
-//! The HTML page of `tantalum check`: what was checked, and each problem with its place.
+//! The HTML page of `tantalum check`: the checked parts, and each problem with its place.
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::size::human_bytes;
 use tantalum_console::output::PageArgs;

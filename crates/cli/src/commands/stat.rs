@@ -21,7 +21,7 @@ use tantalum_volume::{
     OpenOptions, VolumeConfig, counters_of, open_tiered_volume, open_volume_with, superblock_at,
 };
 
-/// Print the properties of a volume: what it holds, how full and how worn it is
+/// Print the properties of a volume: its content, how full and how worn it is
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

@@ -10,7 +10,7 @@ use tantalum_volume::{unclaim_home, undo_path};
 ///
 /// While a home has a cache, its first and last MiB are XORed with a text, so that nothing mounts it by mistake.
 /// `tantalum detach` and `tantalum rescue` restore these bytes, and write newer pages of flash and journal to the home.
-/// This command writes no such pages: the home keeps what its cache wrote there, perhaps in the middle of an epoch.
+/// This command writes no such pages: the home keeps the pages that its cache wrote, perhaps in the middle of an epoch.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

@@ -3,7 +3,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Run in the page: collects what a reader sees, as text for the surrounding page.
+/// Run in the page: collects the visible content, as text for the surrounding page.
 const PROBE: &str = r##"
 <script>
 {

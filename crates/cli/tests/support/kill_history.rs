@@ -9,7 +9,7 @@ pub struct History {
     expected: Vec<u64>,
 }
 
-/// What an image shows about a change.
+/// The state of a change in an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Unknown,

@@ -77,7 +77,7 @@ pub(crate) struct Link<S> {
     terms: Cell<Option<Terms>>,
     // No request will follow: workers and writer end when they are idle.
     closing: Cell<bool>,
-    // What wakes the reader: data of the client, or (rarely) a worker or the budget. Two signals, so that a finished
+    // Events that wake the reader: data of the client, or (rarely) a worker or the budget. Two signals, so that a finished
     // request does not wake a reader that waits for the client.
     pub(crate) reader: Signal,
     room: Signal,

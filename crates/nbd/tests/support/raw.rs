@@ -42,7 +42,7 @@ pub fn write_page(stream: &mut UnixStream, page: u64) {
     assert_eq!(reply[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
 }
 
-/// Waits until the server closes; returns what it sent before.
+/// Waits until the server closes; returns the bytes that it sent before.
 pub fn rest(stream: &mut UnixStream) -> Vec<u8> {
     let mut rest = Vec::new();
     // A reset ends the connection just as well.

@@ -11,7 +11,7 @@
 //!   cachelib_kv  Meta's key-value caches   blkparse   text of Linux's blktrace
 //!                                          fiu        Florida International University
 //!
-//! head    what a trace begins with, to tell the format     lines    line after line, fields
+//! head    the beginning of a trace, shows its format       lines    lines and their fields
 //! number  decimal numbers                                  records  binary fields
 //! volumes names of volumes to numbers     volume_lines  one request to a volume per line
 //! ids     ids of objects to pages                          plausible  recognizes impossible binary records

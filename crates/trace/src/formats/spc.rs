@@ -3,7 +3,7 @@
 //!
 //! Source: "SPC trace file format specification", revision 1.0.1, 2002. The address counts blocks
 //! of 512 bytes, the size bytes; the opcode is R or W in either case. Each application specific
-//! unit (ASU) is a volume. Dropped: the time and what follows it.
+//! unit (ASU) is a volume. Dropped: the time and the fields after it.
 use super::lines::{Fields, check_end, sectors};
 use super::volume_lines::VolumeLines;
 use super::volumes::Volumes;

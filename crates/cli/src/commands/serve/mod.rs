@@ -52,7 +52,7 @@ pub struct Args {
     /// or on_flush if that is not set: NBD clients flush what must be durable
     #[arg(long, value_name = "MODE", conflicts_with_all = ["device", "read_only"])]
     durability: Option<String>,
-    /// Abort an open transaction of a local client after so many idle seconds, as it locks its pages against all
+    /// Abort an open transaction of a local client after this many idle seconds, as it locks its pages against all
     /// others; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = tantalum_local::ServerOptions::default().transaction_idle_ms_max / 1000)]
     transaction_idle_seconds_max: u64,

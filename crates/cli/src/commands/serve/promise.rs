@@ -3,7 +3,7 @@ use anyhow::bail;
 use tantalum_volume::VolumeConfig;
 use tantalum_volume::config::{DurabilityConfig, Kind};
 
-/// What survives a power cut, of the writes of NBD clients.
+/// The durability of the writes of NBD clients.
 pub struct Promise {
     durability: DurabilityConfig,
     why: &'static str,

@@ -33,7 +33,7 @@ pub struct Args {
     /// Seconds between two updates
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval_ns)]
     interval: u64,
-    /// Print so many intervals one below the other, even on a terminal, then end
+    /// Print this many intervals one below the other, even on a terminal, then end
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// table, csv or json (one object per line; fields: docs/output.md)
