@@ -32,8 +32,8 @@ struct Told {
 
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
     /// The status of the first bytes of `span`, which is not empty: one descriptor if `one`, otherwise as many as fit.
-    /// Pages that seem to be zeros are read first. The whole reply describes the moment at which this returns: a write in flight is
-    /// included or not, as for a read.
+    /// Pages that seem to be zeros are read first. The whole reply describes the moment at which this returns: a write
+    /// in flight is included or not, as for a read.
     pub(crate) async fn block_status(
         &self,
         span: Span,

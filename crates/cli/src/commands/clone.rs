@@ -7,7 +7,7 @@ use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
 
-/// Copy pages of a volume to other pages of it, as of one moment, without writing their content again
+/// Make a snapshot of pages in other pages of the volume, as of one moment, without writing their content again
 ///
 /// The clone is atomic, of at most 64 GiB, and also works while the volume is served. Without a range, the lower half
 /// of the volume is cloned into its upper half: `tantalum resize` makes a volume twice as large, and its users stay in
