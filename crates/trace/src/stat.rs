@@ -23,8 +23,8 @@ pub struct PageStat {
     pub written_pages: u64,
     /// Requests for the page after the one of the previous request.
     pub sequential: u64,
-    /// Requests for a page that was requested before, by the number of requests since then: entry `i` counts those with
-    /// 2^i to 2^(i+1) - 1. The last entry is not 0.
+    /// Requests for a page that was requested before, by the number of requests since then: entry `i` counts those
+    /// with 2^i to 2^(i+1) - 1. The last entry is not 0.
     pub reuse_by_log2: Vec<u64>,
     seen: FastMap<PageNo, Seen>,
     /// The page after the one requested last.
@@ -104,8 +104,8 @@ impl PageStat {
         share(self.sequential, self.requests())
     }
 
-    /// Share of requests for the hottest `pages_share` of the requested pages (rounded to whole pages), 0 to 1: with
-    /// 0.2, the locality of Y. Ou's dissertation, table B.1.
+    /// Share of requests for the hottest `pages_share` of the requested pages (rounded to whole pages), 0 to 1:
+    /// with 0.2, the locality of Y. Ou's dissertation, table B.1.
     pub fn hottest_share(&self, pages_share: f64) -> f64 {
         let mut counts: Vec<u64> = self.seen.values().map(|seen| seen.requests).collect();
         let hottest = (counts.len() as f64 * pages_share).round() as usize;

@@ -14,8 +14,8 @@ enum Choice {
     /// The page of rank k has a probability proportional to k^-theta.
     Zipf(Zipf),
     /// The share h of the pages gets the share 1-h of the requests, and recursively so within it (Gray, Sundaresan,
-    /// Englert, Baclawski, Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994, section
-    /// 3). The exponent is ln h / ln (1-h).
+    /// Englert, Baclawski, Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994,
+    /// section 3). The exponent is ln h / ln (1-h).
     SelfSimilar { exponent: f64 },
     /// Page after page; after the last, page 0 again.
     Scan { next: u64 },

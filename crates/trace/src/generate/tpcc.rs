@@ -2,8 +2,8 @@
 //!
 //! After Leutenegger and Dias, "A Modeling Study of the TPC-C Benchmark", SIGMOD 1993: relations of fixed-size tuples
 //! packed into pages of 4 KiB, the benchmark's NURand skew, updates in place, inserts at the end of a relation in the
-//! order of time, no index pages. The shares of the five transactions are those of the TPC-C specification (clause
-//! 5.2.3), at its minimum for all but new-order.
+//! order of time, no index pages. The shares of the five transactions are those of the TPC-C specification
+//! (clause 5.2.3), at its minimum for all but new-order.
 use super::transactions::{Source, Touched};
 use std::collections::VecDeque;
 use tantalum_base::{Result, Rng, Spec};
