@@ -1,11 +1,11 @@
 //! Protections of the engines that a test can switch off.
 
 tantalum_base::fault_points! {
-    /// A header is written while what it refers to may still be lost.
+    /// A header is written while pages that it refers to may still be lost.
     NoFlushBeforeHeader,
     /// A commit is acknowledged while its header may still be lost.
     NoFlushAfterHeader,
-    /// The directory names a new file while what is in it may still be lost.
+    /// The directory names a new file whose content may still be lost.
     NoFlushBeforeSwitch,
     /// An old file is deleted while the directory may still name it.
     NoFlushBeforeDeletion,
@@ -13,9 +13,9 @@ tantalum_base::fault_points! {
     NoFlushBetweenDirectories,
     /// A file is deleted while it is being read.
     NoWaitForReaders,
-    /// A document that outgrew its place is shared into it all the same.
+    /// A document that outgrew its place is shared into it anyway.
     SharesCutShort,
-    /// A compaction leaves out what commits changed while it copied.
+    /// A compaction leaves out the changes that commits made while it copied.
     NoCatchUp,
     /// Documents are remapped before, not together with, the header.
     SharesSeenBeforeTheHeader,
@@ -23,36 +23,37 @@ tantalum_base::fault_points! {
     PagesBeforeLog,
     /// A commit is acknowledged while its log may still be lost.
     NoFlushAfterLog,
-    /// The changes of a transaction are logged page by page.
+    /// The changes of a transaction are logged page by page, not as one group.
     GroupsCutShort,
-    /// The log is written over where recovery needs it.
+    /// The log is overwritten at a place that recovery needs.
     NoWaitForLogRoom,
     /// Homes are written while their copies may still be lost.
     NoFlushBeforeHomes,
-    /// The double-write area is used again while the homes may still be torn.
+    /// The double-write area is reused while the homes may still be torn.
     NoFlushAfterHomes,
-    /// The log before a checkpoint is given up while the checkpoint may still be lost.
+    /// The log before a checkpoint is freed while the checkpoint may still be lost.
     NoFlushAfterCheckpoint,
-    /// What recovery found in the log may still be lost when pages with it are written.
+    /// Pages are written with changes from the log that may still be lost.
     NoFlushBeforeRecovery,
-    /// A record is taken for whole whatever its checksum says.
+    /// A record counts as whole even if its checksum is wrong.
     ChecksumsIgnored,
-    /// A record is read also from the middle of another one, where what a user stored may look like one.
+    /// A record is also read from the middle of another one, where a user's value may look like a
+    /// record.
     RecordsAnywhere,
-    /// A damaged block of the log is taken for its end, whatever is behind it.
+    /// A damaged block of the log counts as its end, even if more blocks follow.
     LogDamageTakenForItsEnd,
-    /// A page is read that has changes of which the log knows nothing.
+    /// A page is accepted although the log lacks some of its changes.
     NewerPagesTaken,
-    /// The tasks of an engine whose opening is given up write on.
+    /// If the opening of an engine is given up, its tasks continue to write.
     OpeningGoesOn,
-    /// A redo change is made in a page that lacks the one before it.
+    /// A redo change is applied to a page that lacks the previous change.
     LostWritesIgnored,
     /// No page is logged whole at its first change after a checkpoint.
     NoWholePages,
-    /// Pages that are changed while a checkpoint is under way are logged as before it.
+    /// Pages that are changed during a checkpoint are logged as if it had not begun.
     WholePagesTooLate,
     /// A recovery reads pages that the log replaces later.
     ReplacedPagesRead,
-    /// A checkpoint gives up the log while homes may still be lost.
+    /// A checkpoint frees the log while homes may still be lost.
     NoFlushBeforeCheckpoint,
 }

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// Bytes up to which a key has them in itself, so that a page's keys lie side by side in memory, as they do on the device.
+/// Keys up to this length are stored inline, so that a page's keys lie side by side in memory, as they do on the device.
 const SHORT_MAX: usize = 38;
 
 /// The key of a document or a row. Cloning is cheap.

@@ -1,4 +1,4 @@
-//! Keys and values of what engines store.
+//! Keys and values of the engines.
 use std::fmt;
 use std::rc::Rc;
 use tantalum_base::PageNo;
@@ -51,9 +51,9 @@ impl ByteValue for Rc<[u8]> {
 /// Stands for a value, as a stamp does for a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ValueStamp {
-    /// How long the value is, in bytes.
+    /// Length of the value, in bytes.
     pub bytes: u32,
-    /// Tells it from other values, as the host chooses.
+    /// Distinguishes it from other values; the host chooses it.
     pub count: u64,
 }
 

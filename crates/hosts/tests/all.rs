@@ -1,4 +1,5 @@
-//! The tests of the engines, in one program: each of them compiles the engines for its devices and runtimes, and they share that.
+//! The tests of the engines, in one program: each compiles the engines for its devices and runtimes, and this way they share that
+//! work.
 #![recursion_limit = "256"]
 
 mod docstore;

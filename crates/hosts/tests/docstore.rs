@@ -1,5 +1,5 @@
-//! Document stores beside a `BTreeMap`, cut at every operation of small histories, on the worst devices that each durability
-//! allows, in both modes, as bytes and as stamps.
+//! Document stores compared with a `BTreeMap`, cut at every operation of small histories, on the worst devices that each
+//! durability allows, in both modes, as bytes and as stamps.
 
 use crate::made::Made;
 use crate::worst_disk::WorstDisk;
@@ -26,19 +26,19 @@ type Store<P, V, C> = Rc<DocStore<Virtual, WorstDisk<P>, V, C>>;
 fn key(rng: &mut Rng, keys: u64) -> Vec<u8> {
     let number = rng.below(keys);
     let mut key = format!("document {number}").into_bytes();
-    // Long ones, so that a small tree has several levels.
+    // Long keys, so that a small tree has several levels.
     key.resize(200 + (number % 50) as usize, b'.');
     key
 }
 
-/// What must be there after a cut: one of two states.
+/// The expected documents after a cut: one of two states.
 struct Expected<V> {
     committed: Model<V>,
-    /// With all updates so far, which a commit that was begun may have brought there.
+    /// Including all updates so far, which a commit in progress may have made durable.
     issued: Model<V>,
 }
 
-/// Random requests, until one fails, and the compactions that were begun on the way. `Ok` where none fails.
+/// Makes random requests until one fails, and runs the compactions that begin meanwhile. `Ok` if none fails.
 async fn live<P, V, C>(
     rt: &Virtual,
     store: &Store<P, V, C>,
@@ -81,7 +81,7 @@ where
                 let value = V::made(rng.next_u64(), bytes);
                 match store.set(&name, value.clone()).await {
                     Ok(()) => drop(expected.issued.insert(name.into(), value)),
-                    // Room was made by a commit, if there is any.
+                    // A commit has made room, if possible.
                     Err(error) if error.kind() == ErrorKind::OutOfSpace => {
                         expected.committed = expected.issued.clone();
                         store.delete(&name).await?;
@@ -118,7 +118,8 @@ where
     Ok(())
 }
 
-/// A history with a cut after `operations`, another one in the recovery, and a whole recovery; whether it was cut at all.
+/// A history with a cut after `operations`, another cut in the recovery, and a complete recovery; returns whether it was cut
+/// at all.
 fn cut_history<P, V, C>(mode: Mode, durability: Durability, seed: u64, operations: u64) -> bool
 where
     P: Payload,
@@ -141,7 +142,7 @@ where
             let ended = live(&rt, &store, &mut expected, rng, 30).await;
             assert!(ended.is_ok() || disk.is_off(), "{name}: {ended:?}");
             cut |= disk.is_off();
-            // A commit beside a compaction may learn of the cut later than who asked for it.
+            // A commit beside a compaction may learn of the cut later than the caller.
             for _ in 0..20 {
                 yield_now().await;
             }
@@ -205,7 +206,7 @@ fn a_cut_anywhere_leaves_the_last_commit_or_the_next_in_stamps() {
     }
 }
 
-/// Every flush is needed, and so is that a share is one.
+/// Every flush is needed, and so is the flush that a share includes.
 #[test]
 fn each_protection_left_out_is_noticed() {
     let search = |mode, durability: Durability| {
@@ -230,7 +231,7 @@ fn each_protection_left_out_is_noticed() {
     }
 }
 
-/// A compaction beside commits has all that these changed.
+/// A compaction beside commits has all their changes.
 #[test]
 fn a_compaction_that_does_not_catch_up_is_noticed() {
     for mode in Mode::ALL {
@@ -241,7 +242,7 @@ fn a_compaction_that_does_not_catch_up_is_noticed() {
     }
 }
 
-/// It shows in few histories.
+/// A few histories show the fault.
 #[test]
 fn a_directory_that_is_not_durable_in_time_is_noticed() {
     assert_noticed(Fault::NoFlushBetweenDirectories, || {

@@ -1,4 +1,4 @@
-//! Document stores live, on a volume in a file: killed in the middle of updates, and under YCSB with a trace of it.
+//! Document stores live, on a volume in a file: killed during updates, and under YCSB with a recorded trace.
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use tantalum_runtime::{LifeCycle, Live};
 use tantalum_trace::PageEvent;
 use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, config, create_volume, open_volume};
 
-/// Tells the child process where its volume is, and the mode.
+/// Passes the path of the volume, and the mode, to the child process.
 const VOLUME: &str = "DOCSTORE_LIVE_VOLUME";
 const MODE: &str = "DOCSTORE_LIVE_MODE";
 
@@ -23,7 +23,7 @@ const VALUE_BYTES: u32 = 3_000;
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;
 type Store = Rc<DocStore<Live, FlashVolume<VolumeStore>, Rc<[u8]>, Bytes>>;
 
-/// A new volume of 16 MiB in a file, with a line more in its VOLUME.toml.
+/// A new volume of 16 MiB in a file, with an additional line in its VOLUME.toml.
 fn volume(folder: &Path, record: &str) -> PathBuf {
     let path = folder.join("volume.toml");
     let text = config::template("16MiB").replace("# record = \"trace.csv.zst\"", record);
@@ -64,7 +64,7 @@ async fn open(
     (volume, store)
 }
 
-/// What the killed process does: updates one document after the other, and says each when it is durable.
+/// The killed process: updates one document after the other, and reports each once it is durable.
 #[test]
 #[ignore = "the process that a_killed_process_loses_no_update_that_was_durable starts and kills"]
 fn child() {
@@ -84,7 +84,7 @@ fn child() {
     });
 }
 
-/// The version of each document, which are whole.
+/// The version of each document; all must be whole.
 async fn found(store: &Store) -> Vec<u32> {
     let mut versions = Vec::new();
     for at in 0..DOCUMENTS {
@@ -122,7 +122,7 @@ fn a_killed_process_loses_no_update_that_was_durable() {
             });
             let updates: u32 = durable.iter().zip(&before).map(|(now, before)| now - before).sum();
             assert!(u64::from(updates) >= most, "{mode:?}: {updates} updates before the kill");
-            // One update at the most was under way.
+            // At most one update was in progress.
             let ahead: u32 = found
                 .iter()
                 .zip(&durable)
@@ -140,7 +140,7 @@ fn a_killed_process_loses_no_update_that_was_durable() {
     }
 }
 
-/// Kills a child that said `most` updates durable; what it said, until it was gone.
+/// Kills a child that has reported `most` updates as durable; collects its reports until it was gone.
 fn update_and_kill(path: &Path, mode: Mode, most: u64, durable: &mut [u32]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["docstore_live::child", "--exact", "--ignored", "--nocapture"]).env(VOLUME, path);
@@ -152,7 +152,7 @@ fn update_and_kill(path: &Path, mode: Mode, most: u64, durable: &mut [u32]) {
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         let mut words = line.split(' ');
-        // The last line may be cut short.
+        // The last line may be incomplete.
         if words.next() == Some("durable")
             && let (Some(at), Some(version)) = (words.next(), words.next())
             && let (Ok(at), Ok(version)) = (at.parse::<usize>(), version.parse())
@@ -168,7 +168,7 @@ fn update_and_kill(path: &Path, mode: Mode, most: u64, durable: &mut [u32]) {
     assert!(said >= most, "the child ended by itself after {said} updates");
 }
 
-/// The load runs live as in virtual time, and the volume's trace of it has what the store asked for.
+/// The load runs live as in virtual time, and the volume's trace has the requests of the store.
 #[test]
 fn a_run_is_recorded() {
     for mode in Mode::ALL {
@@ -186,7 +186,7 @@ fn a_run_is_recorded() {
             let statistics = store.statistics();
             let both = [statistics.device, statistics.compaction];
             let read: u64 = both.iter().map(|counts| counts.pages_read).sum();
-            // What a share saves is recorded as a write.
+            // Each page that a share saves is recorded as a write.
             let written = both.iter().map(|counts| counts.pages_written + counts.pages_shared);
             (read, written.sum::<u64>())
         });

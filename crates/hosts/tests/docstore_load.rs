@@ -1,4 +1,5 @@
-//! What each mode writes, beside the paper's arithmetic; many clients; readers and compactions; refusals; bytes on a volume.
+//! The writes of each mode, compared with the paper's arithmetic; many clients; readers and compactions; refusals; bytes on a
+//! volume.
 
 use crate::worst_disk::WorstDisk;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ fn options(mode: Mode, batch_updates: u32) -> DocStoreOptions {
     DocStoreOptions { batch_updates, compact_at: None, ..DocStoreOptions::new(mode) }
 }
 
-/// A record of 4 KiB with its key, as YCSB's: one page.
+/// A record of 4 KiB with its key, as in YCSB: one page.
 fn value(count: u64) -> ValueStamp {
     ValueStamp { bytes: 4_000, count }
 }
@@ -32,7 +33,7 @@ fn key(number: u64) -> Vec<u8> {
     format!("user{number:020}").into_bytes()
 }
 
-/// A store of documents on a disk of so many pages.
+/// A store of documents on a disk of `pages` pages.
 async fn loaded(rt: &Virtual, options: DocStoreOptions, documents: u64, pages: u64) -> Store {
     let (disk, codec) = (WorstDisk::new(Durability::Volatile, pages), Rc::new(Stamps::default()));
     let load = DocStoreOptions { batch_updates: 1_000, ..options };
@@ -51,8 +52,8 @@ fn run<F: Future<Output = ()> + 'static>(seed: u64, test: impl FnOnce(Virtual) -
     ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
 }
 
-/// The paper's arithmetic (section 5.3.2): with a tree of depth three an update writes its document and three nodes, here also a
-/// header; by SHARE its document alone.
+/// The paper's arithmetic (section 5.3.2): with a tree of depth three an update writes its document and three nodes, and here
+/// also a header; by SHARE only its document.
 #[test]
 fn an_update_writes_the_path_and_by_share_the_document_alone() {
     for mode in Mode::ALL {
@@ -77,7 +78,7 @@ fn an_update_writes_the_path_and_by_share_the_document_alone() {
     }
 }
 
-/// A larger batch shares nodes, so that the modes come nearer to each other.
+/// A larger batch shares nodes, so the difference between the modes is smaller.
 #[test]
 fn larger_batches_write_fewer_nodes() {
     let per_update = |batch: u32| {
@@ -126,7 +127,7 @@ fn a_compaction_copies_documents_and_by_share_none() {
     }
 }
 
-/// A compaction that remaps documents without reading them carries a damaged one on; one that reads them ends there.
+/// A compaction that remaps documents without reading them keeps a damaged one; a compaction that reads them fails there.
 #[test]
 fn a_compaction_that_reads_documents_finds_a_damaged_one() {
     for reads in [false, true] {
@@ -140,7 +141,7 @@ fn a_compaction_that_reads_documents_finds_a_damaged_one() {
                 store.set(&key(number), value(number)).await.unwrap();
             }
             store.commit().await.unwrap();
-            // Behind the directory and the header: the first document.
+            // The first document is after the directory and the header.
             disk.write(PageNo(3), &[Stamp::new(PageNo(3), u64::MAX)], None).await.unwrap();
             assert_eq!(store.get(&key(0)).await.unwrap_err().kind(), ErrorKind::Corrupt);
             let compacted = store.compact().await;
@@ -186,7 +187,7 @@ fn a_thousand_clients_share_commits() {
     }
 }
 
-/// Commits go on while a compaction copies, which then has what they changed, inserted and deleted.
+/// Commits continue while a compaction copies, and the new file has their changes, insertions and deletions.
 #[test]
 fn commits_go_on_beside_a_compaction() {
     for mode in Mode::ALL {
@@ -205,7 +206,7 @@ fn commits_go_on_beside_a_compaction() {
                         expected.remove(&key);
                     }
                     drawn => {
-                        // Now and then of another number of pages.
+                        // Now and then with another number of pages.
                         let bytes = if drawn == 1 { 9_000 } else { 4_000 };
                         let value = ValueStamp { bytes, count };
                         store.set(&key, value).await.unwrap();
@@ -227,7 +228,7 @@ fn commits_go_on_beside_a_compaction() {
     }
 }
 
-/// Nothing is done to the device behind a close.
+/// After a close the store does nothing to the device.
 #[test]
 fn a_closed_store_does_nothing_more() {
     for mode in Mode::ALL {
@@ -253,10 +254,10 @@ fn a_closed_store_does_nothing_more() {
     }
 }
 
-/// A scan that compactions overtake still finds all.
+/// A scan that is slower than compactions still finds everything.
 fn scan_beside_compactions() -> Option<String> {
     run(4, |rt| async move {
-        // By SHARE, a compaction reads no documents and is done long before the scan.
+        // By SHARE, a compaction reads no documents and ends long before the scan.
         let store = loaded(&rt, options(Mode::Share, 1), 300, 2_000).await;
         let scanned = Rc::clone(&store);
         let scan = rt
@@ -346,7 +347,8 @@ fn what_makes_no_sense_is_refused() {
     });
 }
 
-/// The engine of a real volume, over its real bytes: what was committed is there when the volume is opened again without a close.
+/// The engine on a real volume, over its real bytes: committed documents are there when the volume is opened again without a
+/// close.
 #[test]
 fn documents_in_bytes_survive_a_volume_that_is_opened_again() {
     for mode in Mode::ALL {

@@ -1,5 +1,5 @@
-//! Databases beside a `BTreeMap`, cut in the middle of what clients do at the same time, on the worst devices that each durability
-//! allows, in all forms, as bytes and as stamps.
+//! Databases compared with a `BTreeMap`, cut while several clients work, on the worst devices that each durability allows, in all
+//! forms, as bytes and as stamps.
 
 use crate::clients::{Engine, Expected, Model, TREES};
 use crate::histories::{
@@ -16,7 +16,7 @@ use tantalum_hosts::redo::Block;
 use tantalum_hosts::values::{Key, Tree, ValueStamp};
 use tantalum_runtime::Virtual;
 
-/// Pages of 8 KiB in a small pool, and a log that goes round.
+/// Pages of 8 KiB in a small pool, and a log that wraps around.
 fn options(form: Form) -> DoubleWriteOptions {
     let pages = PageOptions {
         form,
@@ -74,7 +74,7 @@ fn a_database_is_opened_with_its_log_or_not_at_all() {
     let another = History { log_disk: blank, log_codec: Rc::default(), ..without };
     let error = another.look(&nothing(1), 1).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Format, "{error}");
-    // A device that holds a log is given to no other database, and one needs room.
+    // A device that holds a log is refused for another database, and a device must be large enough.
     let full = History::<Stamp, Stamps, _>::new(&case, "a log's device".into());
     full.make(1, |engine, _| async move { engine.close().await.unwrap() });
     for (log, log_codec) in [(full.log_disk.unwrap(), full.log_codec), (small, Rc::default())] {
@@ -157,7 +157,7 @@ fn a_torn_page_that_passes_for_whole_is_noticed() {
     cuts_notice(Fault::ChecksumsIgnored, &case(Form::On, Durability::Volatile), 2);
 }
 
-/// A process is killed at its first commit, the power goes while the next one recovers, and the third one looks.
+/// A process is killed at its first commit, the power is cut while the next one recovers, and the third one checks.
 fn killed_and_cut() -> Option<String> {
     for seed in 0..600 {
         let (killed, cut) = (1 + seed % 5, seed / 5 % 24);
@@ -179,7 +179,7 @@ fn killed_and_cut() -> Option<String> {
         drop(history.look(&expected, seed));
         history.power_on(&mut Rng::new(seed));
         match history.look(&expected, seed) {
-            // Nothing protects homes from being torn. That the log lost what they have is another matter.
+            // Nothing protects homes from being torn. A log that has lost their changes is a different failure.
             Err(error) if error.to_string().contains("torn or damaged") => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => return Some(error.to_string()),
             looked => drop(looked.unwrap()),
@@ -193,7 +193,7 @@ fn a_recovery_from_what_may_still_be_lost_is_noticed() {
     assert_noticed(Fault::NoFlushBeforeRecovery, killed_and_cut);
 }
 
-/// Puts a page as it was at a checkpoint in the place of a later one, as a device would that has lost a write.
+/// Replaces a page by its state at an earlier checkpoint, as a device would that has lost a write.
 fn lost_write() -> Option<String> {
     let history = volatile(Form::Share, "a lost write".into());
     let home = PageNo(2 + 128 + 4 * 2 + 2 + 2);

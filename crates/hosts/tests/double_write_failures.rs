@@ -1,4 +1,4 @@
-//! What wrong input, failures, a stop and futures that are dropped leave of a database.
+//! The state of a database after wrong input, failures, a stop, and futures that are dropped.
 
 use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
@@ -68,7 +68,7 @@ fn no_key_tree_or_size_is_too_large_to_be_refused() {
     run(1, |rt| async move {
         let (disk, codec) = disk(Durability::OnAck);
         let mut huge = options(Form::On);
-        // Homes that cannot be counted, and homes behind which nothing can be.
+        // Homes that cannot be counted, and homes after which no page can follow.
         for pages in [u64::MAX / 2 + 2, u64::MAX / 2] {
             huge.pages.database_pages = pages;
             let refused = DoubleWrite::create(&rt, &disk, &codec, huge).await.err().unwrap();
@@ -91,7 +91,7 @@ fn a_commit_leaves_a_frame_to_those_who_read_meanwhile() {
     for seed in 0..5 {
         run(seed, move |rt| async move {
             let (disk, codec) = disk(Durability::OnAck);
-            // One row fills a quarter of a page, and the next one that is put is in another page.
+            // One row fills a quarter of a page, and the next row goes into another page.
             let mut small = options(Form::Off);
             (small.pages.pool_pages, small.log_pages) = (32, 1_000);
             let engine = DoubleWrite::create(&rt, &disk, &codec, small).await.unwrap();
@@ -151,7 +151,7 @@ fn no_checkpoint_is_written_after_a_stop() {
                 put(&engine, number, value(number)).await.unwrap();
             }
             let before = headers(&disk).await;
-            // A stop comes in the middle of a checkpoint, which has pages to write before its header.
+            // A stop arrives during a checkpoint, which has pages to write before its header.
             let checkpoint = {
                 let engine = Rc::clone(&engine);
                 rt.spawn("checkpoint", async move { engine.checkpoint().await })
@@ -161,7 +161,7 @@ fn no_checkpoint_is_written_after_a_stop() {
             }
             engine.stop().await;
             assert_eq!(checkpoint.await.unwrap_err().kind(), ErrorKind::Closed);
-            // Nor does anything that is called later ask anything of the device.
+            // Later calls do not access the device either.
             disk.fail_after(1);
             assert_eq!(engine.checkpoint().await.unwrap_err().kind(), ErrorKind::Closed);
             assert_eq!(engine.close().await.unwrap_err().kind(), ErrorKind::Closed);
@@ -176,7 +176,7 @@ fn nothing_is_brought_home_after_the_log_failed() {
     run(1, |rt| async move {
         let (disk, codec) = disk(Durability::OnAck);
         let engine = DoubleWrite::create(&rt, &disk, &codec, options(Form::On)).await.unwrap();
-        // Several batches of pages, of which all but the last could be written.
+        // Several batches of pages, of which all except the last could be written.
         for number in 0..100 {
             put(&engine, number, value(1)).await.unwrap();
         }
@@ -190,14 +190,14 @@ fn nothing_is_brought_home_after_the_log_failed() {
     });
 }
 
-/// First page of the homes, behind headers, log and area.
+/// First page of the homes, after headers, log and area.
 const HOMES: PageNo = PageNo(2 + 256 + 8 * 2);
 
-/// A disk of which one write of a home fails at once, when it is told to, and the others take long.
+/// A disk on which, once requested, one write of a home fails at once and the others take long.
 struct Uneven {
     disk: Rc<WorstDisk<Stamp>>,
     runtime: Virtual,
-    /// Whether it is told to, and one has failed.
+    /// Whether this is requested, and whether a write has failed.
     uneven: Cell<bool>,
     failed: Cell<bool>,
 }
@@ -248,7 +248,7 @@ fn no_write_of_a_batch_that_failed_goes_on_behind_it() {
     }
 }
 
-/// Polls `future` at most so many times, then drops it.
+/// Polls `future` at most `polls` times, then drops it.
 async fn give_up_after<F: Future>(polls: u64, future: F) {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -261,7 +261,7 @@ async fn give_up_after<F: Future>(polls: u64, future: F) {
     .await;
 }
 
-/// The power goes soon after a checkpoint was given up in the middle, while another one writes pages.
+/// The power is cut soon after a checkpoint was dropped midway, while another one writes pages.
 #[test]
 fn a_checkpoint_that_is_given_up_leaves_no_batch_half_done() {
     for seed in 0..1_500 {

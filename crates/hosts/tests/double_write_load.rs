@@ -1,4 +1,4 @@
-//! Rows beside a `BTreeMap`, many clients, what each form writes, what is refused, a full database, bytes on a volume.
+//! Rows compared with a `BTreeMap`, many clients, the writes of each form, refusals, a full database, bytes on a volume.
 
 use crate::loads::{OTHERS, ROWS, created, disk, key, options, put, run, value};
 use crate::worst_disk::WorstDisk;
@@ -26,7 +26,7 @@ fn what_was_committed_is_there_when_a_process_ends_without_a_close() {
 #[test]
 fn a_thousand_clients_share_flushes_of_the_log() {
     let counts = crate::loads::many_clients(Form::On, 1_000);
-    // The disk is as fast as those who commit.
+    // The disk is about as fast as the clients that commit.
     assert!(counts.log_flushes < 1_500, "{counts:?}");
 }
 
@@ -35,7 +35,7 @@ fn nothing_is_lost_of_what_clients_count_together() {
     crate::loads::what_clients_count_together(Form::Share);
 }
 
-/// The engine of a real volume, over its real bytes.
+/// The engine on a real volume, over its real bytes.
 #[test]
 fn rows_in_bytes_survive_a_volume_that_is_opened_again() {
     Form::ALL.into_iter().for_each(crate::loads::a_volume_that_is_opened_again);
@@ -49,13 +49,13 @@ fn rows_in_the_order_of_their_keys_fill_their_pages() {
         for number in 0..2_000 {
             put(&engine, ROWS, number, value(number, 487)).await.unwrap();
         }
-        // A row takes 500 bytes, so that 32 fit into 16 KiB.
+        // A row occupies 500 bytes, so 32 fit into 16 KiB.
         let used = before - engine.free_pages().await.unwrap();
         assert!((63..68).contains(&used), "{used} pages");
     });
 }
 
-/// Scans of everything beside clients that move rows from tree to tree and split and free pages: each leaf is seen as it was at one
+/// Scans of everything beside clients that move rows from tree to tree and split and free pages: each leaf is seen as of one
 /// moment, and no row that stays is missed.
 #[test]
 fn scans_beside_splits_miss_nothing_that_stays() {
@@ -95,7 +95,7 @@ fn scans_beside_splits_miss_nothing_that_stays() {
     });
 }
 
-/// Transactions as large as the log allows, from many clients, in a log that goes round all the time.
+/// Transactions as large as the log allows, from many clients, in a log that wraps around continuously.
 fn a_full_log() -> Option<String> {
     run(6, |rt| async move {
         let (disk, codec) = disk();
@@ -133,7 +133,7 @@ fn a_log_that_is_written_over_too_early_is_noticed() {
     assert_noticed(Fault::NoWaitForLogRoom, a_full_log);
 }
 
-/// Each page goes twice with double write, once without.
+/// Each page is written twice with double write, once without.
 #[test]
 fn each_form_writes_what_the_paper_says() {
     for form in Form::ALL {
@@ -238,7 +238,7 @@ fn what_makes_no_sense_is_refused() {
         assert_eq!(refused(0, vec![7; 251], 1).await, ErrorKind::TooLarge);
         assert_eq!(refused(0, key(1), 1_100).await, ErrorKind::TooLarge);
         assert_eq!(engine.get(Tree(2), b"1").await.unwrap_err().kind(), ErrorKind::InvalidInput);
-        // Nothing comes of a transaction that the log has no room for.
+        // A transaction that has no room in the log changes nothing.
         let mut transaction = engine.begin();
         for number in 0..100 {
             transaction.put(ROWS, &key(number), value(1, 900)).await.unwrap();
@@ -248,7 +248,7 @@ fn what_makes_no_sense_is_refused() {
     });
 }
 
-/// What a live engine writes is read by the same code.
+/// The same code reads the content that a live engine writes.
 #[test]
 fn pages_in_bytes_have_what_was_put_into_them() {
     run(10, |rt| async move {

@@ -1,4 +1,5 @@
-//! LinkBench over rows: what it does, that it repeats, that its tables agree afterwards, and that a wrong read is noticed.
+//! LinkBench over rows: its operations, that a run repeats, that its tables agree afterwards, and that a wrong read is
+//! noticed.
 
 use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
@@ -42,7 +43,7 @@ pub fn options(form: Form) -> DoubleWriteOptions {
     DoubleWriteOptions { pages, log_pages: 2_048, trees: TREES }
 }
 
-/// A run of 100 clients over a loaded graph, most of which is not in the pool; what it and the engine came to.
+/// A run of 100 clients over a loaded graph, most of which is not in the pool; returns its report and the engine's.
 fn run<P, V, C>(form: Form, seed: u64) -> (LinkBenchReport, Inspection, EngineStatistics)
 where
     P: Payload,
@@ -84,16 +85,16 @@ fn operations_come_in_their_shares_and_tables_agree_afterwards() {
         let chance = 4.0 * (operation.percent() / OPERATIONS as f64 * 100.0).sqrt();
         assert!((share - operation.percent()).abs() < chance, "{operation:?}: {share} %");
     }
-    // A link in two or three is there where it is asked for; lists have a few links.
+    // A link in two or three of those requested exists; lists have a few links.
     let of = |operation| report.rows(operation) as f64 / report.latencies(operation).len() as f64;
     assert!((0.5..2.6).contains(&of(Operation::MultigetLink)), "{}", of(Operation::MultigetLink));
     assert!((1.0..30.0).contains(&of(Operation::GetLinkList)), "{}", of(Operation::GetLinkList));
-    // One operation in a hundred takes out one of a thousand nodes.
+    // One operation in a hundred deletes one of a thousand nodes.
     for operation in [Operation::GetNode, Operation::UpdateNode] {
         assert!((0.8..0.99).contains(&of(operation)), "{operation:?}: {}", of(operation));
     }
     assert_eq!(of(Operation::AddNode), 1.0);
-    // Some that are to be hidden are hidden already.
+    // Some links that are to be hidden are already hidden.
     assert!((0.3..1.0).contains(&of(Operation::DeleteLink)), "{}", of(Operation::DeleteLink));
     assert!(report.conflicts > 0, "of a hundred clients none wanted the row of another");
     assert!(found.counts > NODES / 2, "{found:?}");
@@ -125,7 +126,7 @@ where
     let mut transaction = store.begin();
     transaction.put(Table::Node.tree(), key, OTHER).await?;
     transaction.put(Table::Node.tree(), key, value).await?;
-    // What comes in anew leaves nothing.
+    // A new row leaves no old content.
     transaction.put(Table::Node.tree(), &[key, b"new"].concat(), value).await?;
     transaction.commit().await?;
     let mut transaction = store.begin();
@@ -151,7 +152,7 @@ fn an_undo_log_has_what_rows_had_before_their_newest_changes() {
         let nodes = store.scan(Table::Node.tree(), &[], None, usize::MAX).await.unwrap();
         let log = UndoLog::new(undo, &[Table::Node.tree()], ROWS_MAX);
         let undone = log.over(&store);
-        // The first changes of all find what was loaded.
+        // The very first changes find the loaded content.
         for (key, value) in nodes.iter().take(10) {
             change_and_change_back(&undone, key, *value).await.unwrap();
         }
@@ -169,16 +170,16 @@ fn an_undo_log_has_what_rows_had_before_their_newest_changes() {
     ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
 }
 
-/// What a store does wrong.
+/// A fault of a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// Now and then a change of a table is not made.
+    /// Occasionally a change of a table is not made.
     Forgets(Table),
-    /// A read gives what is in another row.
+    /// A read returns the content of another row.
     MixesUp(Table),
     /// Scans leave out the last row.
     CutsShort,
-    /// Transactions take no notice of each other.
+    /// Transactions ignore each other's locks.
     DoesNotLock,
 }
 
@@ -187,7 +188,7 @@ enum Fault {
 struct Wrong<S> {
     store: S,
     fault: Fault,
-    /// It is right until this is set.
+    /// The store is correct until this is set.
     wrong: Rc<Cell<bool>>,
     changes: Rc<Cell<u64>>,
 }
@@ -274,7 +275,7 @@ impl<S: RowStore> RowTransactionLayer for WrongTransaction<S> {
     }
 }
 
-/// What a run over a store that is wrong from its end of loading on comes to.
+/// The result of a run over a store that has a fault from the end of loading on.
 fn run_wrong(fault: Fault) -> Result<()> {
     let runtime = Virtual::new(Schedule::Shuffled(1));
     let rt = runtime.clone();
@@ -327,7 +328,7 @@ fn loads_that_make_no_sense_are_refused() {
             let refused = bench.run(&rt, &store, options, 1).await;
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput, "{options:?}");
         }
-        // Ten nodes, and a hundred clients who all want them.
+        // Ten nodes, and a hundred clients that all request them.
         let report = bench.run(&rt, &store, LOOP, 1).await.unwrap();
         assert!(report.conflicts > 50, "{}", report.conflicts);
         bench.inspect(&store).await.unwrap();

@@ -1,4 +1,5 @@
-//! LinkBench into power cuts: what was acknowledged is there afterwards, nothing is half there, and the load goes on.
+//! LinkBench with power cuts: acknowledged changes are there afterwards, no change is there in part, and the load
+//! continues.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -12,7 +13,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use crate::link_bench::{LOOP, Stamps, options};
 use crate::worst_disk::WorstDisk;
 
-/// Runs the load into a power cut, again and again; what is wrong afterwards.
+/// Runs the load with repeated power cuts; returns the error that it found afterwards.
 fn cut_again_and_again(form: Form, durability: Durability, seed: u64) -> Option<String> {
     let disk = WorstDisk::<Stamp>::new(durability, 4_000);
     let codec = Rc::new(Stamps::default());

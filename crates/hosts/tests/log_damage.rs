@@ -1,4 +1,5 @@
-//! What a damaged redo log costs: the last transactions at the most, behind which nothing was written. Everything else is told.
+//! The damage that a damaged redo log does: at most the last transactions are lost, after which nothing was written. Everything
+//! else is reported.
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{
@@ -43,7 +44,7 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Virtual) -> F) {
     ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
 }
 
-/// Transaction `number` writes so many rows of its own: a block of one page of the log, or of several.
+/// Transaction `number` writes this many rows of its own: a block of one page of the log, or of several.
 fn rows_of(number: u64) -> u64 {
     1 + number % 3 * 4
 }
@@ -57,7 +58,7 @@ async fn commit(engine: &Engine, number: u64) {
     transaction.commit().await.unwrap();
 }
 
-/// How many transactions are there, from the first on without a gap and whole.
+/// The number of transactions that are there, from the first on without a gap and whole.
 async fn transactions(engine: &Engine) -> Result<u64> {
     let rows = engine.scan(ROWS, b"0", None, usize::MAX).await?;
     let mut rows = rows.iter().peekable();
@@ -85,7 +86,7 @@ async fn put_back(disk: &Disk, pages: &[PageBuf], first: u64) {
     }
 }
 
-/// A disk on which so many transactions were committed, one after the other, with a checkpoint before the last `after`.
+/// A disk on which `number` transactions were committed, one after the other, with a checkpoint before the last `after`.
 async fn committed(rt: &Virtual, number: u64, after: u64) -> (Disk, Rc<Bytes>) {
     let disk = WorstDisk::new(Durability::OnAck, DEVICE_PAGES);
     let codec = Rc::new(Bytes::default());
@@ -100,9 +101,9 @@ async fn committed(rt: &Virtual, number: u64, after: u64) -> (Disk, Rc<Bytes>) {
     (disk, codec)
 }
 
-/// Damages each page of the log by itself; what is found wrong. Says of how many pages the damage was told.
+/// Damages each page of the log by itself; returns the number of pages whose damage was reported, and the error that it found.
 async fn damage_each_page(rt: Virtual) -> (u64, Option<String>) {
-    // The log went round, and its last blocks go over its end.
+    // The log wraps around, and its last blocks extend over its end.
     const COMMITTED: u64 = 112;
     let (disk, codec) = committed(&rt, COMMITTED, 12).await;
     let whole = all_pages(&disk).await;
@@ -136,7 +137,7 @@ fn damage_to_the_log_is_told_or_costs_the_last_transaction_alone() {
     run(|rt| async move {
         let (told, wrong) = damage_each_page(rt).await;
         assert_eq!(wrong, None);
-        // Eleven of the twelve transactions behind the checkpoint have others behind them.
+        // Eleven of the twelve transactions after the checkpoint have others after them.
         assert!(told >= 11, "{told}");
     });
 }
@@ -153,7 +154,8 @@ fn a_damaged_block_that_is_taken_for_the_end_is_noticed() {
     assert_noticed(Fault::LogDamageTakenForItsEnd, lost_in_silence);
 }
 
-/// A device loses what was written to headers and log since a checkpoint, but not what came to the homes; what is found wrong.
+/// A device loses the writes to headers and log since a checkpoint, but not those to the homes; returns the error that it
+/// found.
 fn log_goes_back() -> Option<String> {
     let found = Rc::new(std::cell::Cell::new(None));
     let out = Rc::clone(&found);

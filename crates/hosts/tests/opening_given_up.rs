@@ -1,4 +1,4 @@
-//! An opening that is given up midway, as by whoever waits only so long: nobody goes on writing behind it.
+//! An opening that is given up midway, for example after a timeout: no task continues to write afterwards.
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageBuf, Result};
@@ -28,7 +28,7 @@ fn options() -> DoubleWriteOptions {
     DoubleWriteOptions { pages, log_pages: 1_024, trees: 1 }
 }
 
-/// Rows lie in no order, so that changes of many pages are to be repeated.
+/// The keys are scattered, so that changes of many pages must be repeated.
 fn key(number: u32) -> [u8; 4] {
     (number * 7_919 % TRANSACTIONS).to_be_bytes()
 }
@@ -37,7 +37,8 @@ fn value(number: u32) -> Rc<[u8]> {
     vec![number as u8; 500].into()
 }
 
-/// Gives openings up, each a little later than the one before, until one gets through; what is found wrong.
+/// Gives up openings, each a little later than the one before, until one succeeds; returns the error that
+/// it found.
 async fn give_up(runtime: Virtual) -> Result<Option<String>> {
     let device = DeviceSpec::parse("durassd:capacity=64MiB")?;
     let device = device.build_with::<_, PageBuf>(&runtime, 1).await?.device;
@@ -49,7 +50,7 @@ async fn give_up(runtime: Virtual) -> Result<Option<String>> {
         transaction.put(ROWS, &key(number), value(number)).await?;
         transaction.commit().await?;
     }
-    // Without a checkpoint: openings have all of it to repeat.
+    // Without a checkpoint openings must repeat everything.
     engine.stop().await;
     drop(engine);
     let (mut patience_ns, mut given_up) = (20_000, 0);
@@ -59,7 +60,7 @@ async fn give_up(runtime: Virtual) -> Result<Option<String>> {
             First::One(opened) => break opened?,
             First::Other(()) => given_up += 1,
         }
-        // What the device was asked for comes to its end.
+        // Requests to the device come to their end.
         runtime.sleep(1_000_000_000).await;
         if Rc::strong_count(&device) > holders {
             return Ok(Some(format!("given up after {patience_ns} ns, it left tasks behind")));

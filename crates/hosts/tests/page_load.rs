@@ -1,4 +1,4 @@
-//! What the forms write, and that every read gives back what was written.
+//! The writes of the forms, and that every read returns the version written last.
 
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
@@ -33,7 +33,7 @@ async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>>
     Ok(ssd)
 }
 
-/// Runs a load of several clients; what was asked of the device, and how long it took.
+/// Runs a load of several clients; returns the device accesses, and the time.
 fn run(form: Form, seed: u64) -> (HostStatistics, u64) {
     let runtime = Virtual::new(Schedule::Shuffled(seed));
     let rt = runtime.clone();

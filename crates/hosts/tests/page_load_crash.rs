@@ -1,6 +1,6 @@
 //! Power cuts under an engine whose pages are four device pages, on a device with a volatile cache
-//! that tears them. What left the pool must be whole after recovery, and no older than the last
-//! batch that ended.
+//! that tears them. Pages that left the pool must be whole after recovery, and no older than the
+//! last completed batch.
 
 use crate::page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
 use std::cell::RefCell;
@@ -17,7 +17,8 @@ use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
 const ACCESSES: u64 = 400;
 
-/// What the device writes back at a time is no multiple of four pages, so that it cuts pages in two.
+/// The device writes back batches that are not a multiple of four pages, so that they split pages in
+/// two.
 const APPEND_PAGES_MAX: u32 = 6;
 
 type Zones = NandZones<Virtual, Stamp>;
@@ -29,8 +30,8 @@ fn ftl_options() -> FtlOptions {
 
 fn device(runtime: &Virtual, ftl: Rc<Ftl<Zones>>, cache: CacheKind) -> Rc<Device> {
     let options = match cache {
-        // A write is atomic there, so that one of a whole page is not torn: it takes single pages,
-        // and its cache is full in the middle of the host's pages.
+        // A write is atomic there, so a write of a whole page is not torn. Therefore it accepts
+        // single pages, and its cache becomes full in the middle of the host's pages.
         CacheKind::Ordered => SsdOptions {
             write_pages_max: 1,
             write_back_start_pages: 1,
@@ -53,7 +54,7 @@ type Case = (Form, CacheKind);
 /// Lowest and highest version that each page may have after the cut.
 type Bounds = Vec<(u64, u64)>;
 
-/// Runs the load until power is cut.
+/// Runs the load until the power is cut.
 fn load(case: Case, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virtual) -> Bounds {
     let (form, cache) = case;
     let bounds = Rc::new(RefCell::new(Vec::new()));
@@ -80,14 +81,14 @@ fn load(case: Case, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virt
         ended
     });
     if let Err(error) = ran.unwrap() {
-        // What is answered behind the cut reaches nobody and may be anything.
+        // An answer after the cut reaches nobody and may be anything.
         assert!(nand.power_cuts() > cuts_before, "{form:?}, seed {seed}: {error}");
     }
     runtime.drop_tasks();
     bounds.take()
 }
 
-/// Recovers, with a cut inside the recovery where `cut`; the versions of all homes.
+/// Recovers, with a cut during the recovery if `cut`; returns the versions of all homes.
 fn recovered(
     (form, cache): Case,
     seed: u64,
@@ -121,14 +122,14 @@ fn recovered(
     }
 }
 
-/// What was in flight when the power went lands, vanishes or tears.
+/// Writes in flight at the power cut land, vanish or tear.
 fn settle(nand: &Nand<Stamp>, seed: u64) {
     nand.plan_cut(None);
     let mut rng = Rng::split(seed, "settle");
     nand.power_cut(0, |_| Fate::ALL[rng.below(3) as usize]);
 }
 
-/// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
+/// The number of torn pages after a cut, a recovery that is cut as well, and a complete one.
 fn torn_after_a_cut(case: Case, seed: u64) -> usize {
     let nand = crate::support::nand(seed, 1);
     let runtime = Virtual::new(Schedule::Shuffled(seed));
@@ -163,7 +164,7 @@ fn share_leaves_no_torn_page() {
     }
 }
 
-/// The protection switched off: this is what the others are tested against.
+/// With the protection switched off: the baseline for the other tests.
 #[test]
 fn without_double_write_pages_are_torn() {
     for cache in [CacheKind::Volatile, CacheKind::Ordered] {

@@ -1,5 +1,6 @@
-//! The forms on the worst device that the contract allows: of what was not flushed, each page
-//! survives a cut or does not, whatever came before or after. So each flush of an engine is needed.
+//! The forms on the worst device that the contract allows: each page that was not flushed survives
+//! a cut or does not, independently of earlier and later writes. So each flush of an engine is
+//! needed.
 
 use crate::page_cuts::{DATABASE_PAGES, DEVICE_PAGES, engine_options, torn_of};
 use crate::worst_disk::WorstDisk;
@@ -8,7 +9,7 @@ use tantalum_hosts::double_write::{Form, PageLoad, restore, versions};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
-/// Torn pages that are left after a cut, a recovery that is cut as well, and a whole one.
+/// The number of torn pages after a cut, a recovery that is cut as well, and a complete one.
 async fn torn_after_a_cut(runtime: &Virtual, form: Form, seed: u64) -> usize {
     let mut rng = Rng::split(seed, "cut");
     let disk = WorstDisk::<Stamp>::new(Durability::Volatile, DEVICE_PAGES);
@@ -16,7 +17,7 @@ async fn torn_after_a_cut(runtime: &Virtual, form: Form, seed: u64) -> usize {
     let engine = PageLoad::create(runtime, &disk, options).await.unwrap();
     disk.cut_after(rng.below(1_000));
     while !disk.is_off() {
-        // What fails is the cut; whoever asked is not there any more.
+        // An error is the cut; the caller is gone.
         let page = PageNo(rng.below(DATABASE_PAGES));
         if engine.access(page, rng.chance(0.8)).await.is_err() {
             break;

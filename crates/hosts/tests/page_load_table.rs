@@ -16,7 +16,7 @@ const OPTIONS: PageOptions = PageOptions {
     metadata_pages: 1,
 };
 
-/// Pages that were shared and pages that were written again instead, with `entries`.
+/// Numbers of pages that were shared, and of pages that were written again instead, with `entries`.
 fn shared_and_copied(entries: u32) -> (u64, u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let rt = runtime.clone();

@@ -1,4 +1,4 @@
-//! pgbench over rows of an engine: what it does, that it repeats, that its tables agree afterwards, and that a store that does wrong is
+//! pgbench over rows of an engine: its operations, that a run repeats, that its tables agree afterwards, and that a faulty store is
 //! noticed.
 
 use crate::worst_disk::WorstDisk;
@@ -40,7 +40,7 @@ fn options(form: WalForm) -> WalOptions {
     }
 }
 
-/// A bank in a new engine; then what is done with both.
+/// Makes a bank in a new engine, and runs a function on both.
 fn with_bank<P, V, C, T: 'static, F>(
     form: WalForm,
     what: impl FnOnce(Virtual, Engine<P, V, C>, Rc<Pgbench>) -> F + 'static,
@@ -60,7 +60,7 @@ where
     })
 }
 
-/// A run of a hundred clients: what it and the engine came to, and what is in the tables then.
+/// A run of a hundred clients: returns its report, the engine's, and the content of the tables.
 fn run<P, V, C>(form: WalForm, seed: u64) -> (PgbenchReport, Audit, EngineStatistics)
 where
     P: Payload,
@@ -81,7 +81,7 @@ fn every_form_runs_it_in_bytes_and_in_stamps_and_the_tables_agree() {
         let (report, audit, stamps) = run::<Stamp, ValueStamp, Stamps>(form, 1);
         assert_eq!((report.transactions(), audit.payments), (TRANSACTIONS, TRANSACTIONS));
         assert_eq!(report.latencies().len(), TRANSACTIONS);
-        // Four branches, which every transaction wants one of.
+        // Four branches, one of which every transaction needs.
         assert!(report.conflicts > 100, "{}", report.conflicts);
         let in_bytes = run::<PageBuf, Rc<[u8]>, Bytes>(form, 1);
         assert_eq!((report, audit, stamps), in_bytes, "{form:?}");

@@ -1,4 +1,4 @@
-//! Records in bytes and as remembered stamps, on a disk that forgets or tears what was not flushed.
+//! Records in bytes and as remembered stamps, on a disk that forgets or tears unflushed writes.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -158,7 +158,7 @@ fn notes<P: Payload, C: Codec<Page = P, Record = Note>>(codec: &Rc<C>) -> Notes<
     (disk, device)
 }
 
-/// Records of many lengths, packed, aligned and with pages left out, are found where they were drafted.
+/// Records of many lengths, packed, aligned and with skipped pages, are found where they were drafted.
 async fn all_come_back<P: Payload, C: Codec<Page = P, Record = Note>>(codec: Rc<C>) {
     for seed in 0..50 {
         let (_, device) = notes(&codec);
@@ -198,7 +198,7 @@ fn records_come_back_from_bytes_and_from_stamps() {
     run(all_come_back::<Stamp, _>(Rc::new(Remembered::<Note>::default())));
 }
 
-/// Places and pages written are the same in both.
+/// Places and numbers of written pages are the same in both.
 #[test]
 fn packed_records_share_pages_and_aligned_ones_do_not() {
     let rng = &mut Rng::new(1);
@@ -215,12 +215,13 @@ fn packed_records_share_pages_and_aligned_ones_do_not() {
     assert_eq!(Place::of_pages(PageNo(0), 2).bytes as usize, 2 * PAGE_ROOM);
 }
 
-/// What is read after a cut is what was written before or after the last flush, or an error that names the place.
+/// A read after a cut finds a record written before or after the last flush, or fails with an error that names
+/// the place.
 async fn cut_again_and_again<P: Payload, C: Codec<Page = P, Record = Note>>(codec: Rc<C>) {
     let (mut torn, mut old, mut new) = (0, 0, 0);
     let (disk, device) = notes(&codec);
     let rng = &mut Rng::new(7);
-    // Records of two pages in 16 places; the next number of each, and what its place may hold.
+    // Records of two pages in 16 places; the next number of each, and the numbers that its place may hold.
     let place = |slot: u64| Place::of_pages(PageNo(2 * slot), 2);
     let mut possible: Vec<Vec<Rc<Note>>> = vec![Vec::new(); 16];
     for _ in 0..400 {
@@ -255,7 +256,7 @@ async fn cut_again_and_again<P: Payload, C: Codec<Page = P, Record = Note>>(code
                     let pages = place(slot).range().to_string();
                     assert!(error.to_string().contains(&pages), "{error}");
                     torn += 1;
-                    // A later write of it makes it whole; until then it stays as it is.
+                    // A later write makes it whole; until then it is unchanged.
                 }
             }
         }
@@ -269,7 +270,7 @@ fn after_cuts_a_record_is_whole_or_an_error() {
     run(cut_again_and_again::<Stamp, _>(Rc::new(Remembered::<Note>::default())));
 }
 
-/// A shared record stays when the place that it came from is written again or trimmed.
+/// A shared record stays when its source is written again or trimmed.
 async fn share_and_overwrite<P: Payload, C: Codec<Page = P, Record = Note>>(codec: Rc<C>) {
     let (disk, device) = notes(&codec);
     let rng = &mut Rng::new(3);
@@ -305,7 +306,7 @@ fn a_text_that_looks_like_a_head_is_none() {
     run(async {
         let codec = Rc::new(ByteCodec::<Note>::default());
         let (_, device) = notes(&codec);
-        // The room of a page with a head, moved to where the second page of a text begins.
+        // The room of a page with a head, moved to the place where the second page of a text begins.
         let head = &codec.encode(PageNo(0), &[Rc::new(Note::Head(5))])[0];
         let mut forged = vec![0; PAGE_ROOM - 9];
         forged.extend(&head[1..]);
@@ -319,7 +320,7 @@ fn a_text_that_looks_like_a_head_is_none() {
     });
 }
 
-/// A text whose second page begins with what would be a record by itself; what is found there.
+/// A text whose second page begins with bytes that look like a record; returns the record found there.
 fn read_from_the_middle() -> Option<String> {
     let found = Rc::new(RefCell::new(None));
     let out = Rc::clone(&found);

@@ -1,5 +1,5 @@
-//! TPC-C over rows of an engine: what it does, that it repeats, that its database is consistent after a run and after a power cut, and that
-//! a store that does wrong is noticed.
+//! TPC-C over rows of an engine: its transactions, that a run repeats, that its database is consistent after a run and after a power cut,
+//! and that a faulty store is noticed.
 
 use crate::worst_disk::WorstDisk;
 use crate::wrong_store::{Wrong, WrongStore};
@@ -24,7 +24,7 @@ type Engine<P, V, C> = Rc<DoubleWrite<Virtual, WorstDisk<P>, V, C>>;
 
 const DISK_PAGES: u64 = 4_000;
 
-/// 46 customers a district, 1,562 items.
+/// 46 customers per district, 1,562 items.
 const SMALL: Population = Population { warehouses: 2, halvings: 6 };
 
 fn engine_options(form: Form) -> DoubleWriteOptions {
@@ -40,7 +40,7 @@ fn engine_options(form: Form) -> DoubleWriteOptions {
     DoubleWriteOptions { pages, log_pages: 512, trees: TREES }
 }
 
-/// A disk with a loaded database on it, which lives as often as it is opened.
+/// A disk with a loaded database, which can be opened several times.
 struct Database<P, C> {
     disk: Rc<WorstDisk<P>>,
     codec: Rc<C>,
@@ -73,7 +73,7 @@ where
         database
     }
 
-    /// Opens the database and does something with it. Nothing goes on behind that.
+    /// Opens the database and runs a function on it. Nothing continues afterwards.
     fn live<V, T, F>(
         &self,
         seed: u64,
@@ -104,7 +104,7 @@ fn in_virtual_time<T: 'static, F: Future<Output = T> + 'static>(
     ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"))
 }
 
-/// A run of a hundred terminals, and what the database has behind it.
+/// A run of a hundred terminals; returns its report, and the database's content before and after.
 fn run<P, V, C>(form: Form, transactions: u64, seed: u64) -> (TpccReport, Audit, Audit)
 where
     P: Payload,
@@ -134,7 +134,7 @@ fn a_hundred_terminals_run_the_mix_and_leave_a_consistent_database() {
     let rolled_back = report.rolled_back();
     assert!((10..50).contains(&rolled_back), "{rolled_back} of {new_orders} rolled back");
     assert!(report.conflicts > 0, "a hundred terminals of two warehouses meet");
-    // What was done is there, and nothing else.
+    // The work that was done is there, and nothing else.
     assert_eq!(before.orders, SMALL.rows(Table::Order));
     assert_eq!(before.undelivered, SMALL.rows(Table::NewOrder));
     assert_eq!(after.orders - before.orders, new_orders - rolled_back);
@@ -162,7 +162,7 @@ fn the_same_seed_does_the_same_and_another_one_does_not() {
     assert_ne!(run(5).2, run(6).2);
 }
 
-/// Lives of a database that end in the middle; what is there then.
+/// Lives of a database that end midway; returns the content found then.
 fn cut<P, V, C>(form: Form, durability: Durability, seed: u64, lives: u64) -> Result<u64>
 where
     P: Payload,
@@ -202,7 +202,7 @@ fn after_a_power_cut_the_database_is_consistent_and_has_all_that_was_acknowledge
     let mut cuts = 0;
     for form in Form::ALL {
         for durability in [Durability::OnAck, Durability::OnFlush, Durability::Volatile] {
-            // Without double write a page that such a disk tore is found, and the database not opened.
+            // Without double write a page that such a disk tore is detected, and the database is not opened.
             if form != Form::Off || durability != Durability::Volatile {
                 cuts += cut::<Stamp, ValueStamp, Stamps>(form, durability, 1, 3).unwrap();
             }
@@ -253,7 +253,7 @@ fn terminals_that_key_in_and_think_make_what_the_specification_allows() {
         })
     };
     let slow = run(true, 4_000);
-    // Clause 4.2: 9 to 12.86 a warehouse, each with ten terminals.
+    // Clause 4.2: 9 to 12.86 per warehouse, each with ten terminals.
     let per_warehouse = slow.new_orders_per_minute() / 2.0;
     assert!((11.0..13.0).contains(&per_warehouse), "{per_warehouse} new orders a minute");
     let second_ns = 1_000_000_000;

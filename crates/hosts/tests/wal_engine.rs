@@ -1,5 +1,5 @@
-//! Databases whose pages are written in place, beside a `BTreeMap`: cut on the worst devices that each durability allows, under many
-//! clients, on a volume, live on a real file; in all forms.
+//! Databases whose pages are written in place, compared with a `BTreeMap`: cut on the worst devices that each durability allows,
+//! under many clients, on a volume, live on a real file; in all forms.
 
 use crate::clients::TREES;
 use crate::histories::{
@@ -28,7 +28,7 @@ use tantalum_runtime::{Runtime, Virtual, yield_now};
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;
 type Stamps = Remembered<Block<ValueStamp>>;
 
-/// Pages of 8 KiB in a small pool, a log that goes round, and transactions of the device that take two commits or three.
+/// Pages of 8 KiB in a small pool, a log that wraps around, and device transactions that hold two or three commits.
 fn case(form: WalForm, durability: Durability) -> Case<WalForm> {
     let pages = WalPageOptions {
         form,
@@ -127,7 +127,7 @@ impl DeviceLayer for Slow {
     }
 }
 
-/// Reads push pages out of the pool whose commit is still on its way to the device, and then one of these is read.
+/// Reads evict pages from the pool while their commit is still on its way to the device, and then one of these is read.
 fn pushed_out_early() -> Option<String> {
     let found = Rc::new(Cell::new(None));
     let told = Rc::clone(&found);
@@ -147,7 +147,7 @@ fn pushed_out_early() -> Option<String> {
         for first in (0..1_000).step_by(10) {
             put((first..first + 10).step_by(1), 1).await.commit().await.unwrap();
         }
-        // Four rows are in a page: twelve pages are changed, of which a batch goes as soon as it is out of the pool.
+        // Four rows are in a page: twelve pages are changed, and a batch of them is written as soon as they leave the pool.
         let transaction = put((0..48).step_by(4), 2).await;
         let committing = rt.spawn("commit", async move { transaction.commit().await });
         while engine.get(ROWS, &key(0)).await.unwrap() != Some(value(2, 900)) {
@@ -183,7 +183,7 @@ fn what_was_committed_is_there_when_a_process_ends_without_a_close() {
 fn thousands_of_clients_share_what_makes_their_commits_durable() {
     for form in WalForm::ALL {
         let counts = crate::loads::many_clients(form, 3_000);
-        // The disk is as fast as those who commit, and takes less time for a transaction than for a block of the log.
+        // The disk is about as fast as the clients that commit, and a transaction takes less time than a block of the log.
         let most = if form == WalForm::Transactions { 10_000 } else { 4_500 };
         assert!(counts.log_flushes + counts.device_commits < most, "{form:?}: {counts:?}");
         assert_eq!(counts.log_flushes == 0, form == WalForm::Transactions);
@@ -195,7 +195,7 @@ fn nothing_is_lost_of_what_clients_count_together() {
     WalForm::ALL.into_iter().for_each(crate::loads::what_clients_count_together);
 }
 
-/// The engine of a real volume, over its real bytes.
+/// The engine on a real volume, over its real bytes.
 #[test]
 fn rows_in_bytes_survive_a_volume_that_is_opened_again() {
     WalForm::ALL.into_iter().for_each(crate::loads::a_volume_that_is_opened_again);
@@ -226,13 +226,13 @@ fn counted(form: WalForm, seed: u64) -> EngineStatistics {
     counts.get()
 }
 
-/// The whole pages of full-page writes are what its log has more; without a log every commit writes its pages home.
+/// The log with full-page writes is longer by the whole pages; without a log every commit writes its pages home.
 #[test]
 fn each_form_writes_what_it_is_named_for() {
     let of = |form| counted(form, 9);
     let (full, off) = (of(WalForm::FullPages), of(WalForm::NoFullPages));
     assert!(full.whole_pages > 2 * off.whole_pages, "{full:?}, {off:?}");
-    // One client shares a flush with nobody, so that a small change takes a page of the log at least.
+    // One client shares a flush with nobody, so a small change occupies at least one page of the log.
     assert!(full.log_pages > off.log_pages + off.log_pages / 8, "{full:?}, {off:?}");
     for counts in [full, off] {
         assert_eq!((counts.pages.area_pages, counts.pages.shared_pages), (0, 0));
@@ -247,7 +247,7 @@ fn each_form_writes_what_it_is_named_for() {
     assert_ne!(full, counted(WalForm::FullPages, 10));
 }
 
-/// A commit that outgrows a transaction of the device changes nothing, and others go on.
+/// A commit that is too large for a device transaction changes nothing, and others continue.
 #[test]
 fn a_commit_that_the_device_does_not_take_is_refused_whole() {
     run(4, |rt| async move {

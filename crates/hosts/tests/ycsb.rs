@@ -1,4 +1,5 @@
-//! YCSB's workloads over a document store: what they do, that they repeat, and that a wrong read is noticed.
+//! YCSB's workloads over a document store: their operations, that a run repeats, and that a wrong read is
+//! noticed.
 
 use crate::worst_disk::WorstDisk;
 use std::cell::Cell;
@@ -24,7 +25,7 @@ const OPERATIONS: u64 = 4_000;
 type Stamps = Remembered<Block<ValueStamp>>;
 type Bytes = ByteCodec<Block<Rc<[u8]>>>;
 
-/// A run of 100 clients over a store of loaded records; what it and the store came to.
+/// A run of 100 clients over a store of loaded records; returns its report and the store's.
 fn run<P, V, C>(workload: Workload, mode: Mode, seed: u64) -> (YcsbReport, DocStoreStatistics)
 where
     P: Payload,
@@ -71,7 +72,7 @@ fn every_workload_runs_with_its_mix_and_every_read_is_right() {
             let scans = report.latencies(Kind::Scan).len() as f64;
             if workload == Workload::E {
                 let records = report.records_scanned() as f64 / scans;
-                // 1 to 100, but for those at the end of the keys.
+                // 1 to 100, except for scans that reach the end of the keys.
                 assert!((45.0..52.0).contains(&records), "{records} records a scan");
             }
         }
@@ -148,7 +149,7 @@ fn a_tree_of_rows_has_what_was_acknowledged_after_a_cut() {
     }
 }
 
-/// A store that forgets an update now and then, or gives another record's value.
+/// A store that occasionally forgets an update, or returns another record's value.
 #[derive(Clone)]
 struct Wrong<S> {
     store: S,

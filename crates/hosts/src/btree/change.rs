@@ -1,4 +1,4 @@
-//! Changes of pages, as a redo log keeps them.
+//! Changes of pages, as they are recorded in a redo log.
 //!
 //! ```text
 //! of a page    page 8 | after LSN 8 | changes 2 | changes
@@ -19,29 +19,30 @@ use crate::values::{ByteValue, Key, Value};
 pub enum Change<V> {
     /// A leaf gets a row, in place of the one with this key if there is one.
     Put(Key, V),
-    /// A node gets a child, which covers the keys from this one on.
+    /// A node gets a child, which covers the keys from this one upwards.
     PutChild(Key, PageNo),
-    /// The row or the child with this key goes.
+    /// The row or the child with this key is removed.
     Remove(Key),
-    /// All rows or children from this key on go: they are in another page now.
+    /// All rows or children from this key upwards are removed: they are in another page now.
     Cut(Key),
-    /// The page gets a whole new content.
+    /// The page gets entirely new content.
     Content(Content<V>),
 }
 
-/// The changes of one page in a group.
+/// The changes that one group makes to one page.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PageChanges<V> {
-    /// Which page.
+    /// The number of the page.
     pub page: PageNo,
-    /// The last group that changed it before. A page that has another LSN, and an older one than this group's, has lost a write.
+    /// The last earlier group that changed the page. If the page has another LSN that is older than this group's, a write was
+    /// lost.
     pub after: Lsn,
     /// In the order in which they were made.
     pub changes: Vec<Change<V>>,
 }
 
 impl<V: Value> Change<V> {
-    /// Changes `content`; `false` where it is none that can be changed so.
+    /// Applies the changes to `content`. Returns `false` if a change does not fit this kind of content.
     pub(crate) fn apply(&self, content: &mut Content<V>) -> bool {
         match (self, content) {
             (Change::Content(new), content) => {
@@ -63,7 +64,7 @@ impl<V: Value> Change<V> {
         }
     }
 
-    /// What a leaf has after this change of a row; `None` for other changes, and where it cannot be made.
+    /// The sizes of a leaf after this change of a row; `None` if it is another kind of change, or cannot be applied.
     pub(super) fn sizes_of_leaf(&self, content: &Content<V>) -> Option<Sizes> {
         match (self, content) {
             (Change::Put(key, value), Content::Leaf(rows)) => Some(rows.sizes_with(key, value)),
@@ -83,12 +84,12 @@ impl<V: Value> Change<V> {
 }
 
 impl<V: Value> PageChanges<V> {
-    /// Whether the page's old content does not matter.
+    /// Whether the change replaces the page, so that its old content does not matter.
     pub(crate) fn replaces(&self) -> bool {
         matches!(self.changes.first(), Some(Change::Content(_)))
     }
 
-    /// Bytes that it takes in a log.
+    /// Size of the change in a log, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         18 + self.changes.iter().map(Change::bytes).sum::<usize>()
     }

@@ -1,4 +1,4 @@
-//! From the root to a leaf.
+//! Search from the root to a leaf.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, Result};
 
@@ -6,31 +6,31 @@ use super::SPACE_PAGE;
 use super::page::{Content, TreePage};
 use crate::values::{Key, Value};
 
-/// Where a tree's pages are found.
+/// The source of a tree's pages.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub(crate) trait TreePages<V> {
-    /// A page as it is now. It changes no more in the hands of who asked.
+    /// The current state of a page. It does not change while the caller holds it.
     async fn page(&self, page: PageNo) -> Result<Rc<TreePage<V>>>;
 
-    /// Counts the changes of trees that brought keys to other pages.
+    /// Counts the changes that moved keys to other pages.
     fn structure_version(&self) -> u64;
 }
 
-/// A leaf that was found.
+/// A leaf that a search found.
 struct Found<V> {
     leaf: Rc<TreePage<V>>,
-    /// The key from which on others cover them.
+    /// The first key that other leaves cover.
     end: Option<Key>,
 }
 
-/// The leaf that covers `key`, all of it as of one moment.
+/// The leaf that covers `key`, with its content as of one moment.
 async fn leaf<V: Value>(pages: &impl TreePages<V>, root: PageNo, key: &[u8]) -> Result<Found<V>> {
     'from_the_root: loop {
         let version = pages.structure_version();
         let (mut at, mut end) = (root, None);
         loop {
             let page = pages.page(at).await?;
-            // Nodes that were read before may send elsewhere now.
+            // Nodes read before this change may lead to the wrong page now.
             if pages.structure_version() != version {
                 continue 'from_the_root;
             }
@@ -45,7 +45,7 @@ async fn leaf<V: Value>(pages: &impl TreePages<V>, root: PageNo, key: &[u8]) -> 
     }
 }
 
-/// The child that covers `key` and where it ends; `None` in a leaf.
+/// The child that covers `key`, and the end of its keys; `None` in a leaf.
 pub(super) fn step<'a, V: Value>(
     page: &'a TreePage<V>,
     key: &[u8],
@@ -62,7 +62,7 @@ pub(super) fn step<'a, V: Value>(
     }
 }
 
-/// The page is whole, and yet not what it should be.
+/// The error for a page that is whole but has unexpected content.
 pub(crate) fn broken(page: PageNo, what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, format!("page {page} of the database {what}"))
 }
@@ -79,7 +79,7 @@ pub(crate) async fn find<V: Value>(
     }
 }
 
-/// Pages that are free, of `database_pages`. Nobody changes trees meanwhile.
+/// The number of free pages, of `database_pages`. Trees must not change meanwhile.
 pub(crate) async fn free_pages<V: Value>(
     pages: &impl TreePages<V>,
     database_pages: u64,
@@ -98,8 +98,8 @@ pub(crate) async fn free_pages<V: Value>(
     Ok(free)
 }
 
-/// Adds rows with keys from `from` on to `rows`: those of one leaf, before `to` where that is given, at most `most`. Where the
-/// next ones begin, if there may be any.
+/// Adds rows of one leaf to `rows`: those with keys from `from` on, before `to` if it is given, at most `most`. Returns the
+/// key at which the next rows begin, if there may be any.
 pub(crate) async fn scan_leaf<V: Value>(
     pages: &impl TreePages<V>,
     root: PageNo,

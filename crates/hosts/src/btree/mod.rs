@@ -1,18 +1,20 @@
-//! Clustered B+trees: rows lie in the leaves, in the order of their keys. What an engine has of them, whatever its way to the device.
+//! Clustered B+trees: rows are stored in the leaves, in the order of their keys. All engines use them, whatever their way to the
+//! device.
 //!
 //! ```text
 //! page     a page's content, and its layout in bytes
-//! change   what a redo log says of a page: applied by whoever changes it, and again by recovery
-//! find     from the root to a leaf, beside others who change the tree
-//! plan     changes of a transaction, worked out before they are made: splits, empty pages, free pages
-//! planned  a page of a plan: changed in place if that can be, or as a copy
+//! change   changes of a page, as in a redo log: applied by the transaction that makes them, and again by recovery
+//! find     search from the root to a leaf, concurrent with changes of the tree
+//! plan     the changes of a transaction, computed before they are applied: splits, empty pages, free pages
+//! planned  a page of a plan: changed in place if possible, otherwise as a copy
 //! ```
 //!
-//! A tree is named by its root, which never moves: where it is full, its content goes to two new children. Nodes have no links to
-//! their neighbours, so that a split concerns the node, the new one and the parent, and a page that became empty its parent alone.
+//! A tree is identified by its root, which never moves: when the root is full, its content goes to two new children. Nodes have no
+//! links to their neighbours. So a split concerns only the node, the new node and the parent; the removal of an empty page concerns
+//! only its parent.
 //!
-//! A plan is worked out while nothing else changes the pages, and takes effect in one step. Whoever finds a row holds no latch
-//! while it waits for a page; if a split came in between it begins again at the root.
+//! A plan is computed while nothing else changes the pages, and takes effect in one step. A search holds no latch while it waits for
+//! a page; if a split happens meanwhile, it restarts at the root.
 mod change;
 mod find;
 mod page;
@@ -27,5 +29,5 @@ pub(crate) use plan::Plan;
 /// Longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 250;
 
-/// The page that says which others are free.
+/// The page that records the free pages.
 pub(crate) const SPACE_PAGE: tantalum_base::PageNo = tantalum_base::PageNo(0);

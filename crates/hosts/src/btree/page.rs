@@ -8,7 +8,7 @@
 //! inner   4 | entries 2 | entries: key length 1 | key | 8 in 2 | page 8
 //! ```
 //!
-//! The record's frame has a checksum over all of it, so that a torn page is told from a whole one.
+//! The frame of the record has a checksum over all of it, which detects a torn page.
 use std::cmp::Ordering;
 use tantalum_base::PageNo;
 
@@ -21,7 +21,7 @@ const HEAD_BYTES: usize = 1 + 8 + 8 + 1 + 2;
 /// Bytes of an entry besides its key and its value.
 const ENTRY_BYTES: usize = 3;
 
-/// A position in the redo log: the how-many-th group of changes. 0 is before all.
+/// A position in the redo log: the ordinal number of a group of changes. 0 is before all of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
 pub struct Lsn(pub u64);
 
@@ -30,36 +30,36 @@ pub struct Lsn(pub u64);
 pub struct TreePage<V> {
     /// Its number in the database.
     pub number: PageNo,
-    /// The last group of changes that is in it.
+    /// The last group of changes that it contains.
     pub lsn: Lsn,
-    /// Device pages that it takes.
+    /// Number of device pages that it occupies.
     pub device_pages: u32,
-    /// What is in it.
+    /// Its content.
     pub content: Content<V>,
 }
 
-/// What a page is used for.
+/// The content of a page, by its use.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content<V> {
     /// Which pages are free.
     Space(Space),
-    /// Nothing: it is in the list of free pages.
+    /// No content: the page is in the list of free pages.
     Free {
-        /// The next one in the list.
+        /// The next page in the list.
         next: Option<PageNo>,
     },
     /// Rows.
     Leaf(Entries<V>),
-    /// Children, each under a key that no key in it is below. A node has at least one.
+    /// Children, each with the lower bound of the keys in it. A node has at least one.
     Inner(Entries<PageNo>),
 }
 
 /// Which pages of the database are free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// Pages that were ever in use: those from here on are free.
+    /// The number of pages ever used: all pages from this number on are free.
     pub used: u64,
-    /// The first in the list of others that are free.
+    /// The first page in the list of the other free pages.
     pub free: Option<PageNo>,
 }
 
@@ -67,21 +67,21 @@ pub struct Space {
 #[derive(Debug)]
 pub struct Entries<T> {
     list: Vec<(Key, T)>,
-    /// What all keys begin with; perhaps they have more in common.
+    /// A prefix that all keys share; their longest common prefix may be longer.
     common: Key,
-    /// [`head`] of each key behind that. They lie side by side, so that a search looks up few of the keys themselves.
+    /// The [`head`] of each key after that prefix. They lie side by side, so that a search looks at few of the keys themselves.
     heads: Vec<u64>,
     bytes: usize,
 }
 
-/// How many entries there are, and what they take.
+/// The number of entries, and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sizes {
     pub entries: usize,
     pub bytes: usize,
 }
 
-/// A copy is made to be changed: there is room for one more.
+/// A copy is made in order to change it, so it has room for one more entry.
 impl<T: Clone> Clone for Entries<T> {
     fn clone(&self) -> Self {
         let mut list = Vec::with_capacity(self.list.len() + 1);
@@ -98,7 +98,7 @@ impl<T: PartialEq> PartialEq for Entries<T> {
     }
 }
 
-/// The first eight bytes of a key as a number, zeros where it is shorter: a key with a lower one comes before others.
+/// The first eight bytes of a key as a number, padded with zeros. A key with a lower number sorts before others.
 #[inline]
 fn head(key: &[u8]) -> u64 {
     match key.first_chunk() {
@@ -109,8 +109,8 @@ fn head(key: &[u8]) -> u64 {
     }
 }
 
-/// How many of `heads`, which ascend, are below `head`. It looks at one in each line of memory, then at one line. None of these looks
-/// has to wait for another one, as those of a binary search do, each for memory that is far away.
+/// The number of `heads`, which ascend, that are below `head`. It looks at one in each cache line, then at one whole line. These
+/// loads do not depend on each other; a binary search would wait for each load before the next, and memory is far away.
 fn count_below(heads: &[u64], head: u64) -> usize {
     const LINE: usize = 8;
     let below = |other: &&u64| **other < head;
@@ -118,12 +118,12 @@ fn count_below(heads: &[u64], head: u64) -> usize {
     begin + heads[begin..].iter().take(LINE).filter(below).count()
 }
 
-/// How many bytes of two keys are the same from the beginning on.
+/// The length of the common prefix of two keys, in bytes.
 fn common_bytes(key: &[u8], other: &[u8]) -> usize {
     key.iter().zip(other).take_while(|(byte, other)| byte == other).count()
 }
 
-/// A child takes as much room as a value of its size.
+/// A child needs as much room as a value of its size.
 impl Value for PageNo {
     fn bytes(&self) -> usize {
         8
@@ -135,7 +135,7 @@ fn entry_bytes<T: Value>(key: &[u8], item: &T) -> usize {
 }
 
 impl<T: Value> Entries<T> {
-    /// Of `list`, in ascending order of its keys.
+    /// Makes entries from `list`, which is in ascending order of its keys.
     pub(crate) fn new(list: Vec<(Key, T)>) -> Self {
         let bytes = list.iter().map(|(key, item)| entry_bytes(key, item)).sum();
         let common = match (list.first(), list.last()) {
@@ -153,12 +153,12 @@ impl<T: Value> Entries<T> {
         self.heads.extend(self.list.iter().map(|(key, _)| head(&key[common..])));
     }
 
-    /// In ascending order of their keys.
+    /// The entries in ascending order of their keys.
     pub fn list(&self) -> &[(Key, T)] {
         &self.list
     }
 
-    /// The place of `key`, or where it belongs.
+    /// The index of `key`, or the index at which it belongs.
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let (begin, rest) = key.split_at(key.len().min(self.common.len()));
         match begin.cmp(&self.common) {
@@ -182,13 +182,13 @@ impl<T: Value> Entries<T> {
         Sizes { entries: self.list.len(), bytes: self.bytes }
     }
 
-    /// Once this entry is [put](Self::put).
+    /// The sizes once this entry is [put](Self::put).
     pub(crate) fn sizes_with(&self, key: &[u8], item: &T) -> Sizes {
         let Sizes { entries, bytes } = self.sizes_without(key).unwrap_or_else(|| self.sizes());
         Sizes { entries: entries + 1, bytes: bytes + entry_bytes(key, item) }
     }
 
-    /// Once the entry with this key, if there is one, is [removed](Self::remove).
+    /// The sizes once the entry with this key, if there is one, is [removed](Self::remove).
     pub(crate) fn sizes_without(&self, key: &[u8]) -> Option<Sizes> {
         let item = self.get(key)?;
         let Sizes { entries, bytes } = self.sizes();
@@ -223,7 +223,7 @@ impl<T: Value> Entries<T> {
         Some(at)
     }
 
-    /// Takes out what comes from `key` on.
+    /// Removes the entries from `key` on, and returns them.
     pub(crate) fn split_off(&mut self, key: &[u8]) -> Self {
         let at = self.search(key).unwrap_or_else(|at| at);
         let taken = self.list.split_off(at);
@@ -231,8 +231,8 @@ impl<T: Value> Entries<T> {
         Entries::new(taken)
     }
 
-    /// The key at which to split: in the middle of the bytes, or before `last` where that is the last entry, so that rows in the
-    /// order of their keys fill their pages. There are at least two entries.
+    /// The key at which to split: in the middle of the bytes, or before `last` if it is the last entry, so that rows that arrive in
+    /// key order fill their pages. There must be at least two entries.
     fn middle(&self, last: &[u8]) -> &Key {
         if let Some((key, _)) = self.list.last().filter(|(key, _)| **key == *last) {
             return key;
@@ -247,7 +247,7 @@ impl<T: Value> Entries<T> {
 }
 
 impl Entries<PageNo> {
-    /// The child that covers `key`, and the key from which on the next one does.
+    /// The child that covers `key`, and the first key that the next child covers.
     pub(crate) fn child(&self, key: &[u8]) -> Option<(PageNo, Option<&Key>)> {
         let at = self.search(key).unwrap_or_else(|at| at.saturating_sub(1));
         let next = self.list.get(at + 1).map(|(key, _)| key);
@@ -259,7 +259,7 @@ impl Entries<PageNo> {
         self.list.iter().find(|(_, other)| *other == child).map(|(key, _)| key)
     }
 
-    /// Takes a child out. Where it was the first, the next one covers its keys, as the one before does otherwise.
+    /// Removes a child. The child before it then covers its keys; if it was the first, the next one does.
     pub(crate) fn remove_child(&mut self, key: &Key) -> Option<usize> {
         let at = self.remove(key)?;
         if let Some((first, _)) = self.list.first_mut().filter(|_| at == 0) {
@@ -277,7 +277,7 @@ impl<V: Value> Content<V> {
         Content::Leaf(Entries::new(Vec::new()))
     }
 
-    /// Of its entries.
+    /// The sizes of its entries.
     pub(crate) fn sizes(&self) -> Sizes {
         match self {
             Content::Leaf(rows) => rows.sizes(),
@@ -286,7 +286,7 @@ impl<V: Value> Content<V> {
         }
     }
 
-    /// Where to split it, after `last` was put in.
+    /// The key at which to split after `last` was put in.
     pub(crate) fn middle(&self, last: &[u8]) -> Option<Key> {
         match self {
             Content::Leaf(rows) if rows.list.len() > 1 => Some(rows.middle(last).clone()),
@@ -297,7 +297,7 @@ impl<V: Value> Content<V> {
         }
     }
 
-    /// Takes out what comes from `key` on.
+    /// Removes the entries from `key` on, and returns them.
     pub(crate) fn split_off(&mut self, key: &[u8]) -> Option<Self> {
         match self {
             Content::Leaf(rows) => Some(Content::Leaf(rows.split_off(key))),
@@ -306,7 +306,7 @@ impl<V: Value> Content<V> {
         }
     }
 
-    /// Bytes that it takes where it is written.
+    /// Encoded size in bytes.
     pub(crate) fn encoded_bytes(&self) -> usize {
         match self {
             Content::Space(_) => 17,
@@ -378,24 +378,24 @@ impl<V: ByteValue> Content<V> {
 }
 
 impl<V: Value> TreePage<V> {
-    /// Bytes of its record's content.
+    /// Size of its record's content in bytes.
     pub(crate) fn content_bytes(&self) -> usize {
         self.device_pages as usize * PAGE_ROOM - FRAME_BYTES
     }
 
-    /// Bytes of entries that a page of `device_pages` device pages has room for.
+    /// Bytes available for entries in a page of `device_pages` device pages.
     pub fn room(device_pages: u32) -> usize {
         device_pages as usize * PAGE_ROOM - FRAME_BYTES - HEAD_BYTES
     }
 
-    /// Most bytes of a key and its value together: each half of a page that is split has room for what comes.
+    /// Maximum size of a key and its value together, in bytes: after a split each half has room for the new row.
     pub fn row_bytes_max(device_pages: u32) -> usize {
         Self::room(device_pages) / 4 - ENTRY_BYTES
     }
 }
 
 impl<V: ByteValue> TreePage<V> {
-    /// Appends all of the record's content but its first byte, which says that it is a page.
+    /// Appends the content of the record, except its first byte, which marks it as a page.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let begin = out.len() - 1;
         out.extend(self.number.0.to_le_bytes());
@@ -404,7 +404,7 @@ impl<V: ByteValue> TreePage<V> {
         out.resize(begin + self.content_bytes(), 0);
     }
 
-    /// `bytes`: of the whole content.
+    /// Decodes a page; `bytes` is the size of the whole content.
     pub(crate) fn decode(input: &mut Input<'_>, bytes: usize) -> Option<Self> {
         let device_pages = ((bytes + FRAME_BYTES) / PAGE_ROOM) as u32;
         let (number, lsn) = (PageNo(input.word()?), Lsn(input.word()?));
@@ -432,7 +432,7 @@ mod tests {
     use std::collections::BTreeMap;
     use tantalum_base::Rng;
 
-    /// Keys of up to eleven bytes, many of which begin alike or end in zeros.
+    /// Keys of up to eleven bytes, many of which share a prefix or end in zeros.
     fn random_key(rng: &mut Rng) -> Key {
         let bytes = rng.below(12);
         (0..bytes).map(|_| [0, 1, 255][rng.below(3) as usize]).collect()

@@ -1,4 +1,4 @@
-//! Changes of trees, worked out before they are made.
+//! Changes of trees, computed before they are applied.
 use std::cell::RefMut;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,43 +11,43 @@ use super::page::{Content, Entries, Lsn, Space, TreePage};
 use super::planned::Planned;
 use crate::values::{Key, Value};
 
-/// What a transaction will do to pages. Nobody else may change pages between its first look at one and the moment at which its
-/// contents take effect.
+/// The changes that a transaction will make to pages. Nothing else may change pages between the plan's first look at one and
+/// the moment at which its contents take effect.
 pub(crate) struct Plan<'a, V, S> {
     source: &'a S,
     pages: BTreeMap<PageNo, Planned<V>>,
-    /// Pages of the database, and device pages of each.
+    /// Number of pages of the database, and device pages per page.
     database_pages: u64,
     device_pages: u32,
-    /// Whether keys go to other pages.
+    /// Whether keys move to other pages.
     structure: bool,
 }
 
 impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
-    /// Of a database of so many pages of so many device pages each.
+    /// An empty plan for a database with this many pages, each of this many device pages.
     pub(crate) fn new(source: &'a S, (database_pages, device_pages): (u64, u32)) -> Self {
         let pages = BTreeMap::new();
         Plan { source, pages, database_pages, device_pages, structure: false }
     }
 
-    /// Whether keys go to other pages, so that who is on the way to a leaf must begin again.
+    /// Whether keys move to other pages, so that concurrent searches must restart.
     pub(crate) fn changes_structure(&self) -> bool {
         self.structure
     }
 
-    /// What a log must keep of it. Pages that were not changed from `whole_before` on have their whole content in it.
+    /// The changes to record in a log. A page that has not changed since `whole_before` is recorded with its whole content.
     pub(crate) fn changes(&self, whole_before: Lsn) -> Vec<PageChanges<V>> {
         let changed = self.pages.values().filter(|planned| planned.is_changed());
         changed.map(|planned| planned.changes(whole_before)).collect()
     }
 
-    /// The pages that it changes, in ascending order.
+    /// The pages that the plan changes, in ascending order.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
         let changed = self.pages.iter().filter(|(_, planned)| planned.is_changed());
         changed.map(|(page, _)| *page)
     }
 
-    /// Brings their new contents into the `frames` of the pool, given in the same order; these contents.
+    /// Puts the new contents into the `frames` of the pool, which are in the same order as the pages; returns these contents.
     pub(crate) fn take_effect<'f>(
         self,
         lsn: Lsn,
@@ -64,7 +64,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
     /// Puts a row in, in place of the one with this key if there is one.
     ///
     /// # Errors
-    /// `OutOfSpace`; the source's.
+    /// `OutOfSpace`; errors of the source.
     pub(crate) async fn put(&mut self, root: PageNo, key: &Key, value: V) -> Result<()> {
         let mut path = self.descend(root, key).await?;
         let mut last = key.clone();
@@ -88,10 +88,10 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         Ok(())
     }
 
-    /// Takes a row out, if there is one with this key.
+    /// Removes a row, if there is one with this key.
     ///
     /// # Errors
-    /// The source's.
+    /// Errors of the source.
     pub(crate) async fn delete(&mut self, root: PageNo, key: &Key) -> Result<()> {
         let mut path = self.descend(root, key).await?;
         let leaf = path[path.len() - 1];
@@ -105,7 +105,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
                 break;
             }
             let Some(parent) = path.last() else {
-                // The last row of the tree: its root is a leaf again.
+                // That was the last row of the tree: the root becomes a leaf again.
                 self.change(page, Change::Content(Content::empty())).await?;
                 break;
             };
@@ -122,7 +122,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         Ok(())
     }
 
-    /// The pages from the root to the leaf that covers `key`.
+    /// The path from the root to the leaf that covers `key`.
     async fn descend(&self, root: PageNo, key: &[u8]) -> Result<Vec<PageNo>> {
         let mut path = vec![root];
         let mut at = root;
@@ -140,7 +140,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         }
     }
 
-    /// The upper half of `page` goes to a new one beside it.
+    /// Moves the upper half of `page` to a new page beside it.
     async fn split(&mut self, page: PageNo, parent: PageNo, middle: &Key) -> Result<()> {
         let new = self.allocate().await?;
         let mut content = self.content(page).await?.clone();
@@ -150,7 +150,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         self.change(parent, Change::PutChild(middle.clone(), new)).await
     }
 
-    /// Both halves of the root go to new pages, which become its children.
+    /// Moves both halves of the root to new pages, which become its children.
     async fn split_root(&mut self, root: PageNo, middle: &Key) -> Result<()> {
         let (left, right) = (self.allocate().await?, self.allocate().await?);
         let mut lower = self.content(root).await?.clone();
@@ -169,7 +169,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         }
     }
 
-    /// A page that was free. Its content is to be set.
+    /// Takes a free page. The caller sets its content.
     async fn allocate(&mut self) -> Result<PageNo> {
         let mut space = self.space().await?;
         let page = match space.free {
@@ -212,7 +212,7 @@ impl<'a, V: Value, S: TreePages<V>> Plan<'a, V, S> {
         }
     }
 
-    /// All of a page's content, with what was changed.
+    /// The complete content of a page, with the changes of the plan.
     async fn content(&mut self, page: PageNo) -> Result<&Content<V>> {
         Ok(self.load(page).await?.content())
     }

@@ -1,4 +1,4 @@
-//! A page of a plan: as it is, and what becomes of it.
+//! A page of a plan: its current state, and its changes.
 use std::rc::Rc;
 
 use super::change::{Change, PageChanges};
@@ -7,14 +7,14 @@ use crate::values::Value;
 
 /// A page that a plan has looked at.
 ///
-/// Most plans change one row of a leaf. That change is not made before it takes effect: then, as a rule, nobody else sees the page
-/// any more, and it is made in place. Other changes are made on a copy.
+/// Most plans change one row of a leaf. That change is applied only when it takes effect: usually nothing else holds the page
+/// then, and it can be changed in place. Other changes are applied to a copy.
 pub(super) struct Planned<V> {
-    /// As it is, until it is changed; then a copy of which nobody knows.
+    /// The page of the source until it is changed, then a private copy.
     page: Rc<TreePage<V>>,
-    /// In the order in which they were made.
+    /// The changes, in the order in which they were made.
     changes: Vec<Change<V>>,
-    /// The only change is not made yet: what the page will have when it is.
+    /// Set if the only change is not applied yet: the sizes of the page once it is.
     ahead: Option<Sizes>,
 }
 
@@ -27,23 +27,23 @@ impl<V: Value> Planned<V> {
         !self.changes.is_empty()
     }
 
-    /// The page. Where it is a leaf, a change of a row may not be in it yet.
+    /// The page. If it is a leaf, one change of a row may not be applied yet.
     pub(super) fn page(&self) -> &TreePage<V> {
         &self.page
     }
 
-    /// All of its content, with the changes.
+    /// The whole content, with the changes applied.
     pub(super) fn content(&mut self) -> &Content<V> {
         self.catch_up();
         &self.page.content
     }
 
-    /// Its entries and their bytes, with the changes.
+    /// The number of its entries and their bytes, with the changes.
     pub(super) fn sizes(&self) -> Sizes {
         self.ahead.unwrap_or_else(|| self.page.content.sizes())
     }
 
-    /// Changes it; `false` where it does not take that change.
+    /// Changes the page. Returns `false` if it does not accept that change.
     pub(super) fn change(&mut self, change: Change<V>) -> bool {
         if !self.is_changed() {
             self.ahead = change.sizes_of_leaf(&self.page.content);
@@ -56,7 +56,7 @@ impl<V: Value> Planned<V> {
         if !change.apply(&mut Rc::make_mut(&mut self.page).content) {
             return false;
         }
-        // What a new content replaces needs no log.
+        // Changes that are replaced by new content need no log record.
         if matches!(change, Change::Content(_)) {
             self.changes.clear();
         }
@@ -64,7 +64,7 @@ impl<V: Value> Planned<V> {
         true
     }
 
-    /// What a log must keep of it: its whole content where it was not changed from `whole_before` on.
+    /// The changes to record in a log: the whole content if the page has not changed since `whole_before`.
     pub(super) fn changes(&self, whole_before: Lsn) -> PageChanges<V> {
         let after = self.page.lsn;
         let changes = match after < whole_before {
@@ -80,10 +80,10 @@ impl<V: Value> Planned<V> {
         PageChanges { page: self.page.number, after, changes }
     }
 
-    /// Brings it into the `frame` that its page has in the pool.
+    /// Puts the new content into the page's `frame` in the pool.
     pub(super) fn take_effect(self, lsn: Lsn, frame: &mut Rc<TreePage<V>>) {
         *frame = self.page;
-        // Who reads it at the moment, or writes it home, keeps it as it is.
+        // A task that is reading the page or writing it home keeps the old content.
         let page = Rc::make_mut(frame);
         page.lsn = lsn;
         if self.ahead.is_some() {
@@ -91,7 +91,7 @@ impl<V: Value> Planned<V> {
         }
     }
 
-    /// Makes the change that was not made yet, on a copy where others have the page.
+    /// Applies the delayed change, on a copy if others hold the page.
     fn catch_up(&mut self) {
         if self.ahead.take().is_some() {
             make(&self.changes, &mut Rc::make_mut(&mut self.page).content);
@@ -99,7 +99,7 @@ impl<V: Value> Planned<V> {
     }
 }
 
-/// Makes changes that were found to be possible.
+/// Applies changes that were found to be possible.
 fn make<V: Value>(changes: &[Change<V>], content: &mut Content<V>) {
     for change in changes {
         let made = change.apply(content);
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// The pool may have dropped the page and be about to get another content for its frame.
+    /// The pool may have evicted the page and be about to load it into a new frame.
     #[test]
     fn a_frame_that_lost_its_page_meanwhile_gets_all_of_it() {
         let page = leaf(&[1, 3]);

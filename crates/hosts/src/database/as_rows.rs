@@ -1,4 +1,4 @@
-//! A database under a load of transactions.
+//! The database as a target of transaction workloads.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;

@@ -1,4 +1,4 @@
-//! Checkpoints. They are fuzzy: transactions go on meanwhile.
+//! Checkpoints. They are fuzzy: transactions continue meanwhile.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;
@@ -18,22 +18,22 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
-    /// Brings the pages home that are dirty now, and gives up the log before, where there is one.
+    /// Writes home the pages that are dirty now, and frees the log before this point, if there is a log.
     ///
     /// # Errors
-    /// The device's, also where a page could not be brought home before, or the log failed.
+    /// Those of the device, also if an earlier write of a page home failed; or the log failed.
     pub async fn checkpoint(&self) -> Result<()> {
         let _turn = self.checkpoint_turn.acquire(1).await;
         self.commits.check()?;
         let Some(log) = self.commits.log() else { return self.pool.flush().await };
-        // What was appended before this is in the pool's pages: both happens in one step. So from this step on pages must be logged
-        // whole again, also those that are not home yet.
+        // Changes appended before this point are in the pool's pages: both happen in one step. So from now on pages must be logged
+        // whole again, including those that are not home yet.
         let begin = log.end();
         if !Fault::WholePagesTooLate.is_planted() {
             self.log_whole_pages_from_now_on();
         }
         self.pool.flush().await?;
-        // It may have failed, or been closed, meanwhile.
+        // The database may have failed or been closed meanwhile.
         self.commits.check()?;
         let before = self.headers.newest();
         let (number, position) = (before.number + 1, begin.position);
@@ -53,7 +53,7 @@ where
         }
     }
 
-    /// Makes a checkpoint whenever one is due.
+    /// Makes a checkpoint each time one is due.
     pub(super) async fn run_checkpoints(self: &Rc<Self>) {
         let Some(log) = self.commits.log() else { return };
         while log.until_checkpoint_due().await {

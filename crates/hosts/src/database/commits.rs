@@ -1,4 +1,4 @@
-//! What makes commits durable: a redo log, or transactions of the device.
+//! How commits become durable: by a redo log, or by transactions of the device.
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,21 +26,21 @@ pub(crate) enum Commits<D, C, V> {
     Device(DeviceCommits<V>),
 }
 
-/// Commits without a log. Those that come while the device is at one of its transactions share the next one.
+/// Commits without a log. Commits that arrive while a device transaction is in progress share the next one.
 pub(crate) struct DeviceCommits<V> {
     groups: GroupCommit<Vec<Page<V>>>,
-    /// Pages of the database, and device pages, that a transaction of the device takes.
+    /// Maximum number of database pages in a transaction of the device, and the device pages of each.
     pages_max: usize,
     device_pages_max: u32,
-    /// Transactions that the device has done.
+    /// Number of completed device transactions.
     written: Cell<u64>,
 }
 
 impl<V: Value> DeviceCommits<V> {
-    /// On a device whose transactions take so many pages of its own.
+    /// For a device whose transactions hold up to this many device pages.
     pub(crate) fn new(device_pages_max: u32, device_pages_per_page: u32) -> Self {
         let pages_max = (device_pages_max / device_pages_per_page) as usize;
-        // LSNs count what was committed since the database was opened: nothing on the device is compared with them.
+        // LSNs count the commits since the database was opened: they are never compared with the device.
         let (groups, written) = (GroupCommit::new(Lsn(1)), Cell::new(0));
         DeviceCommits { groups, pages_max, device_pages_max, written }
     }
@@ -56,7 +56,7 @@ impl<V: Value> DeviceCommits<V> {
         Ok(())
     }
 
-    /// As many commits as fit into a transaction of the device, with the newest content of each page.
+    /// Takes as many commits as fit into one device transaction, with the newest content of each page.
     fn take(&self) -> Vec<(PageNo, Page<V>)> {
         let mut together = BTreeMap::<PageNo, Page<V>>::new();
         self.groups.take(|pages| {
@@ -85,12 +85,12 @@ where
         }
     }
 
-    /// What was written to the log.
+    /// The counters of the log's records.
     pub(crate) fn log_counts(&self) -> RecordCounts {
         self.log().map(|log| log.device().counts()).unwrap_or_default()
     }
 
-    /// Transactions of the device by which commits became durable.
+    /// Number of device transactions that made commits durable.
     pub(crate) fn device_commits(&self) -> u64 {
         match self {
             Commits::Log(_) => 0,
@@ -98,10 +98,10 @@ where
         }
     }
 
-    /// Waits until there is room for a commit.
+    /// Waits for room for a commit.
     ///
     /// # Errors
-    /// `TooLarge`; why nothing goes on.
+    /// `TooLarge`; the error that stopped the commits.
     pub(crate) async fn room(&self, group: &Group<V>) -> Result<()> {
         match self {
             Commits::Log(log) => log.room(group).await,
@@ -112,7 +112,7 @@ where
         }
     }
 
-    /// Appends a commit for which there is room; `take_effect` makes it of pages, by its LSN, and gives these.
+    /// Appends a commit that has room. `take_effect` receives its LSN, changes the pages and returns them.
     pub(crate) fn append(
         &self,
         group: Group<V>,
@@ -132,7 +132,7 @@ where
         }
     }
 
-    /// LSN of what will be appended next.
+    /// The LSN of the next commit.
     pub(crate) fn next(&self) -> Lsn {
         match self {
             Commits::Log(log) => log.groups().next(),
@@ -143,7 +143,7 @@ where
     /// Waits until the commits up to `lsn` are durable.
     ///
     /// # Errors
-    /// Why they may not be.
+    /// The error because of which they may not be durable.
     pub(crate) async fn until_durable(&self, lsn: Lsn) -> Result<()> {
         match self {
             Commits::Log(log) => log.groups().until_durable(lsn).await,
@@ -151,10 +151,10 @@ where
         }
     }
 
-    /// Whether it goes on.
+    /// Checks that commits are still accepted.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The error that stopped them.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Commits::Log(log) => log.groups().check(),
@@ -162,7 +162,7 @@ where
         }
     }
 
-    /// Lets nothing go on, and waits for what is being written. What was not is lost.
+    /// Stops all commits and waits for writes in progress. Commits that are not written yet are lost.
     pub(crate) async fn close(&self) {
         match self {
             Commits::Log(log) => log.close().await,
@@ -173,7 +173,7 @@ where
         }
     }
 
-    /// Writes what is appended, until nothing goes on.
+    /// Writes appended commits until it is stopped.
     pub(crate) async fn run<R: Runtime, W: Way>(&self, homes: &Rc<TreeHomes<R, D, C, V, W>>) {
         let device = match self {
             Commits::Log(log) => return log.run().await,
@@ -193,7 +193,8 @@ where
     }
 }
 
-/// Nothing gets home before the commit that made it, and where commits are written home there is nothing else to write.
+/// No page is written home before the commit that made it. If commits themselves are written home, there is nothing
+/// else to write.
 impl<D, C, V> BatchRules for Commits<D, C, V>
 where
     D: PageDevice,
@@ -204,7 +205,7 @@ where
         self.until_durable(newest).await
     }
 
-    /// The log has a change before a page does. Without a log LSNs begin anew at each opening.
+    /// The log records a change before a page has it. Without a log, LSNs start again at each opening.
     fn knows(&self, lsn: Lsn) -> bool {
         self.log().is_none_or(|log| lsn < log.groups().next())
     }

@@ -60,17 +60,17 @@ where
 {
     pub(super) runtime: R,
     pub(super) options: DatabaseOptions<W>,
-    /// The device of the headers.
+    /// The device that has the headers.
     pub(super) records: RecordDevice<D, C>,
     pub(super) headers: Headers,
     pub(super) commits: Rc<Commits<D, C, V>>,
     homes: Rc<TreeHomes<R, D, C, V, W>>,
     pub(super) pool: TreePool<R, D, C, V, W>,
     pub(super) locks: Locks,
-    /// Pages that have no change from this one on are logged whole when they are changed next: those that the log behind the last
-    /// checkpoint that was begun has nothing of.
+    /// Pages that have not changed since this LSN are logged whole at their next change: the log since the start of the last
+    /// checkpoint contains nothing of them.
     pub(super) whole_before: Cell<Lsn>,
-    /// Whoever changes pages holds it: a transaction at a time.
+    /// Held while pages are changed, by one transaction at a time.
     pub(super) commit_turn: Semaphore,
     pub(super) checkpoint_turn: Semaphore,
     pub(super) structure_version: Cell<u64>,
@@ -86,10 +86,10 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
-    /// Makes an empty database of the device and everything on it, and starts its tasks.
+    /// Makes an empty database on the device, which becomes its only content, and starts its tasks.
     ///
     /// # Errors
-    /// Those of [`DatabaseOptions::check`]; `InvalidInput` where the device holds a database; the device's.
+    /// Those of [`DatabaseOptions::check`]; `InvalidInput` if the device already holds a database; those of the device.
     pub async fn create(
         runtime: &R,
         device: &Rc<D>,
@@ -99,10 +99,10 @@ where
         Self::create_on(runtime, &Drives::new(device, codec), options).await
     }
 
-    /// As [`create`](Self::create), on one device or two.
+    /// Like [`create`](Self::create), on one device or two.
     ///
     /// # Errors
-    /// As there.
+    /// As for `create`.
     pub async fn create_on(
         runtime: &R,
         drives: &Drives<D, C>,
@@ -132,7 +132,7 @@ where
         let space = page(SPACE_PAGE, Content::Space(Space { used, free: None }));
         let roots = (0..options.trees).map(|tree| page(Tree(tree).root(), Content::empty()));
         engine.homes.load(std::iter::once(space).chain(roots)).await?;
-        // It says on a log's own device whose log it is, and stays there.
+        // A log's own device records which database the log belongs to; that never changes.
         if let Some(log) = drives.log_apart() {
             Headers::new(first).write(log, first).await?;
         }
@@ -141,7 +141,7 @@ where
         Ok(engine)
     }
 
-    /// The parts of a database whose log goes on at `end`, in memory.
+    /// The in-memory parts of a database whose log continues at `end`.
     pub(super) fn with(
         runtime: &R,
         drives: &Drives<D, C>,
@@ -181,7 +181,7 @@ where
         }))
     }
 
-    /// Starts what writes commits, pages and checkpoints.
+    /// Starts the tasks that write commits, pages and checkpoints.
     pub(super) fn start(self: &Rc<Self>) {
         self.pool.start();
         let (commits, homes) = (Rc::clone(&self.commits), Rc::clone(&self.homes));
@@ -195,16 +195,16 @@ where
         Transaction::new(Rc::clone(self))
     }
 
-    /// The row with `key`, as it was committed last. Where the power goes now that commit may still get lost.
+    /// The last committed row with `key`. If the power fails now, that commit may still be lost.
     ///
     /// # Errors
-    /// `InvalidInput` where there is no such tree; `Corrupt` where a page is torn or damaged; the device's.
+    /// `InvalidInput` if there is no such tree; `Corrupt` if a page is torn or damaged; those of the device.
     pub async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         self.check(tree)?;
         find(self, tree.root(), key).await
     }
 
-    /// At most `most` rows with keys from `from` on, before `to` where that is given, in the order of their keys. Those of a leaf
+    /// At most `most` rows with keys from `from` on, before `to` if it is given, in the order of their keys. The rows of one leaf
     /// are as of one moment.
     ///
     /// # Errors
@@ -225,8 +225,8 @@ where
         Ok(rows)
     }
 
-    /// Brings every page home, ends the tasks and lets nothing be committed any more. The next opening has nothing to repeat,
-    /// but for what was being committed meanwhile and had not come into a block of the log yet.
+    /// Writes every page home, ends the tasks and refuses further commits. The next opening has nothing to repeat, except commits
+    /// that were in progress and had not reached a block of the log yet.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint).
@@ -238,8 +238,8 @@ where
         written
     }
 
-    /// Ends the tasks as they are: what was committed is there at the next opening. When this returns nothing is asked of the device
-    /// any more, but by reads.
+    /// Ends the tasks without writing pages home: committed changes are there at the next opening. Once this returns, only reads use
+    /// the device.
     pub async fn stop(&self) {
         self.commits.close().await;
         let _turn = self.checkpoint_turn.acquire(1).await;
@@ -247,7 +247,7 @@ where
         self.pool.stop();
     }
 
-    /// What was counted since it was opened.
+    /// The counters since it was opened.
     pub fn statistics(&self) -> EngineStatistics {
         let log = self.commits.log_counts();
         EngineStatistics {
@@ -259,7 +259,7 @@ where
         }
     }
 
-    /// Pages of the database that are free.
+    /// Number of free pages of the database.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -268,7 +268,7 @@ where
         free_pages(self, self.options.pages.database_pages).await
     }
 
-    /// What the buffer pool counted.
+    /// The counters of the buffer pool.
     pub fn pool_statistics(&self) -> PoolStatistics {
         self.pool.statistics()
     }

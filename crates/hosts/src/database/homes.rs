@@ -1,4 +1,4 @@
-//! How pages get from the pool to their homes: the steps of which an engine's [way](super::Way) is made.
+//! How pages move between the pool and their homes: the steps that an engine's [way](super::Way) consists of.
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -15,57 +15,57 @@ use crate::btree::Lsn;
 use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, Place, RecordDevice};
 
-/// Homes written at a time when a database is loaded.
+/// Number of homes written at a time while a database is loaded.
 const LOAD_PAGES: usize = 64;
 
 /// A page with a home. Cloning is cheap.
 pub trait Homed: Clone + 'static {
-    /// What pages are written as.
+    /// The record as which the page is written.
     type Record: crate::records::Record;
 
-    /// A content that stands in a frame until the page's own is there.
+    /// Placeholder content of a frame until the page is read.
     fn blank() -> Self;
 
     /// Its number in the database.
     fn number(&self) -> PageNo;
 
-    /// The newest change in it.
+    /// The newest change that it contains.
     fn lsn(&self) -> Lsn;
 
-    /// What is written of it.
+    /// The record to write for it.
     fn record(&self) -> Rc<Self::Record>;
 
-    /// `None` where it is the record of something else.
+    /// The page of a record; `None` if it is the record of something else.
     fn from_record(record: &Rc<Self::Record>) -> Option<Self>;
 }
 
-/// What goes with a batch.
+/// Rules for writing a batch, set by the redo log or its replacement.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub trait BatchRules: 'static {
-    /// Returns when pages with changes up to `newest` may be written.
+    /// Returns once pages with changes up to `newest` may be written.
     async fn before(&self, newest: Lsn) -> Result<()>;
 
-    /// Whether a page can have changes up to `lsn`: whether they were ever committed.
+    /// Whether a page can have changes up to `lsn`, that is, whether they were ever committed.
     fn knows(&self, _lsn: Lsn) -> bool {
         true
     }
 
-    /// The page is durable at its home, with changes up to `lsn`.
+    /// Called when the page is durable at its home, with changes up to `lsn`.
     fn at_home(&self, _page: PageNo, _lsn: Lsn) {}
 }
 
-/// The homes of a database's pages, as its pool reads and writes them.
+/// The homes of a database's pages, as the pool reads and writes them.
 pub struct Homes<R, D: PageDevice, C, P, B, W> {
     runtime: R,
     records: RecordDevice<D, C>,
     options: PageOptions<W>,
     layout: Layout,
     rules: Rc<B>,
-    /// There is one area: a batch has it at a time.
+    /// There is one area, so one batch is written at a time.
     turn: Semaphore,
     metadata_due: Cell<f64>,
     statistics: Cell<HostStatistics>,
-    /// Why no batch is written any more: an area may have the last copy of a page that is torn.
+    /// The error after which no batch is written any more: an area may have the only whole copy of a page that is torn at home.
     failed: RefCell<Option<Error>>,
     pages: PhantomData<P>,
 }
@@ -79,7 +79,7 @@ where
     B: BatchRules,
     W: Way,
 {
-    /// Of a database with `options`, laid out so, on the device of `records`.
+    /// The homes of a database with `options` and this layout, on the device of `records`.
     pub(crate) fn new(
         runtime: &R,
         records: RecordDevice<D, C>,
@@ -100,16 +100,16 @@ where
         })
     }
 
-    /// What was asked of the device so far.
+    /// The counters of device accesses so far.
     pub(crate) fn statistics(&self) -> HostStatistics {
         let pages_read = self.records.counts().pages_read;
         HostStatistics { pages_read, ..self.statistics.get() }
     }
 
-    /// The page at its home; `None` where it is torn, or is another page.
+    /// Reads the page at its home; `None` if it is torn, or is another page.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn try_read(&self, page: PageNo) -> Result<Option<P>> {
         let home = self.layout.home(page);
         let found = self.records.try_read(Place::of_pages(home.first, home.pages)).await?;
@@ -117,10 +117,10 @@ where
         Ok(found.filter(|found| found.number() == page))
     }
 
-    /// Writes new pages to their homes, neighbours in ascending order, and makes them durable.
+    /// Writes new pages to their homes, in ascending order, neighbours together, and makes them durable.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn load(&self, pages: impl Iterator<Item = P>) -> Result<()> {
         let mut pages = pages.peekable();
         while let Some(first) = pages.peek() {
@@ -133,18 +133,18 @@ where
         self.records.flush().await
     }
 
-    /// After a crash: mends what can be mended without the log.
+    /// After a crash: repairs the pages that can be repaired without the log.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn restore(self: &Rc<Self>) -> Result<RestoreReport> {
         self.options.form.restore(self).await
     }
 
-    /// The whole pages in the area.
+    /// Reads the whole pages in the area.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn read_area(&self) -> Result<Vec<P>> {
         let mut copies = Vec::new();
         for slot in 0..self.layout.area_slots() {
@@ -156,24 +156,24 @@ where
         Ok(copies)
     }
 
-    /// Waits for the batch that is being written, and lets no other one be written.
+    /// Waits for the batch in progress, and refuses further ones.
     pub(crate) async fn close(&self) {
         let _turn = self.turn.acquire(1).await;
         self.refuse();
     }
 
-    /// Lets no other batch be written.
+    /// Refuses further batches.
     pub(crate) fn refuse(&self) {
         let closed = || Error::new(ErrorKind::Closed, "the database is closed");
         self.failed.borrow_mut().get_or_insert_with(closed);
     }
 
-    /// Whether batches are written.
+    /// Checks that batches are accepted.
     fn check(&self) -> Result<()> {
         self.failed.borrow().clone().map_or(Ok(()), Err)
     }
 
-    /// Brings a batch to its homes.
+    /// Writes a batch to its homes.
     async fn bring(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
         self.options.form.bring(self, batch).await?;
         self.count(|counts| counts.batches += 1);
@@ -181,18 +181,18 @@ where
         Ok(())
     }
 
-    /// Makes durable what was written.
+    /// Makes all earlier writes durable.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn flush(&self) -> Result<()> {
         self.records.flush().await
     }
 
-    /// Writes a batch to the area, in its order.
+    /// Writes a batch to the area, in the order of the batch.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn write_area(&self, batch: &[(PageNo, P)]) -> Result<()> {
         let mut draft = Draft::new(self.layout.area(0).first);
         for (_, page) in batch {
@@ -203,11 +203,11 @@ where
         Ok(())
     }
 
-    /// Writes homes, all at once, as asynchronous I/O does; neighbours are not written together. Returns when all have ended, also
-    /// where one failed: none may go on behind the batch, where it could undo what is written later.
+    /// Writes homes, all at once, as asynchronous I/O does; neighbours are not written together. Returns once all writes have
+    /// ended, also if one failed: a write that outlived the batch could undo a later one.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn write_homes(self: &Rc<Self>, batch: &[(PageNo, P)]) -> Result<()> {
         let write = |(_, page): &(PageNo, P)| {
             let (homes, page) = (Rc::clone(self), page.clone());
@@ -229,18 +229,18 @@ where
     /// Writes one page to its home.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn write_home(&self, page: &P) -> Result<()> {
         let mut draft = Draft::new(self.layout.home(page.number()).first);
         draft.align(page.record());
         self.records.write(&draft).await
     }
 
-    /// Lets homes share what the area holds of them. A share is durable with everything before it: the area needs no flush, and may
-    /// be used again when this returns.
+    /// Shares the area's copies into the homes. A share is durable together with everything before it: the area needs no flush, and
+    /// may be used again when this returns.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn share_homes(&self, batch: &[(PageNo, P)]) -> Result<()> {
         let mut pairs = Vec::new();
         for (slot, (page, _)) in batch.iter().enumerate() {
@@ -254,10 +254,10 @@ where
         Ok(())
     }
 
-    /// Writes homes in as few transactions of the device as it takes, durably.
+    /// Writes homes durably, in as few device transactions as possible.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn write_in_transactions(&self, batch: &[(PageNo, P)]) -> Result<()> {
         let most = self.whole_pages(self.records.limits().transaction_pages_max);
         for part in batch.chunks(most / self.page_pages() as usize) {
@@ -273,16 +273,16 @@ where
         Ok(())
     }
 
-    /// Writes homes in one transaction of the device, which takes them, and what the file system does for it.
+    /// Writes homes in one device transaction, which must hold them all, and the metadata that the file system writes for it.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn commit(&self, pages: &[(PageNo, P)]) -> Result<()> {
         self.write_metadata(pages.len()).await?;
         self.write_in_transactions(pages).await
     }
 
-    /// So many of `most` device pages that no page of the database is cut in two.
+    /// The number of database pages that fit whole into `most` device pages.
     fn whole_pages(&self, most: u32) -> usize {
         let page_pages = self.options.device_pages_per_page;
         (most / page_pages * page_pages) as usize
@@ -292,10 +292,10 @@ where
         u64::from(self.options.device_pages_per_page)
     }
 
-    /// Writes what the file system does of its own for so many pages. It is nothing that is ever read.
+    /// Writes the file system's own metadata for this many pages. It is never read.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn write_metadata(&self, pages: usize) -> Result<()> {
         let due = (pages as u64 * self.page_pages()) as f64 * self.options.metadata_per_page;
         let due = self.metadata_due.get() + due;
@@ -317,7 +317,7 @@ where
     }
 }
 
-/// The journal's page number `count`, at `page`, as a payload is made from bytes.
+/// Journal page number `count`, at `page`, as bytes for a payload.
 fn journal_page(page: PageNo, count: u64) -> [u8; tantalum_base::PAGE_BYTES] {
     let mut bytes = [0; tantalum_base::PAGE_BYTES];
     bytes[..8].copy_from_slice(&(page.0 + 1).to_le_bytes());
@@ -325,16 +325,16 @@ fn journal_page(page: PageNo, count: u64) -> [u8; tantalum_base::PAGE_BYTES] {
     bytes
 }
 
-/// What was found in an area and done with it, in pages of the database.
+/// The result of restoring from an area, in pages of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RestoreReport {
-    /// Whole pages in the area.
+    /// Number of whole pages in the area.
     pub area_whole: u64,
-    /// Homes that were torn and were written again from the area.
+    /// Number of torn homes that were written again from the area.
     pub restored: u64,
 }
 
-/// The store of a pool; a clone is the same store.
+/// The store of a pool; clones share it.
 pub(crate) struct HomeStore<R, D: PageDevice, C, P, B, W>(pub(crate) Rc<Homes<R, D, C, P, B, W>>);
 
 impl<R, D, C, P, B, W> PageStore for HomeStore<R, D, C, P, B, W>
@@ -382,7 +382,7 @@ where
         self.write_batch(numbers.zip(pages.iter().cloned()).collect()).await
     }
 
-    /// No page gets ahead of the log. After a batch that failed no other is written until the database is opened again.
+    /// No page is written before its log. After a batch that failed no other is written until the database is opened again.
     async fn write_batch(&self, pages: Vec<(PageNo, P)>) -> Result<()> {
         let homes = &self.0;
         let newest = pages.iter().map(|(_, page)| page.lsn()).max().unwrap_or_default();
@@ -402,11 +402,11 @@ where
                 brought
             }
         };
-        // A task of its own: whoever asked for it may be dropped, and no batch may be left half done.
+        // A separate task: the caller may be dropped, but a batch must not be left half done.
         homes.runtime.spawn("batch", batch).await
     }
 
-    /// Where a batch could not be brought home, its pages are at home nowhere.
+    /// If a batch failed, its pages are not at home.
     async fn flush(&self) -> Result<()> {
         self.0.check()?;
         self.0.options.form.settle(&self.0).await

@@ -1,18 +1,18 @@
-//! What lies where on the device: headers, the redo log, the double-write area, the file system's journal, the homes.
+//! The layout of the device: headers, the redo log, the double-write area, the file system's journal, the homes.
 use tantalum_base::{PageNo, PageRange};
 
 use super::options::PageOptions;
 use super::way::Way;
 use crate::redo::HEADER_PAGES;
 
-/// Where the redo log lies.
+/// The place of the redo log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogPlace {
-    /// There is none, nor are there headers.
+    /// There is no log and there are no headers.
     Nowhere,
-    /// So many device pages of it lie behind the headers.
+    /// The log occupies this many device pages after the headers.
     Here(u64),
-    /// They lie at the same place of another device.
+    /// The log has the same place, on another device.
     Apart(u64),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Homes of more pages than can be counted end where no device does.
+    /// Saturates: if there are more pages than can be counted, the homes end beyond any device.
     pub(crate) fn new<W: Way>(options: &PageOptions<W>, log: LogPlace) -> Layout {
         let page_pages = u64::from(options.device_pages_per_page);
         let home_pages = options.database_pages.saturating_mul(page_pages);
@@ -45,12 +45,12 @@ impl Layout {
         Layout { page_pages, log, area, metadata, homes }
     }
 
-    /// Device pages in all, without those of a log that is elsewhere.
+    /// Total number of device pages, without those of a log on another device.
     pub(crate) fn pages(&self) -> u64 {
         self.homes.end().0
     }
 
-    /// Pages of the database.
+    /// Number of pages of the database.
     pub(crate) fn database_pages(&self) -> u64 {
         self.homes.pages / self.page_pages
     }
@@ -60,18 +60,18 @@ impl Layout {
         self.log
     }
 
-    /// The place of a batch's page number `slot` in the double-write area.
+    /// The place of page number `slot` of a batch in the double-write area.
     pub(crate) fn area(&self, slot: u64) -> PageRange {
         debug_assert!((slot + 1) * self.page_pages <= self.area.pages);
         PageRange::new(PageNo(self.area.first.0 + slot * self.page_pages), self.page_pages)
     }
 
-    /// Pages of the database that the double-write area holds.
+    /// Number of database pages that the double-write area holds.
     pub(crate) fn area_slots(&self) -> u64 {
         self.area.pages / self.page_pages
     }
 
-    /// The journal's page number `count`, going round.
+    /// The place of journal page number `count`; the journal is circular.
     pub(crate) fn metadata(&self, count: u64) -> PageNo {
         PageNo(self.metadata.first.0 + count % self.metadata.pages)
     }
@@ -81,7 +81,7 @@ impl Layout {
         PageRange::new(PageNo(self.homes.first.0 + page.0 * self.page_pages), self.page_pages)
     }
 
-    /// The page of the database whose home begins at `first`, if one's does.
+    /// The database page whose home begins at `first`, if there is one.
     pub(crate) fn page_at(&self, first: PageNo) -> Option<PageNo> {
         let at = first.0.checked_sub(self.homes.first.0)?;
         let begins = at < self.homes.pages && at.is_multiple_of(self.page_pages);

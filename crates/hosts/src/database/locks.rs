@@ -1,7 +1,7 @@
-//! Rows that transactions hold.
+//! Row locks of transactions.
 //!
-//! A row has one holder. An older transaction waits for a younger one; a younger one that wants the row of an older one is refused
-//! (wait-die), so that no circle of them waits for itself. It then gives back what it holds and waits for that row with empty hands.
+//! A row has one holder. An older transaction waits for a younger one; a younger one that requests the row of an older one is refused
+//! (wait-die), so there is no deadlock. The refused transaction releases all its rows, and waits for that row while it holds none.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, Result};
@@ -9,35 +9,35 @@ use tantalum_runtime::sync::WaitQueue;
 
 use crate::values::{Key, Tree};
 
-/// Who holds which rows.
+/// The holders of rows.
 #[derive(Default)]
 pub(super) struct Locks(RefCell<State>);
 
-/// What a transaction holds.
+/// The rows that a transaction holds.
 pub(super) struct Held {
-    /// Transactions are numbered by their age.
+    /// The number of the transaction; a lower number is older.
     transaction: u64,
     rows: Vec<(Tree, Key)>,
-    /// The row that it was refused last.
+    /// The row whose lock was refused last.
     refused: Option<(Tree, Key)>,
 }
 
 #[derive(Default)]
 struct State {
     holders: FastMap<(Tree, Key), u64>,
-    /// Where older transactions wait for a row: whoever waits for another one is not woken for it.
+    /// The queue of older transactions for each row: only waiters for that row are woken.
     waiting: FastMap<(Tree, Key), Rc<WaitQueue>>,
 }
 
 impl Held {
-    /// Nothing yet, of the how-many-th transaction.
+    /// No rows yet, for the transaction with this number.
     pub(super) fn new(transaction: u64) -> Self {
         Held { transaction, rows: Vec::new(), refused: None }
     }
 }
 
 impl State {
-    /// Gives a row to a transaction; `None` where it is to wait for it.
+    /// Locks a row for a transaction; `None` if the transaction must wait.
     fn take(&mut self, row: &(Tree, Key), held: &mut Held) -> Option<Result<()>> {
         match self.holders.get(row) {
             Some(holder) if *holder == held.transaction => Some(Ok(())),
@@ -57,10 +57,10 @@ impl State {
 }
 
 impl Locks {
-    /// Gives a row to a transaction.
+    /// Locks a row for a transaction.
     ///
     /// # Errors
-    /// `Conflict` where an older one holds it.
+    /// `Conflict` if an older one holds it.
     pub(super) async fn lock(&self, tree: Tree, key: &[u8], held: &mut Held) -> Result<()> {
         let row = (tree, Key::from(key));
         let taken = self.0.borrow_mut().take(&row, held);
@@ -71,8 +71,8 @@ impl Locks {
         queue.until(|| self.0.borrow_mut().take(&row, held)).await
     }
 
-    /// Gives all rows of a transaction back; then waits for the one that it was refused, and gives it to it. Nobody waits for who holds
-    /// nothing, so that this wait is in no circle.
+    /// Releases all rows of a transaction, then waits for the row that was refused, and locks it. Nothing waits for a transaction
+    /// without rows, so this wait cannot be part of a deadlock.
     pub(super) async fn start_again(&self, held: &mut Held) {
         self.unlock(held);
         let Some(row) = held.refused.take() else { return };
@@ -83,14 +83,14 @@ impl Locks {
         self.0.borrow_mut().take(&row, held);
     }
 
-    /// Where transactions wait for a row.
+    /// The queue of transactions that wait for a row.
     fn queue(&self, row: &(Tree, Key)) -> Rc<WaitQueue> {
         let mut state = self.0.borrow_mut();
         let queue = state.waiting.entry(row.clone());
         Rc::clone(queue.or_insert_with(|| Rc::new(WaitQueue::new("a row"))))
     }
 
-    /// Gives all rows of a transaction back.
+    /// Releases all rows of a transaction.
     pub(super) fn unlock(&self, held: &mut Held) {
         let state = &mut *self.0.borrow_mut();
         for row in held.rows.drain(..) {
@@ -99,7 +99,7 @@ impl Locks {
                 continue;
             }
             match state.waiting.get(&row) {
-                // Nobody waits there any more.
+                // Nothing waits in that queue any more.
                 Some(queue) if Rc::strong_count(queue) == 1 => drop(state.waiting.remove(&row)),
                 Some(queue) => queue.wake_all(),
                 None => {}
@@ -136,7 +136,7 @@ mod tests {
                 })
             };
             yield_now().await;
-            // Who waits for it has given the others back, and is in nobody's way.
+            // The waiter has released its other rows, and blocks nobody.
             assert!(!refused(&locks, b"other", &mut youngest).await);
             locks.unlock(&mut older);
             let younger = again.await;

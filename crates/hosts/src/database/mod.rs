@@ -1,28 +1,28 @@
-//! A database of clustered B+trees on a device: what storage engines have in common whose pages are changed in a buffer pool, whose
-//! commits a redo log makes durable, and whose dirty pages reach their homes in batches.
+//! A database of clustered B+trees on a device. It is the common part of storage engines that change pages in a buffer pool, make
+//! commits durable by a redo log, and write dirty pages home in batches.
 //!
 //! ```text
-//! engine       create, open, find, scan, close          way         what an engine has of its own: how it reaches the device
+//! engine       create, open, find, scan, close          way         the part of each engine: how it reaches the device
 //! transaction  changes that are made together           options     sizes
-//! locks        rows that transactions hold              layout      what lies where
+//! locks        row locks of transactions                layout      places on the device
 //! commits      a redo log, or transactions of the device  drives    one device, or two with the log apart
-//! checkpoint   how the log is kept short, fuzzily       statistics
-//! recovery     after a crash                            as_rows     as loads see it
-//! homes        the steps by which a batch gets home
+//! checkpoint   fuzzy checkpoints, which free log space  statistics
+//! recovery     after a crash                            as_rows     the database as a target of workloads
+//! homes        the steps by which a batch is written home
 //! ```
 //!
-//! What happens to a row, in this order:
+//! The life of a changed row, in this order:
 //!
 //! ```text
-//! put        kept by the transaction, which holds the row
-//! commit     worked out (btree::plan), appended to the log and put into the pool in one step
-//!            log written and flushed; who commits at the same time shares that: committed
-//! later      its page leaves the pool in a batch, not before the log of its last change is durable
-//! checkpoint all pages that were dirty at its begin are at home: the log before that begin is given up
+//! put        kept by the transaction, which holds the row's lock
+//! commit     planned (btree::plan), appended to the log and put into the pool in one step
+//!            the log is written and flushed; simultaneous commits share that: committed
+//! later      its page leaves the pool in a batch, once the log of its last change is durable
+//! checkpoint all pages that were dirty when it began are at home: the log before that is freed
 //! ```
 //!
-//! So no page ever has a change that was not committed, and recovery only repeats what the log has. A way without a log writes the
-//! changed pages home at the commit, in a transaction of the device, and leaves out what comes after.
+//! So no page ever has an uncommitted change, and recovery only repeats the log. A way without a log writes the changed pages home
+//! at the commit, in a device transaction, and skips the later steps.
 mod as_rows;
 mod checkpoint;
 mod commits;
@@ -57,7 +57,7 @@ pub use way::{DeviceNeed, Way};
 
 pub(crate) type HomePool<R, D, C, P, B, W> = Rc<Pool<HomeStore<R, D, C, P, B, W>, R>>;
 
-/// A pool over `homes`, with LRU replacement. What waits for a batch and what is being written is memory of the pool, too.
+/// A pool over `homes`, with LRU replacement. Pages that wait for a batch or are being written also count as memory of the pool.
 pub(crate) fn pool_of<R, D, C, P, B, W>(
     runtime: &R,
     homes: &Rc<Homes<R, D, C, P, B, W>>,

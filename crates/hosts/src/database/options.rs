@@ -1,39 +1,40 @@
-//! How an engine writes, and how large things are.
+//! The way an engine writes, and its sizes.
 use tantalum_base::{Error, ErrorKind, Limits, Result};
 
 use super::layout::{Layout, LogPlace};
 use super::way::{DeviceNeed, Way};
 use crate::redo::{HEADER_PAGES, LOG_PAGES_MIN, Shape};
 
-/// How pages lie on the device and in memory, and how they get from here to there.
+/// The layout of pages on the device and in memory, and the way between the two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PageOptions<W> {
-    /// How batches reach their homes.
+    /// The way batches are written to their homes.
     pub form: W,
-    /// Pages of the database.
+    /// Number of pages of the database.
     pub database_pages: u64,
     /// Device pages in a database page: 1, 2, 4 for 4, 8, 16 KiB.
     pub device_pages_per_page: u32,
-    /// Database pages in memory, those on their way out included.
+    /// Number of database pages in memory, including those that are being written out.
     pub pool_pages: u32,
-    /// Database pages in a batch; an area of their own has as many.
+    /// Number of database pages in a batch; the double-write area has the same size.
     pub batch_pages: u32,
-    /// Device pages that the file system writes for each device page of the database that is
-    /// flushed, in every form alike: its journal and metadata.
+    /// Device pages that the file system writes for its journal and metadata, for each device page of the database that is flushed.
+    /// It is the same for every form.
     pub metadata_per_page: f64,
-    /// Device pages over which these go round, as a journal does.
+    /// Size of the circular journal for these, in device pages.
     pub metadata_pages: u32,
 }
 
-/// What an engine is made and opened with. Form and sizes on the device are those with which the database was made.
+/// The options for making and opening an engine. The form and the sizes on the device must be those with which the database was
+/// made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DatabaseOptions<W> {
     /// Pages, on the device and in memory.
     pub pages: PageOptions<W>,
-    /// Device pages of the redo log, at least [`LOG_PAGES_MIN`] for each device page of a page, and twice as many where whole pages
-    /// are logged. A transaction may take a sixteenth of it. 0 where there is no log.
+    /// Device pages of the redo log: at least [`LOG_PAGES_MIN`] for each device page of a page, and twice as many if whole pages
+    /// are logged. A transaction may use a sixteenth of it. 0 if there is no log.
     pub log_pages: u64,
-    /// Trees of the database, each with rows of its own.
+    /// Number of trees of the database, each with rows of its own.
     pub trees: u32,
 }
 
@@ -42,10 +43,10 @@ fn refuse(kind: ErrorKind, problem: impl Into<String>) -> Result<()> {
 }
 
 impl<W: Way> PageOptions<W> {
-    /// Checks the settings against each other and against what the device offers.
+    /// Checks the settings against each other and against the device's limits.
     ///
     /// # Errors
-    /// `InvalidInput`; `Unsupported` where a form needs what the device has not.
+    /// `InvalidInput`; `Unsupported` if a form needs a feature that the device lacks.
     pub(crate) fn check(&self, limits: &Limits, log: LogPlace) -> Result<()> {
         let invalid = |problem: String| refuse(ErrorKind::InvalidInput, problem);
         if self.database_pages == 0 || self.device_pages_per_page == 0 || self.batch_pages == 0 {
@@ -87,15 +88,15 @@ fn check_room(limits: &Limits, needed: u64) -> Result<()> {
 }
 
 impl<W: Way> DatabaseOptions<W> {
-    /// Checks the settings against each other and against what a device offers that has everything.
+    /// Checks the settings against each other and against the limits of a device with every feature.
     ///
     /// # Errors
-    /// `InvalidInput`; `Unsupported` where a form needs what the device has not.
+    /// `InvalidInput`; `Unsupported` if a form needs a feature that the device lacks.
     pub fn check(&self, limits: &Limits) -> Result<()> {
         self.check_on(limits, None)
     }
 
-    /// As [`check`](Self::check), where the log may have a device of its own.
+    /// Like [`check`](Self::check); the log may have a device of its own.
     pub(crate) fn check_on(&self, limits: &Limits, log_apart: Option<&Limits>) -> Result<()> {
         self.check_log(log_apart.is_some())?;
         if self.trees == 0 || u64::from(self.trees) >= self.pages.database_pages {
@@ -127,7 +128,7 @@ impl<W: Way> DatabaseOptions<W> {
                 format!("with {name} there is no redo log: it has 0 pages, and no device");
             return refuse(ErrorKind::InvalidInput, problem);
         }
-        // Where whole pages are logged, those that are split go into it twice as long.
+        // If whole pages are logged, pages that are split occupy twice the room in the log.
         let whole = if form.logs_whole_pages() { 2 } else { 1 };
         let least = whole * LOG_PAGES_MIN * u64::from(self.pages.device_pages_per_page);
         if self.log_pages < least {
@@ -139,7 +140,7 @@ impl<W: Way> DatabaseOptions<W> {
         Ok(())
     }
 
-    /// What the database keeps of it, and of the drive with its log.
+    /// The settings that the database stores.
     pub(crate) fn shape(&self, log_apart: Option<u64>) -> Shape {
         let mode = W::WAYS.iter().position(|way| *way == self.pages.form).unwrap_or(0) as u8;
         Shape {

@@ -1,4 +1,4 @@
-//! After a crash, and at every other opening: torn homes are restored, and what the log has is repeated.
+//! Recovery after a crash, and at every other opening: torn homes are restored, and the log is repeated.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
@@ -17,18 +17,18 @@ use crate::records::{Codec, RecordDevice};
 use crate::redo::{Block, Group, Headers, LogEnd, LogReader, Shape};
 use crate::values::Value;
 
-/// What an opening found and did.
+/// The result of an opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// Of the area, where there is one.
+    /// The result for the area, if there is one.
     pub restore: RestoreReport,
-    /// Transactions in the log behind the last checkpoint.
+    /// Number of transactions in the log after the last checkpoint.
     pub transactions: u64,
-    /// Changes of pages among them that their homes did not have.
+    /// Number of their page changes that the homes lacked.
     pub pages_changed: u64,
 }
 
-/// Calls this where it is dropped before it was done.
+/// Calls the function if it is dropped before it was done.
 struct UnlessDone<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> UnlessDone<F> {
@@ -53,14 +53,13 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
-    /// Opens a database, with every transaction that was committed, and starts its tasks. Dropped midway it ends them again: it can
-    /// be tried once more.
+    /// Opens a database, with every committed transaction, and starts its tasks. If it is dropped midway it ends the tasks again, and
+    /// opening can be tried once more.
     ///
     /// # Errors
-    /// `Format` where the device holds none; `InvalidInput` where it was made with another form or other sizes; `Corrupt` with
-    /// the page where one is torn that the log has changes of, or has lost a write: where nothing protects from that, on a device
-    /// that tears pages. `Corrupt` where the log is damaged and goes on behind that. The device's. What was there is there for the next
-    /// try.
+    /// `Format` if the device holds no database; `InvalidInput` if it was made with another form or other sizes; `Corrupt` with the page
+    /// if a page that the log changes is torn or has lost a write (without protection, on a device that tears pages); `Corrupt` if the
+    /// log is damaged and continues after the damage; those of the device. After an error the content is still there for another try.
     pub async fn open(
         runtime: &R,
         device: &Rc<D>,
@@ -70,10 +69,10 @@ where
         Self::open_on(runtime, &Drives::new(device, codec), options).await
     }
 
-    /// As [`open`](Self::open), on one device or two.
+    /// Like [`open`](Self::open), on one device or two.
     ///
     /// # Errors
-    /// As there, and `Format` where the log's own device holds none of this database.
+    /// As for `open`, and `Format` if the log's own device holds no log of this database.
     pub async fn open_on(
         runtime: &R,
         drives: &Drives<D, C>,
@@ -82,7 +81,7 @@ where
         let (limits, log_apart) = drives.limits();
         options.check_on(limits, log_apart)?;
         drives.each().for_each(RecordDevice::reopened);
-        // Where the power did not go what is read may still be lost later. Nothing may be concluded from that.
+        // If there was no power cut, content that is read now may still be lost later. Recovery must not rely on it before a flush.
         if !Fault::NoFlushBeforeRecovery.is_planted() {
             drives.flush().await?;
         }
@@ -125,8 +124,8 @@ where
         Ok((engine, report))
     }
 
-    /// Its opening was dropped midway: nothing more is brought home, and the tasks end. Whoever opens the database next must be alone on
-    /// the device.
+    /// Called if opening was dropped midway: no more pages are written home, and the tasks end. The next opening must be the only user
+    /// of the device.
     fn give_up(self: Rc<Self>) {
         if Fault::OpeningGoesOn.is_planted() {
             return;
@@ -145,7 +144,7 @@ where
         for (lsn, group) in groups {
             report.transactions += 1;
             for page in &group.pages {
-                // Nothing is read of a page that is replaced later: it may be torn.
+                // A page that is replaced later is not read: it may be torn.
                 let later = replaced.get(&page.page).is_some_and(|later| *later > lsn);
                 if later && !Fault::ReplacedPagesRead.is_planted() {
                     continue;
@@ -156,9 +155,9 @@ where
         self.checkpoint().await
     }
 
-    /// Makes changes in a page that it does not have yet; whether there were any.
+    /// Applies the changes that a page lacks; returns whether there were any.
     async fn repeat_in_page(&self, lsn: Lsn, changes: &PageChanges<V>) -> Result<bool> {
-        // Whatever is there, torn or not, is replaced.
+        // The old content is replaced, even if it is torn.
         let intent = if changes.replaces() { Intent::Overwrite } else { Intent::Update };
         let mut fixed = self.pool.fix(changes.page, intent).await?;
         let mut page = match intent {

@@ -1,9 +1,9 @@
-//! What is counted.
+//! Counters.
 
-/// What an engine's pages asked of its device, in device pages.
+/// Device accesses for an engine's pages, in device pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostStatistics {
-    /// Pages of the database that were asked for.
+    /// Accesses to pages of the database.
     pub accesses: u64,
     /// Device pages read.
     pub pages_read: u64,
@@ -11,7 +11,7 @@ pub struct HostStatistics {
     pub area_pages: u64,
     /// Device pages written to their homes.
     pub home_pages: u64,
-    /// Device pages that homes took by share.
+    /// Device pages that were shared into homes.
     pub shared_pages: u64,
     /// Device pages of the file system's metadata.
     pub metadata_pages: u64,
@@ -20,12 +20,12 @@ pub struct HostStatistics {
 }
 
 impl HostStatistics {
-    /// Device pages that were written, of whatever kind (SHARE, figure 6a).
+    /// Device pages that were written, of any kind (SHARE, figure 6a).
     pub fn pages_written(&self) -> u64 {
         self.area_pages + self.home_pages + self.metadata_pages
     }
 
-    /// What was counted since `start`.
+    /// The difference to the counters at `start`.
     pub fn since(&self, start: &HostStatistics) -> HostStatistics {
         HostStatistics {
             accesses: self.accesses - start.accesses,
@@ -39,22 +39,22 @@ impl HostStatistics {
     }
 }
 
-/// What an engine counted since it was opened.
+/// The counters of an engine since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EngineStatistics {
-    /// Of its pages.
+    /// Those of its pages.
     pub pages: HostStatistics,
     /// Device pages written to the redo log.
     pub log_pages: u64,
-    /// Flushes of the log: transactions that were committed at the same time share one.
+    /// Flushes of the log: simultaneous commits share one.
     pub log_flushes: u64,
-    /// Pages whose whole content went into the log, by full-page writes or as what became of a split.
+    /// Pages whose whole content went into the log, by full-page writes or as the result of a split.
     pub whole_pages: u64,
-    /// Transactions of the device by which commits became durable: those that came at the same time share one.
+    /// Device transactions that made commits durable: simultaneous commits share one.
     pub device_commits: u64,
     /// Transactions that changed something and were committed.
     pub commits: u64,
-    /// Transactions that were refused because another one holds a row.
+    /// Transactions that were refused because another one holds a row's lock.
     pub conflicts: u64,
     /// Checkpoints.
     pub checkpoints: u64,

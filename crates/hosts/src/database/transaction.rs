@@ -1,7 +1,8 @@
 //! Changes that are made together.
 //!
-//! A transaction keeps its changes to itself until it commits: then they take effect in one step. One that is dropped has changed
-//! nothing. Rows that it changes, or reads to change them, are its own until it ends; others' reads see what was committed last.
+//! A transaction keeps its changes private until it commits; then they take effect in one step. A transaction that is dropped changes
+//! nothing. It holds a lock on the rows that it changes, or reads in order to change them, until it ends; other transactions read the last
+//! committed rows.
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use crate::records::Codec;
 use crate::redo::{Block, Group};
 use crate::values::{Key, Tree, Value};
 
-/// Changes of rows; `None` where the row goes.
+/// Changes of rows; `None` if the row is deleted.
 type Changes<V> = BTreeMap<(Tree, Key), Option<V>>;
 
 /// A transaction. Dropped, it has changed nothing.
@@ -26,7 +27,7 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
     engine: Rc<Database<R, D, V, C, W>>,
-    /// Its rows, and its age: of two that want the same row the older one may wait.
+    /// Its row locks, and its age: of two transactions that request the same row the older one may wait.
     held: Held,
     changes: Changes<V>,
 }
@@ -45,7 +46,7 @@ where
         Transaction { engine, held: Held::new(number), changes: Changes::new() }
     }
 
-    /// The row with `key`, as this transaction changed it, or else as it was committed last.
+    /// The row with `key` as this transaction changed it, otherwise the last committed one.
     ///
     /// # Errors
     /// As [`Database::get`].
@@ -56,12 +57,11 @@ where
         }
     }
 
-    /// As [`get`](Self::get), and keeps others from changing the row until this transaction ends. Waits for the transaction
-    /// that holds it.
+    /// Like [`get`](Self::get), and locks the row until this transaction ends. Waits for the transaction that holds the lock.
     ///
     /// # Errors
-    /// `Conflict` where that one is older: this transaction is to be given up, or to [start again](Self::start_again).
-    /// `InvalidInput` and `TooLarge` for what cannot be a key. Others as [`get`](Self::get).
+    /// `Conflict` if that transaction is older: give this one up, or [start it again](Self::start_again). `InvalidInput` and `TooLarge` if
+    /// the key is not valid. Others as for [`get`](Self::get).
     pub async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<V>> {
         self.lock(tree, key).await?;
         self.get(tree, key).await
@@ -70,7 +70,7 @@ where
     /// Puts a row in, in place of the one with this key if there is one.
     ///
     /// # Errors
-    /// `InvalidInput` and `TooLarge` for what cannot be a row; `Conflict` as in [`get_for_update`](Self::get_for_update).
+    /// `InvalidInput` and `TooLarge` if the row is not valid; `Conflict` as for [`get_for_update`](Self::get_for_update).
     pub async fn put(&mut self, tree: Tree, key: &[u8], value: V) -> Result<()> {
         let most = TreePage::<V>::row_bytes_max(self.engine.options.pages.device_pages_per_page);
         let bytes = key.len() + value.bytes();
@@ -81,7 +81,7 @@ where
         self.change(tree, key, Some(value)).await
     }
 
-    /// Takes a row out, if there is one with this key.
+    /// Deletes a row, if there is one with this key.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -89,7 +89,7 @@ where
         self.change(tree, key, None).await
     }
 
-    /// As [`Database::scan`], with this transaction's changes.
+    /// Like [`Database::scan`], with this transaction's changes.
     ///
     /// # Errors
     /// As [`Database::scan`].
@@ -120,31 +120,31 @@ where
         Ok(rows.into_iter().take(most).collect())
     }
 
-    /// Gives up the changes and the rows, to try again: waits for the row that it was refused, which it has then. It stays as old as it
-    /// is, so that in the end no older one is in its way.
+    /// Discards the changes and releases the locks for another try: waits for the row that was refused, and locks it. The transaction keeps
+    /// its age, so in the end no older one blocks it.
     pub async fn start_again(&mut self) {
         self.changes.clear();
         self.engine.locks.start_again(&mut self.held).await;
     }
 
-    /// Makes the changes, all of them or none; they are durable when this returns.
+    /// Applies the changes, all or nothing; they are durable when this returns.
     ///
     /// # Errors
-    /// With nothing changed: `OutOfSpace` where the database is full, or the pool too small for the pages of this transaction;
-    /// `TooLarge` where the log, or a transaction of the device that stands in its place, is too small for it; those of reading pages.
-    /// Where the log or that transaction fails the changes may be there or not when the database is opened again, all of them or none; until then nothing is committed any more.
+    /// With nothing changed: `OutOfSpace` if the database is full, or the pool is too small for the pages of this transaction; `TooLarge`
+    /// if the log (or the device transaction that replaces it) is too small for it; those of reading pages. If the log or that device
+    /// transaction fails, the next opening finds all of the changes or none; until then further commits are refused.
     pub async fn commit(mut self) -> Result<()> {
         let changes = std::mem::take(&mut self.changes);
         if changes.is_empty() {
             return Ok(());
         }
         let engine = Rc::clone(&self.engine);
-        // Pages that must be read are read before its turn comes, so that others need not wait for that.
+        // Pages are read before this commit gets its turn, so that others need not wait for the reads.
         for (tree, key) in changes.keys() {
             find(&*engine, tree.root(), key).await?;
         }
         let lsn = engine.take_effect(changes).await?;
-        // Whoever changes these rows now commits behind this.
+        // A transaction that changes these rows now commits after this one.
         drop(self);
         let Some(lsn) = lsn else { return Ok(()) };
         engine.commits.until_durable(lsn).await?;
@@ -192,7 +192,7 @@ where
     C: Codec<Page = D::Page, Record = Block<V>>,
     W: Way,
 {
-    /// A commit holds the frames of all pages that it changes, and leaves one to those who read meanwhile.
+    /// A commit holds the frames of all pages that it changes, and leaves one frame for concurrent reads.
     fn check_frames(&self, pages: usize) -> Result<()> {
         let frames = self.pool.frames().total as usize;
         if pages >= frames {
@@ -204,7 +204,7 @@ where
         Ok(())
     }
 
-    /// Brings changes into the log and the pool, in one step; the LSN of their group, if anything changes.
+    /// Puts changes into the log and the pool, in one step; returns the LSN of their group, if anything changed.
     async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
         let _turn = self.commit_turn.acquire(1).await;
         let pages = self.options.pages;
@@ -223,13 +223,13 @@ where
                 return Ok(None);
             }
             self.check_frames(group.pages.len())?;
-            // Before the pages are held: what makes room in the log writes pages.
+            // This comes before the pages are held: making room in the log writes pages.
             self.commits.room(&group).await?;
             let mut held = Vec::with_capacity(group.pages.len());
             for page in plan.pages() {
                 held.push(self.pool.fix(page, Intent::Overwrite).await?);
             }
-            // A checkpoint that began meanwhile wants more pages whole, for which there may be no room.
+            // A checkpoint that began meanwhile requires more whole pages, for which there may be no room.
             if self.whole_before.get() != whole_before {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! A store under a load.
+//! A store as a target of workloads.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;

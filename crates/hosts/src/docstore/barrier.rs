@@ -1,24 +1,24 @@
-//! Where a store waits for durability, and why.
+//! The points at which a store waits for durability, and the reasons.
 //!
-//! | barrier | `volatile` | `on_flush` | `on_ack` | without it |
+//! | barrier | `volatile` | `on_flush` | `on_ack` | failure without it |
 //! |---|---|---|---|---|
 //! | before a header | flush | | | the header survives a cut, and something that it refers to does not |
 //! | after a header | flush | flush | | a commit is acknowledged and gets lost |
-//! | after an announcement | flush | | | what a compaction wrote survives, in a file that counts as unused: old headers are found in it later |
-//! | before a switch | flush | | | the directory names a file that is not all there |
+//! | after an announcement | flush | | | pages of a compaction survive in a file that counts as unused: old headers are found in it later |
+//! | before a switch | flush | | | the directory names an incomplete file |
 //! | before a deletion | flush | | | the directory still names a file that is gone |
 //! | after a deletion | flush | | | as after an announcement |
 //! | between changes of the directory | flush | | | both of its pages are torn, or an older one counts again (the barriers after an announcement and before a deletion are such, too) |
-//! | after opening | flush | flush | | what was found and shown gets lost |
+//! | after opening | flush | flush | | content that was found and shown gets lost |
 //!
-//! `on_flush` keeps the order of what completed, so that only acknowledgements need a flush there; `on_ack` keeps all
-//! of it. A commit by SHARE passes no barrier: a share is durable when it returns, with all that was written before.
+//! `on_flush` keeps the order of completed writes, so only acknowledgements need a flush there; `on_ack` needs none. A commit by SHARE
+//! passes no barrier: a share is durable when it returns, with all earlier writes.
 use tantalum_base::{Durability, PageDevice, Result};
 
 use crate::fault_points::Fault;
 use crate::records::{Codec, RecordDevice};
 
-/// A point that what was written before must be durable at.
+/// A point before which all writes must be durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Barrier {
     BeforeHeader,
@@ -32,7 +32,7 @@ pub(super) enum Barrier {
 }
 
 impl Barrier {
-    /// Passes it, with a flush where a device of this durability needs one.
+    /// Passes it, with a flush if a device of this durability needs one.
     pub(super) async fn pass<D, C>(self, device: &RecordDevice<D, C>) -> Result<()>
     where
         D: PageDevice,

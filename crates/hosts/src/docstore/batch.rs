@@ -1,10 +1,11 @@
-//! Updates that wait for a commit, or that one brings to the device.
+//! Updates that wait for a commit, or are being committed.
 use std::collections::BTreeMap;
 
 use crate::records::{FRAME_BYTES, PAGE_ROOM};
 use crate::values::{Key, Value};
 
-/// Values, or `None` where a document is deleted; several updates of one document are the last of them.
+/// Values, or `None` if a document is deleted; of several updates of one document only the last is
+/// kept.
 #[derive(Debug)]
 pub(super) struct Batch<V> {
     updates: BTreeMap<Key, Option<V>>,
@@ -18,7 +19,7 @@ impl<V> Default for Batch<V> {
 }
 
 impl<V: Value> Batch<V> {
-    /// Adds an update, in the place of an earlier one of the same document.
+    /// Adds an update, which replaces an earlier one of the same document.
     pub(super) fn insert(&mut self, key: Key, value: Option<V>) {
         let key_bytes = key.len();
         self.pages += pages_of(key_bytes, value.as_ref());
@@ -27,12 +28,12 @@ impl<V: Value> Batch<V> {
         }
     }
 
-    /// In the order of their keys.
+    /// The updates in the order of their keys.
     pub(super) fn updates(&self) -> &BTreeMap<Key, Option<V>> {
         &self.updates
     }
 
-    /// Pages of its documents, each by itself.
+    /// Number of pages of its documents, each document by itself.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
@@ -42,7 +43,7 @@ fn pages_of<V: Value>(key_bytes: usize, value: Option<&V>) -> u64 {
     value.map_or(0, |value| document_bytes(key_bytes, value.bytes()).div_ceil(PAGE_ROOM) as u64)
 }
 
-/// Bytes that a document takes in a file.
+/// Size of a document in a file, in bytes.
 pub(super) fn document_bytes(key_bytes: usize, value_bytes: usize) -> usize {
     FRAME_BYTES + 2 + key_bytes + value_bytes
 }

@@ -1,4 +1,4 @@
-//! What a store keeps on its device, and how it looks in bytes.
+//! The blocks that a store keeps on its device, and their layout in bytes.
 //!
 //! ```text
 //! directory  1 | number 8 | file 8 | file pages 8 | half 1 | other in use 1 | mode 1
@@ -18,14 +18,14 @@ use crate::values::{ByteValue, Key, Value};
 /// Bytes of a node besides its entries.
 const NODE_BYTES: usize = 12;
 
-/// Bytes of entries that a node, which has one page, has room for.
+/// Bytes for entries in a node, which has one page.
 pub(super) const NODE_ROOM: usize = PAGE_ROOM - FRAME_BYTES - NODE_BYTES;
 
-/// Marks of pages with headers or the directory, and of all others.
+/// Marks of pages: one for headers and the directory, one for all others.
 const MARK_HEADER: u8 = 2;
 const MARK_DATA: u8 = 1;
 
-/// Which files there are.
+/// The files of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Directory {
     /// Counts the changes of the directory.
@@ -34,7 +34,7 @@ pub struct Directory {
     pub file: u64,
     /// Pages of a file.
     pub file_pages: u64,
-    /// In which half of the device it is: 0 or 1.
+    /// The half of the device that has it: 0 or 1.
     pub half: u8,
     /// Whether the other half may have content.
     pub other_in_use: bool,
@@ -45,7 +45,7 @@ pub struct Directory {
 /// A committed state of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The page behind all that belongs to its file: where appending goes on.
+    /// The first page after the file's content: the place of the next append.
     pub end: PageNo,
     /// The number of its file.
     pub file: u64,
@@ -53,27 +53,27 @@ pub struct Header {
     pub number: u64,
     /// The root of the tree, if there are documents.
     pub root: Option<PageNo>,
-    /// Nodes on the way to a document.
+    /// Number of nodes on the path to a document.
     pub depth: u8,
-    /// Nodes of the tree.
+    /// Number of nodes of the tree.
     pub nodes: u64,
-    /// Documents.
+    /// Number of documents.
     pub documents: u64,
-    /// Bytes of their places.
+    /// Bytes of all documents' places.
     pub document_bytes: u64,
 }
 
 /// An entry of a node: a document, or a child with the first key in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The document's key; of a child none in it is lower, but in the first child of a level.
+    /// The document's key, or the lower bound of a child's keys (except for the first child of a level).
     pub key: Key,
-    /// Where the document or the child lies.
+    /// The place of the document or the child.
     pub place: Place,
 }
 
 impl Entry {
-    /// Bytes that it takes in a node.
+    /// Size of the entry in a node, in bytes.
     pub(super) fn bytes(&self) -> usize {
         15 + self.key.len()
     }
@@ -82,9 +82,9 @@ impl Entry {
 /// A node of the tree: one page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
-    /// Where it was written.
+    /// The page at which it was written.
     pub at: PageNo,
-    /// 0 in a leaf, whose entries are documents.
+    /// 0 for a leaf, whose entries are documents.
     pub level: u8,
     /// In ascending order of their keys; at least one.
     pub entries: Vec<Entry>,
@@ -99,10 +99,10 @@ pub struct Document<V> {
     pub value: V,
 }
 
-/// Anything that a store writes.
+/// Any block that a store writes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Block<V> {
-    /// Which files there are.
+    /// The files of the store.
     Directory(Directory),
     /// A committed state of a file.
     Header(Header),

@@ -1,8 +1,8 @@
-//! What commits changed while a compaction copied is brought along, until the new file has all that the old one has.
+//! Transfers to the new file the changes that commits made while a compaction copied, until both files have the same content.
 //!
-//! Rounds are made while commits go on, each for what was changed since the one before; the last one, when little is left or rounds no
-//! longer get smaller, while commits wait. Each key that was changed is looked up in the old file as it is then: its document is copied or remapped, or
-//! deleted from the new file. Nobody sees that file before the last round is over.
+//! It works in rounds while commits continue, each for the changes since the previous round. The last round, when few changes are left or
+//! rounds no longer shrink, runs while commits wait. Each changed key is looked up in the old file as it is then: its document is copied or
+//! remapped, or deleted from the new file. Nothing reads the new file before the last round is over.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_runtime::Runtime;
@@ -18,10 +18,10 @@ use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, Place};
 use crate::values::{Key, Value};
 
-/// As many changed keys are few enough for commits to wait.
+/// Up to this many changed keys, commits may wait for the last round.
 const FEW_KEYS: usize = 64;
 
-/// Keys that are brought along at a time.
+/// Number of keys that are transferred at a time.
 const KEYS_AT_A_TIME: usize = 1_024;
 
 impl<R, D, V, C> DocStore<R, D, V, C>
@@ -31,7 +31,7 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// Brings all changes along; no commit comes until what is returned is dropped.
+    /// Transfers all changes; no commit runs until the returned permit is dropped.
     pub(super) async fn catch_up(&self, new: &mut Snapshot) -> Result<Permit> {
         let mut before = usize::MAX;
         loop {
@@ -56,7 +56,7 @@ where
         }
     }
 
-    /// Lets `new` have the documents of `keys`, which ascend, as `old` has them.
+    /// Gives `new` the same documents for `keys`, which ascend, as `old` has.
     async fn bring_along(&self, keys: &[Key], old: &Snapshot, new: &mut Snapshot) -> Result<()> {
         let device = &self.compaction;
         let from = Descent::new(device, &old.header, keys.to_vec()).await?;

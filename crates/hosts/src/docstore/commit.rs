@@ -1,15 +1,15 @@
-//! How a batch reaches the device: the one file to read for what SHARE changes.
+//! How a batch is written to the device: this file has all that SHARE changes.
 //!
 //! ```text
 //! Original  | documents, packed | nodes | (flush) | header | (flush)
-//! SHARE     | documents without a place | nodes | header | documents that have one |  then one share:
-//!           old places take the new documents, the file's first page takes the header
+//! SHARE     | documents with no old place | nodes | header | documents with an old place |  then one share:
+//!           old places get the new documents, the file's first page gets the header
 //! ```
 //!
-//! By SHARE a document that takes as many pages as before stays where it is for the tree, so that no node and no header is
-//! written where a batch has no others. All of a batch is one share command, and so all or nothing. What
-//! does not fit into one command goes to new places, as in the original. What was written for the share only lies behind
-//! the end of the file, where the next batch writes over it.
+//! By SHARE a document that occupies as many pages as before keeps its place in the tree. So no node and no header is
+//! written if the batch has no other documents. All of a batch is one share command, so it is all or nothing. Documents
+//! that do not fit into one command go to new places, as in the original. Pages that were written only for the share lie
+//! after the end of the file, and the next batch overwrites them.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
 use tantalum_runtime::Runtime;
@@ -25,12 +25,12 @@ use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, PAGE_ROOM, Place, framed_bytes};
 use crate::values::{Key, Value};
 
-/// A batch that is laid out behind the end of a file.
+/// A batch that is laid out after the end of a file.
 struct Plan<V> {
     draft: Draft<Block<V>>,
-    /// Places that stay, each with the document that comes there.
+    /// Places that do not change, each with its new document.
     remapped: Vec<(Place, Rc<Block<V>>)>,
-    /// The file as the batch leaves it.
+    /// The state of the file after the batch.
     after: Snapshot,
     documents: u64,
     nodes: u64,
@@ -45,18 +45,19 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// Commits a batch, after a compaction where the file has no room for it. Where enough of it is stale then, one begins.
+    /// Commits a batch, after a compaction if the file has no room for it. If enough of the file is stale afterwards, a
+    /// compaction begins.
     pub(super) async fn commit_batch(self: &Rc<Self>, batch: &Batch<V>) -> Result<()> {
         let mut writer = self.writer.acquire(1).await;
         let mut plan = self.plan(batch).await?;
         if !plan.has_room() {
-            // A compaction under way needs the writer for its end.
+            // A compaction in progress needs the writer in order to finish.
             drop(writer);
             let _compactor = self.compactor.acquire(1).await;
             writer = self.writer.acquire(1).await;
             plan = self.plan(batch).await?;
             if !plan.has_room() {
-                // Who stops compactions does not mean to fail commits.
+                // A request to stop compactions must not fail commits.
                 while let Err(error) = self.compact_without_commits().await {
                     if error.kind() != ErrorKind::Interrupted {
                         return Err(error);
@@ -105,7 +106,7 @@ where
         let mut draft = Draft::new(before.header.end);
         let mut after = before;
         let mut remapped = Vec::new();
-        // One pair is the header's.
+        // One pair is reserved for the header.
         let mut pairs_left = u64::from(self.device.limits().share_pairs_max).saturating_sub(1);
         let (mut packed, mut packed_at) = (Vec::new(), Vec::new());
         let mut changes = vec![Change::Keep; batch.updates().len()];
@@ -157,8 +158,8 @@ where
         Ok(Plan { draft, remapped, after, documents, nodes, has_header })
     }
 
-    /// A header is found by its place behind all that it refers to. So this must be durable before it, and it before
-    /// the commit is acknowledged.
+    /// A search for the header finds it by its place, after all the pages that it refers to. So those must be durable
+    /// before it, and it before the commit is acknowledged.
     async fn append(&self, plan: &mut Plan<V>) -> Result<()> {
         if !plan.has_header {
             return Ok(());
@@ -174,7 +175,7 @@ where
     async fn append_and_share(&self, plan: &mut Plan<V>) -> Result<()> {
         let mut pairs = Vec::new();
         if plan.has_header {
-            // The copy of the header is not needed behind the share: the file ends before it.
+            // The copy of the header is not needed after the share: the file ends before it.
             let at = plan.draft.next();
             plan.after.header.end = at;
             plan.draft.align(Rc::new(Block::Header(plan.after.header)));
@@ -205,7 +206,7 @@ impl<V: Value> Plan<V> {
         self.end() <= self.after.file.end()
     }
 
-    /// The page behind all that will be written.
+    /// The first page after all pages that will be written.
     fn end(&self) -> PageNo {
         let remapped: u64 = self.remapped.iter().map(|(old, _)| old.range().pages).sum();
         PageNo(self.draft.next().0 + u64::from(self.has_header) + remapped)

@@ -1,15 +1,15 @@
-//! Compaction: a new file of what is not stale.
+//! Compaction: writes a new file without the stale content.
 //!
 //! ```text
 //! announce in the directory that the other half is in use
 //! documents in the order of their keys: copied, or by SHARE remapped; nodes filled from the leaves up
-//! what commits changed meanwhile; in the end while commits wait (catch_up)
-//! header; (flush); the directory names the new file; commits go on there
-//! (flush); the old one is trimmed when nobody reads it
+//! changes that commits made meanwhile; the last of them while commits wait (catch_up)
+//! header; (flush); the directory names the new file; commits continue there
+//! (flush); the old file is trimmed once nothing reads it
 //! ```
 //!
-//! A commit that has no room waits for the compaction under way, or makes one itself. A compaction that is cut short leaves a file
-//! that the directory does not name: the next opening, or the next compaction, deletes it and begins anew.
+//! A commit without room waits for the compaction in progress, or runs one itself. A compaction that is cut short leaves a file
+//! that the directory does not name: the next opening, or the next compaction, deletes it and starts again.
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
@@ -26,7 +26,7 @@ use super::walk::Walk;
 use crate::records::{Codec, Draft, Place};
 use crate::values::Value;
 
-/// Documents that are copied at a time.
+/// Number of documents that are copied at a time.
 const COPIED_DOCUMENTS: usize = 64;
 
 impl<R, D, V, C> DocStore<R, D, V, C>
@@ -36,27 +36,27 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// Compacts the file, whatever part of it is stale.
+    /// Compacts the file, whatever share of it is stale.
     ///
     /// # Errors
-    /// `Interrupted` where [`stop_compaction`](Self::stop_compaction) was called; `Corrupt`; the device's. The store goes on with
-    /// the file that it has, unless it cannot tell which one counts.
+    /// `Interrupted` if [`stop_compaction`](Self::stop_compaction) was called; `Corrupt`; those of the device. The store continues
+    /// with its present file, unless it is uncertain which file counts.
     pub async fn compact(self: &Rc<Self>) -> Result<()> {
         let store = Rc::clone(self);
-        // A task of its own, so that it comes to its end where the caller gives up.
+        // A separate task, so that it finishes even if the caller gives up.
         let compaction =
             self.runtime.spawn("compaction", async move { store.compact_beside_commits().await });
         compaction.await
     }
 
-    /// Lets a compaction begin, unless one is under way that began like this.
+    /// Begins a compaction, unless one that was begun here is in progress.
     pub(super) fn begin_compaction(self: &Rc<Self>) {
         if std::mem::replace(&mut self.state.borrow_mut().compacts_by_itself, true) {
             return;
         }
         let store = Rc::clone(self);
         drop(self.runtime.spawn("compaction", async move {
-            // Where it fails, the next commit tries again.
+            // If it fails, the next commit tries again.
             let _ = store.compact_beside_commits().await;
             store.state.borrow_mut().compacts_by_itself = false;
         }));
@@ -68,17 +68,17 @@ where
         self.compact_counted(Some(writer)).await
     }
 
-    /// Compacts while the caller keeps commits and other compactions out.
+    /// Compacts while the caller holds off commits and other compactions.
     pub(super) async fn compact_without_commits(&self) -> Result<()> {
         self.compact_counted(None).await
     }
 
-    /// Asks a compaction that is under way to end.
+    /// Requests that a compaction in progress end.
     pub fn stop_compaction(&self) {
         self.state.borrow_mut().stop_compaction = true;
     }
 
-    /// With the writer given, commits go on while documents are copied.
+    /// If the writer is given, commits continue while documents are copied.
     async fn compact_counted(&self, writer: Option<Permit>) -> Result<()> {
         let failed = self.state.borrow().failed.clone();
         let compacted = match failed {
@@ -109,7 +109,7 @@ where
             writer = Some(self.catch_up(&mut new).await?);
         }
         if let Some(failed) = self.state.borrow().failed.clone() {
-            // Of a commit that failed, the new file may have a part.
+            // The new file may have a part of a commit that failed.
             return Err(failed);
         }
         new.header.number = self.state.borrow().snapshot.header.number + 1;
@@ -135,7 +135,7 @@ where
         Ok(())
     }
 
-    /// Says in the directory that the other half is in use; the directory that names the file there.
+    /// Announces in the directory that the other half is in use; returns a directory that names the file there.
     async fn announce(&self) -> Result<Directory> {
         let device = &self.compaction;
         let mut directory = {
@@ -155,7 +155,8 @@ where
         }))
     }
 
-    /// Goes on with a directory that was written. Where that failed, nobody knows what the device has: nothing is changed any more.
+    /// Continues with a directory that was written. If the write failed, the state of the device is uncertain: no more changes are
+    /// allowed.
     fn keep_directory(&self, written: Result<Directory>) -> Result<Directory> {
         match &written {
             Ok(directory) => self.state.borrow_mut().directory = *directory,
@@ -175,7 +176,7 @@ where
     async fn copy(&self, from: &Snapshot, new: &mut Snapshot) -> Result<()> {
         let mut walk = Walk::seek(&self.compaction, &from.header, &[]).await?;
         let mut levels = Levels::default();
-        // Documents of a page each fill a share command.
+        // Documents of one page each fill a share command.
         let documents = match self.options.mode {
             Mode::Original => COPIED_DOCUMENTS,
             Mode::Share => self.compaction.limits().share_pairs_max as usize,
@@ -217,7 +218,7 @@ where
         }
     }
 
-    /// Lets the next pages of the new file take documents' contents.
+    /// Shares documents' contents into the next pages of the new file.
     async fn remap(
         &self,
         entries: &[Entry],
@@ -240,7 +241,7 @@ where
         Ok(places)
     }
 
-    /// Shares in as many commands as it takes: no file that counts has the left pages.
+    /// Shares in as many commands as necessary: no file that counts contains the left pages.
     pub(super) async fn share_all(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         for part in pairs.chunks(self.compaction.limits().share_pairs_max as usize) {
             self.compaction.share(part).await?;
@@ -257,10 +258,10 @@ pub(super) fn check_room(new: &Snapshot, end: PageNo) -> Result<()> {
     Ok(())
 }
 
-/// Nodes of a tree that are filled one after the other, on each level.
+/// Partly built nodes, one on each level, which are filled one after the other.
 #[derive(Default)]
 struct Levels {
-    /// The node that is being filled, and nodes of this level so far.
+    /// The node being filled, and the number of nodes of this level so far.
     levels: Vec<(Option<NodeBuilder>, u64)>,
 }
 

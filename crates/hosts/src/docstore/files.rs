@@ -1,10 +1,10 @@
-//! The two files of a store, and the directory that says which of them counts.
+//! The two files of a store, and the directory that records which of them counts.
 //!
 //! ```text
 //! device  | directory 2 pages | file in half 0 | file in half 1 |
 //! ```
 //!
-//! A compaction writes its new file into the half that is not in use, and the directory names it when it is whole. The
+//! A compaction writes its new file into the unused half, and the directory names the file once it is complete. The
 //! directory's two pages are written in turn; the whole one with the higher number counts.
 use tantalum_base::{Error, ErrorKind, Limits, PageDevice, PageNo, PageRange, Result};
 
@@ -14,7 +14,7 @@ use super::options::{DIRECTORY_PAGES, Mode};
 use crate::records::{Codec, Draft, PAGE_ROOM, Place, RecordDevice, corrupt};
 use crate::values::Value;
 
-/// A file as of a commit.
+/// The state of a file at a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Snapshot {
     pub(super) file: PageRange,
@@ -23,18 +23,18 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Pages of the file so far.
+    /// Number of pages of the file so far.
     pub(super) fn used_pages(&self) -> u64 {
         self.header.end.0 - self.file.first.0
     }
 
-    /// Of these, pages that a compaction would keep.
+    /// Number of these pages that a compaction would keep.
     pub(super) fn live_pages(&self) -> u64 {
         let documents = self.header.document_bytes.div_ceil(PAGE_ROOM as u64);
         (1 + documents + self.header.nodes).min(self.used_pages())
     }
 
-    /// Counts that a document lies at `new` that lay at `old`.
+    /// Counts the move of a document from `old` to `new`.
     pub(super) fn count_move(&mut self, old: Option<Place>, new: Option<Place>) {
         let header = &mut self.header;
         header.documents += u64::from(new.is_some());
@@ -51,21 +51,21 @@ impl Directory {
         Directory { number: 1, file: 1, file_pages, half: 0, other_in_use: false, mode }
     }
 
-    /// Where the file of a half lies.
+    /// The place of the file in a half.
     fn half_range(&self, half: u8) -> PageRange {
         let first = DIRECTORY_PAGES + u64::from(half) * self.file_pages;
         PageRange::new(PageNo(first), self.file_pages)
     }
 
-    /// Where the half lies that has no file, or none that counts.
+    /// The half without a file that counts.
     pub(super) fn other_range(&self) -> PageRange {
         self.half_range(1 - self.half)
     }
 
-    /// The current file without anything in it.
+    /// The current file when it is empty.
     pub(super) fn empty_file(&self) -> Snapshot {
         let file = self.half_range(self.half);
-        // The first page is the header's: the first one, or by SHARE each.
+        // The first page is reserved for a header: the first header, or by SHARE each one.
         let end = PageNo(file.first.0 + 1);
         let header = Header {
             end,
@@ -87,7 +87,7 @@ impl Directory {
         directory
     }
 
-    /// Writes it; when it is durable depends on the barrier behind it.
+    /// Writes it; the next barrier makes it durable.
     pub(super) async fn write<D, V, C>(&self, device: &RecordDevice<D, C>) -> Result<()>
     where
         D: PageDevice,
@@ -97,7 +97,7 @@ impl Directory {
         write_block(device, PageNo(self.number % DIRECTORY_PAGES), Block::Directory(*self)).await
     }
 
-    /// Reads the one that counts; `None` where there is no store.
+    /// Reads the directory page that counts; `None` if there is no store.
     pub(super) async fn read<D, V, C>(device: &RecordDevice<D, C>) -> Result<Option<Directory>>
     where
         D: PageDevice,
@@ -106,7 +106,7 @@ impl Directory {
     {
         let mut newest: Option<Directory> = None;
         for page in 0..DIRECTORY_PAGES {
-            // A page that cannot be read may be the one that counts: that is an error.
+            // An unreadable page may be the one that counts, so that is an error.
             let found = device.try_read(Place::of_pages(PageNo(page), 1)).await?;
             if let Some(Block::Directory(directory)) = found.as_deref()
                 && directory.number % DIRECTORY_PAGES == page
@@ -146,7 +146,7 @@ where
     device.write(&draft).await
 }
 
-/// Empties the half that does not count, and says so in the directory.
+/// Empties the half that does not count, and records this in the directory.
 pub(super) async fn delete_other<D, V, C>(
     device: &RecordDevice<D, C>,
     directory: &Directory,
@@ -197,10 +197,10 @@ where
     }
 }
 
-/// A written page of an append-only file with no header behind it.
+/// A written page of an append-only file with no header after it.
 ///
-/// A header is written when all pages before it are durable. So where a page is written and the next one is
-/// not, no header follows; and all pages up to the last header are written. Any such place will do.
+/// A header is written once all pages before it are durable. So if a page is written and the next one is not, no
+/// header follows; and all pages up to the last header are written. Any such page will do.
 async fn last_written<D, V, C>(device: &RecordDevice<D, C>, file: PageRange) -> Result<PageNo>
 where
     D: PageDevice,

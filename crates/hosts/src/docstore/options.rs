@@ -1,24 +1,24 @@
-//! How a store commits, and what it is made with.
+//! How a store commits, and its options.
 use tantalum_base::{Error, ErrorKind, Limits, Result};
 
-/// Longest key, in bytes, as in Couchbase.
+/// Maximum length of a key in bytes, as in Couchbase.
 pub const KEY_BYTES_MAX: usize = 250;
 
-/// Largest value, in bytes, as in Couchbase.
+/// Maximum length of a value in bytes, as in Couchbase.
 pub const VALUE_BYTES_MAX: usize = 20 << 20;
 
-/// Pages of the directory, which lie at the beginning of the device.
+/// Pages of the directory, at the beginning of the device.
 pub(super) const DIRECTORY_PAGES: u64 = 2;
 
-/// Least pages of a file.
+/// Minimum size of a file, in pages.
 pub(super) const FILE_PAGES_MIN: u64 = 32;
 
-/// How commits and compaction bring documents to their places.
+/// How commits and compaction put documents at their places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Append the documents and every node on the way from them to the root, then a header. Compaction copies documents.
+    /// Append the documents and every node on the path from them to the root, then a header. Compaction copies documents.
     Original,
-    /// Append the documents and remap their old places to them; the tree stays as it is. Compaction remaps, too.
+    /// Append the documents and remap their old places to them; the tree does not change. Compaction remaps, too.
     Share,
 }
 
@@ -26,7 +26,7 @@ impl Mode {
     /// Both.
     pub const ALL: [Mode; 2] = [Mode::Original, Mode::Share];
 
-    /// What the paper calls it.
+    /// Its name in the paper.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Original => "Original",
@@ -35,30 +35,30 @@ impl Mode {
     }
 }
 
-/// What a store is made and opened with.
+/// The options for making and opening a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DocStoreOptions {
     /// How it commits. A store keeps the mode with which it was made.
     pub mode: Mode,
-    /// Updates after which a commit begins by itself, at least 1 (the papers' batch size).
+    /// Number of updates after which a commit begins automatically, at least 1 (the papers' batch size).
     pub batch_updates: u32,
-    /// Ratio of stale pages in the file from which compaction begins by itself, 0 to 1; `None` leaves it to the host.
+    /// Ratio of stale pages in the file at which compaction begins automatically, 0 to 1; `None` leaves it to the host.
     pub compact_at: Option<f64>,
-    /// Whether a compaction by SHARE reads every document that it remaps: it then ends where one is damaged, and takes the time to
-    /// read them all. (SHARE, section 5.3.2: the paper's reads each one's header, for its length.)
+    /// Whether a compaction by SHARE reads every document that it remaps: then it fails if one is damaged, and takes the time for
+    /// all these reads. (SHARE, section 5.3.2: the paper's compaction reads each document's header, for its length.)
     pub compaction_reads: bool,
 }
 
 impl DocStoreOptions {
-    /// A commit for every update; compaction where 60 % of the file is stale, which reads what it copies alone.
+    /// A commit for every update; compaction once 60 % of the file is stale, reading only documents that it copies.
     pub fn new(mode: Mode) -> Self {
         DocStoreOptions { mode, batch_updates: 1, compact_at: Some(0.6), compaction_reads: false }
     }
 
-    /// Checks the settings, and against what the device offers.
+    /// Checks the settings by themselves and against the device's limits.
     ///
     /// # Errors
-    /// `InvalidInput`; `Unsupported` where the mode needs `share` and the device has none.
+    /// `InvalidInput`; `Unsupported` if the mode needs `share` and the device lacks it.
     pub fn check(&self, limits: &Limits) -> Result<()> {
         let refuse = |kind, problem: String| Err(Error::new(kind, problem));
         if self.batch_updates == 0 {

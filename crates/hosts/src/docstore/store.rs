@@ -1,4 +1,4 @@
-//! The store: documents are set, found, deleted and scanned; batches are committed.
+//! The store: sets, finds, deletes and scans documents, and commits batches.
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -23,17 +23,17 @@ use crate::values::{Key, Value};
 pub struct DocStore<R, D, V, C> {
     pub(super) runtime: R,
     pub(super) device: RecordDevice<D, C>,
-    /// The same device, as compactions use it.
+    /// The same device, with the counters of compactions.
     pub(super) compaction: RecordDevice<D, C>,
     pub(super) options: DocStoreOptions,
     pub(super) state: RefCell<State<V>>,
-    /// Whoever changes the file, a commit or a compaction, holds it.
+    /// Held by the commit or compaction that changes the file.
     pub(super) writer: Semaphore,
-    /// Whoever compacts holds it; it is acquired before the writer.
+    /// Held by a compaction; it is acquired before the writer.
     pub(super) compactor: Semaphore,
-    /// Commits that ended.
+    /// Waits for commits to end.
     committed: WaitQueue,
-    /// A half that nobody reads any more.
+    /// Waits until a half has no readers.
     unread: WaitQueue,
     pub(super) counts: Cell<CommitCounts>,
 }
@@ -41,31 +41,31 @@ pub struct DocStore<R, D, V, C> {
 pub(super) struct State<V> {
     pub(super) directory: Directory,
     pub(super) snapshot: Snapshot,
-    /// Updates that wait for a commit, and those of the commit under way.
+    /// Updates that wait for a commit, and those of the commit in progress.
     open: Batch<V>,
     open_updates: u64,
     committing: Rc<Batch<V>>,
-    /// Updates so far: taken, asked to be committed, committed.
+    /// Numbers of updates so far: accepted, requested to be committed, committed.
     taken: u64,
     wanted: u64,
     durable: u64,
     is_committing: bool,
-    /// Why nothing is changed any more.
+    /// The error after which nothing is changed any more.
     pub(super) failed: Option<Error>,
-    /// Who reads which half.
+    /// Number of readers of each half.
     pub(super) readers: [u64; 2],
     pub(super) stop_compaction: bool,
-    /// Whether a compaction is under way that began by itself.
+    /// Whether an automatic compaction is in progress.
     pub(super) compacts_by_itself: bool,
-    /// While a compaction copies: keys that commits changed since.
+    /// While a compaction copies: keys that commits have changed since its start.
     pub(super) changed: Option<BTreeSet<Key>>,
-    /// Such keys whose documents compactions brought along.
+    /// Number of such keys whose documents compactions transferred.
     pub(super) caught_up: u64,
     pub(super) compactions: u64,
     pub(super) compactions_failed: u64,
 }
 
-/// Reads a snapshot; its file is not deleted meanwhile.
+/// A read of a snapshot; its file is not deleted meanwhile.
 struct Reading<'a, V> {
     snapshot: Snapshot,
     state: &'a RefCell<State<V>>,
@@ -89,10 +89,10 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// Makes an empty store of the whole device and everything on it.
+    /// Makes an empty store, which takes the whole device, and discards its old content.
     ///
     /// # Errors
-    /// Those of [`DocStoreOptions::check`]; `InvalidInput` where the device holds a store; the device's.
+    /// Those of [`DocStoreOptions::check`]; `InvalidInput` if the device already holds a store; those of the device.
     pub async fn create(
         runtime: &R,
         device: &Rc<D>,
@@ -117,11 +117,11 @@ where
         Ok(Self::with(runtime, records, options, directory, snapshot))
     }
 
-    /// Opens a store, with what its last commit left. A file that a compaction did not finish is deleted.
+    /// Opens a store in the state of its last commit. A file that a compaction did not finish is deleted.
     ///
     /// # Errors
-    /// Those of [`DocStoreOptions::check`]; `Format` where there is no store; `InvalidInput` where it was made in
-    /// another mode; `Corrupt`; the device's.
+    /// Those of [`DocStoreOptions::check`]; `Format` if there is no store; `InvalidInput` if it was made in another mode; `Corrupt`; those
+    /// of the device.
     pub async fn open(
         runtime: &R,
         device: &Rc<D>,
@@ -187,13 +187,12 @@ where
         })
     }
 
-    /// Inserts or replaces a document. Others see it at once; it is durable after the next commit, which
-    /// begins, and is waited for, when a batch is full.
+    /// Inserts or replaces a document. Other callers see it at once; it is durable after the next commit. If this fills a batch, a commit
+    /// begins and this waits for it.
     ///
     /// # Errors
-    /// With nothing changed: `InvalidInput` for an empty key, `TooLarge`, `OutOfSpace`. Where a commit
-    /// fails, its error, here and for every later change; what it was to change is there as a whole or not at all
-    /// when the store is opened again.
+    /// With nothing changed: `InvalidInput` for an empty key, `TooLarge`, `OutOfSpace`. If a commit fails, its error, here and for every
+    /// later change; the next opening finds all of its changes or none.
     pub async fn set(self: &Rc<Self>, key: &[u8], value: V) -> Result<()> {
         if value.bytes() > VALUE_BYTES_MAX {
             let context = format!("a value of {} bytes is over {VALUE_BYTES_MAX}", value.bytes());
@@ -202,7 +201,7 @@ where
         check_key(key)?;
         let bytes = document_bytes(key.len(), value.bytes()) as u64;
         if !self.has_room(bytes) {
-            // What the waiting updates replace counts as long as they wait.
+            // The old content of documents that waiting updates replace still occupies space while they wait.
             self.commit().await?;
             if !self.has_room(bytes) {
                 let context = format!("no room for a document of {bytes} bytes");
@@ -212,10 +211,10 @@ where
         self.update(key, Some(value)).await
     }
 
-    /// Deletes a document, if there is one. A full store still deletes.
+    /// Deletes a document, if there is one. A full store accepts deletions.
     ///
     /// # Errors
-    /// As [`set`](Self::set), but `OutOfSpace`.
+    /// As for [`set`](Self::set), except `OutOfSpace`.
     pub async fn delete(self: &Rc<Self>, key: &[u8]) -> Result<()> {
         check_key(key)?;
         self.update(key, None).await
@@ -238,20 +237,20 @@ where
         }
     }
 
-    /// Makes every update that came before durable.
+    /// Makes all earlier updates durable.
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// As for [`set`](Self::set).
     pub async fn commit(self: &Rc<Self>) -> Result<()> {
         let taken = self.state.borrow().taken;
         self.commit_up_to(taken).await
     }
 
-    /// Commits what waits, and ends a compaction that is under way: nothing is done to the device any more, and what is asked of the store
-    /// but reading is an error. Before that nobody may open another store on the device.
+    /// Commits waiting updates, and stops a compaction in progress. Afterwards the store changes nothing on the device, and all calls
+    /// except reads return an error. Another store may be opened on the device only after this.
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// As for [`set`](Self::set).
     pub async fn close(self: &Rc<Self>) -> Result<()> {
         self.commit().await?;
         self.state.borrow_mut().stop_compaction = true;
@@ -260,7 +259,7 @@ where
         Ok(())
     }
 
-    /// Waits until the first `number` updates are durable. Those who wait at once share a commit, which goes on by itself.
+    /// Waits until the first `number` updates are durable. Simultaneous callers share a commit, which runs as its own task.
     async fn commit_up_to(self: &Rc<Self>, number: u64) -> Result<()> {
         let begins = {
             let state = &mut *self.state.borrow_mut();
@@ -284,7 +283,7 @@ where
         self.committed.until(ended).await
     }
 
-    /// From now on every change is this error, also for those who wait for a commit that was not begun.
+    /// Makes every later change fail with this error, and also the waits for a commit that has not begun.
     pub(super) fn change_no_more(&self, error: Error) {
         self.state.borrow_mut().failed.get_or_insert(error);
         self.committed.wake_all();
@@ -318,7 +317,7 @@ where
     /// The document `key`.
     ///
     /// # Errors
-    /// `Corrupt`, which names the place; the device's.
+    /// `Corrupt`, which names the place; those of the device.
     pub async fn get(&self, key: &[u8]) -> Result<Option<V>> {
         {
             let state = self.state.borrow();
@@ -334,11 +333,11 @@ where
         }
     }
 
-    /// The first `documents_max` documents from `from` on, below `to` where that is given, in order. It shows the store as of its beginning; by
+    /// The first `documents_max` documents from `from` on, below `to` if it is given, in order. They are as of the start of the scan; by
     /// SHARE a document may be newer, if it was replaced meanwhile.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// As for [`get`](Self::get).
     pub async fn scan(
         &self,
         from: &[u8],
@@ -377,7 +376,7 @@ where
         Ok(found)
     }
 
-    /// What the store did so far, and what it holds.
+    /// The store's counters so far, and its content in numbers.
     pub fn statistics(&self) -> DocStoreStatistics {
         let state = self.state.borrow();
         let snapshot = &state.snapshot;
@@ -403,8 +402,8 @@ where
         Reading { snapshot, state: &self.state, unread: &self.unread }
     }
 
-    /// Whether a document of `bytes` more would still be there, with all that waits, after a compaction and a commit; and after a commit
-    /// of deletions alone, which make nodes anew.
+    /// Whether `bytes` more of a document still fit, with all waiting updates, after a compaction and a commit; and after another commit
+    /// with deletions only, which rewrites nodes.
     fn has_room(&self, bytes: u64) -> bool {
         let state = self.state.borrow();
         let header = &state.snapshot.header;
@@ -417,7 +416,7 @@ where
         documents + pages + nodes + 2 <= state.snapshot.file.pages
     }
 
-    /// Waits until nobody reads the file in `half`.
+    /// Waits until the file in `half` has no readers.
     pub(super) async fn until_unread(&self, half: u8) {
         let unread = || (self.state.borrow().readers[usize::from(half)] == 0).then_some(());
         if !Fault::NoWaitForReaders.is_planted() {
@@ -426,7 +425,7 @@ where
     }
 }
 
-/// Reads the document at `place`, which is `key`.
+/// Reads the document at `place`, which must be `key`.
 pub(super) async fn read_document<D, V, C>(
     device: &RecordDevice<D, C>,
     place: Place,

@@ -1,8 +1,8 @@
-//! The tree: finding documents, and what nodes a batch of changes makes anew.
+//! The tree: search for documents, and the nodes that a batch of changes rewrites.
 //!
-//! Nodes are never changed in place. A batch goes down the tree once, level by level, and reads each node that it concerns once
-//! ([`Descent`]); on the way up each of these whose entries changed is made anew, so that also its parent changes, up to
-//! the root: the wandering tree. Where the place of a document stays, nothing changes.
+//! Nodes are never changed in place. A batch goes down the tree once, level by level, and reads each node on its way once
+//! ([`Descent`]). On the way up, each of these nodes whose entries changed is rewritten; so its parent changes too, up to the
+//! root: the wandering tree. If the place of a document does not change, neither does its node.
 use std::ops::Range;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Result};
@@ -11,18 +11,18 @@ use super::block::{Block, Entry, Header, NODE_ROOM, Node};
 use crate::records::{Codec, Draft, Place, RecordDevice, corrupt};
 use crate::values::{Key, Value};
 
-/// What happens to a key.
+/// The change of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// Nothing, as far as the tree knows.
+    /// No change in the tree.
     Keep,
-    /// Its document is here now.
+    /// The new place of its document.
     Put(Place),
-    /// It goes.
+    /// The key is removed.
     Remove,
 }
 
-/// Reads the node at `page`, which is on `level`.
+/// Reads the node at `page`, which must be on `level`.
 pub(super) async fn read_node<D, V, C>(
     device: &RecordDevice<D, C>,
     page: PageNo,
@@ -44,7 +44,7 @@ where
 }
 
 impl Node {
-    /// The entry of a child below which `key` belongs.
+    /// The index of the child that covers `key`.
     pub(super) fn child_for(&self, key: &[u8]) -> usize {
         self.entries.partition_point(|entry| &*entry.key <= key).saturating_sub(1)
     }
@@ -56,7 +56,7 @@ impl Node {
     }
 }
 
-/// Where the document `key` lies.
+/// The place of the document `key`.
 pub(super) async fn find<D, V, C>(
     device: &RecordDevice<D, C>,
     header: &Header,
@@ -75,25 +75,25 @@ where
     Ok(read_node(device, page, 0).await?.find(key))
 }
 
-/// A node that some of a batch's keys lead to.
+/// A node on the path of some keys of a batch.
 struct Touched {
     node: Rc<Node>,
-    /// Its place in the level above, and its entry in that node.
+    /// Its index in the level above, and the index of its entry in that node.
     parent: usize,
     slot: usize,
-    /// Which of the keys lead to it.
+    /// The range of the keys that lead to it.
     keys: Range<usize>,
 }
 
-/// The way of a batch's keys down the tree.
+/// The paths of a batch's keys down the tree.
 pub(super) struct Descent {
-    /// From the root down.
+    /// The levels from the root down.
     levels: Vec<Vec<Touched>>,
     keys: Vec<Key>,
     found: Vec<Option<Place>>,
 }
 
-/// A tree, as a header says it.
+/// A tree, as a header describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tree {
     pub(super) root: Option<PageNo>,
@@ -102,7 +102,7 @@ pub(super) struct Tree {
 }
 
 impl Descent {
-    /// Reads all nodes on the way to `keys`, which ascend.
+    /// Reads all nodes on the paths to `keys`, which ascend.
     pub(super) async fn new<D, V, C>(
         device: &RecordDevice<D, C>,
         header: &Header,
@@ -147,7 +147,7 @@ impl Descent {
         Ok(Descent { levels, keys, found })
     }
 
-    /// Where the document of the key number `at` lies.
+    /// The place of the document of key number `at`.
     pub(super) fn found(&self, at: usize) -> Option<Place> {
         self.found[at]
     }
@@ -164,7 +164,7 @@ impl Descent {
             tree.set_root(self.merged(&[], 0..self.keys.len(), changes), 0, draft);
         }
         let mut below: &[Touched] = &[];
-        // What takes the place of each node of the level below, where something does.
+        // The entries that replace each node of the level below, if it changed.
         let mut replaced: Vec<Option<Vec<Entry>>> = Vec::new();
         for (depth, level) in self.levels.iter().enumerate().rev() {
             let mut children = below.iter().zip(replaced).peekable();
@@ -224,7 +224,7 @@ impl Descent {
     }
 }
 
-/// The entries of an inner node some of whose children, by their slots, are replaced; `None` where none are.
+/// The entries of an inner node some of whose children, given by their slots, are replaced; `None` if none are.
 fn inner_entries(node: &Node, replaced: Vec<(usize, Vec<Entry>)>) -> Option<Vec<Entry>> {
     if replaced.is_empty() {
         return None;
@@ -241,7 +241,7 @@ fn inner_entries(node: &Node, replaced: Vec<(usize, Vec<Entry>)>) -> Option<Vec<
 }
 
 impl Tree {
-    /// Makes the root of these entries of a root on `level`, and as many levels above as there have to be.
+    /// Makes the root from entries of a root on `level`, with as many levels above as necessary.
     fn set_root<V: Value>(
         &mut self,
         mut entries: Vec<Entry>,
@@ -251,7 +251,7 @@ impl Tree {
         loop {
             match &entries[..] {
                 [] => (self.root, self.depth) = (None, 0),
-                // A root with a single child gives way to it.
+                // A root with a single child is replaced by that child.
                 [child] if level > 0 => (self.root, self.depth) = (Some(child.place.page), level),
                 _ => {
                     entries = self.write_level(entries, level, draft);
@@ -263,7 +263,7 @@ impl Tree {
         }
     }
 
-    /// Drafts nodes that hold `entries`, evenly; the entries of their parents.
+    /// Drafts nodes that hold `entries`, evenly filled; returns their entries in the parents.
     fn write_level<V: Value>(
         &mut self,
         entries: Vec<Entry>,
@@ -283,22 +283,22 @@ impl Tree {
     }
 }
 
-/// Fills one node of a level after the other.
+/// Fills the nodes of a level one after the other.
 pub(super) struct NodeBuilder {
     level: u8,
-    /// Bytes of entries from which a node is full.
+    /// Bytes of entries at which a node counts as full.
     full_bytes: usize,
     bytes: usize,
     entries: Vec<Entry>,
 }
 
 impl NodeBuilder {
-    /// Nodes of `level` that get `full_bytes` of entries each, and as many as fit at the most.
+    /// Makes nodes of `level` with `full_bytes` of entries each, at most as many entries as fit.
     pub(super) fn new(level: u8, full_bytes: usize) -> Self {
         NodeBuilder { level, full_bytes, bytes: 0, entries: Vec::new() }
     }
 
-    /// Takes the next entry; the parent's entry of a node that is full without it.
+    /// Adds the next entry. If the node is full without it, drafts that node and returns its entry for the parent.
     pub(super) fn push<V: Value>(
         &mut self,
         entry: Entry,
@@ -311,7 +311,7 @@ impl NodeBuilder {
         parent
     }
 
-    /// Drafts what is left; the parent's entry of it, if there is any.
+    /// Drafts the last node; returns its entry for the parent, if there is one.
     pub(super) fn finish<V: Value>(&mut self, draft: &mut Draft<Block<V>>) -> Option<Entry> {
         let key = self.entries.first()?.key.clone();
         let entries = std::mem::take(&mut self.entries);

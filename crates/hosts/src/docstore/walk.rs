@@ -9,12 +9,12 @@ use crate::values::Value;
 
 /// A position in a tree, before a document or at the end.
 pub(super) struct Walk {
-    /// Nodes on the way to it, each with the entry that comes next in it.
+    /// Nodes on the path to it, each with the index of its next entry.
     way: Vec<(Rc<Node>, usize)>,
 }
 
 impl Walk {
-    /// Before the first document whose key is `from` or higher.
+    /// Positions before the first document whose key is `from` or higher.
     pub(super) async fn seek<D, V, C>(
         device: &RecordDevice<D, C>,
         header: &Header,

@@ -1,4 +1,4 @@
-//! How a batch reaches its homes, by form. In the order of the steps lies what recovery relies on.
+//! How a batch is written to its homes, by form. Recovery relies on the order of the steps.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Result};
@@ -8,14 +8,14 @@ use crate::database::{BatchRules, DeviceNeed, Homed, Homes, RestoreReport, Way};
 use crate::fault_points::Fault;
 use crate::records::Codec;
 
-/// How a batch of dirty pages reaches its homes.
+/// How a batch of dirty pages is written to its homes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Write the area, flush, write the homes, flush: each page twice.
     On,
-    /// Write the area, share the homes with the area: each page once.
+    /// Write the area, share the area's pages into the homes: each page once.
     Share,
-    /// Write the homes, flush: each page once, and torn pages after a cut where the device tears a write of a page.
+    /// Write the homes, flush: each page once. A cut leaves torn pages if the device tears a write of a page.
     Off,
     /// Write the homes in transactions of the device: each page once.
     Transactions,
@@ -25,7 +25,7 @@ impl Form {
     /// All forms.
     pub const ALL: [Form; 4] = [Form::On, Form::Share, Form::Off, Form::Transactions];
 
-    /// What the papers call it.
+    /// Its name in the papers.
     pub fn name(self) -> &'static str {
         match self {
             Form::On => "DWB-On",
@@ -51,12 +51,12 @@ impl Way for Form {
         }
     }
 
-    /// It is there in every form, so that the homes lie in the same place.
+    /// The area exists in every form, so that the homes have the same place.
     fn has_area(self) -> bool {
         true
     }
 
-    /// Each batch is durable at its homes when this returns, so that a checkpoint need not settle anything.
+    /// Each batch is durable at its homes when this returns, so a checkpoint need not do more.
     async fn bring<R, D, C, P, B>(
         self,
         homes: &Rc<Homes<R, D, C, P, B, Self>>,
@@ -99,9 +99,9 @@ impl Way for Form {
         }
     }
 
-    /// With a double-write area each torn home is written again from its newest whole copy in the area. A torn copy
-    /// needs nothing: its home was not written yet. By SHARE and in transactions homes change as a whole; with double write off
-    /// there is nothing that could be done.
+    /// With a double-write area each torn home is written again from its newest whole copy in the area. A torn copy needs no
+    /// repair: its home was not written yet. By SHARE and in transactions homes change as a whole. With double write off
+    /// nothing can be done.
     async fn restore<R, D, C, P, B>(
         self,
         homes: &Rc<Homes<R, D, C, P, B, Self>>,

@@ -1,8 +1,8 @@
-//! Pages without rows: a page's content says which page it is and the how-many-th content of it.
+//! Pages without rows: the content of a page is only its number and its version.
 //!
-//! The stamp of each of its device pages names that device page of the page's home, also where it lies in the double-write area,
-//! and the version of the whole page. So it tells, as a header and a checksum over the page would, which page it is and whether it
-//! is whole, and nothing needs to be remembered beside the device.
+//! The stamp of each of its device pages names that device page of the page's home (also for a copy in the double-write area) and
+//! the version of the whole page. So it identifies the page and shows whether it is whole, as a header and a checksum over the
+//! page would, and nothing needs to be remembered beside the device.
 use std::rc::Rc;
 use tantalum_base::{PageNo, PageRange, Stamp};
 

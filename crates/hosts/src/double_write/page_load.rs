@@ -1,4 +1,5 @@
-//! A load of page accesses over the engine's pages, without rows, log and trees: what the double write itself costs.
+//! A load of page accesses over the engine's pages, without rows, log and trees: it shows the cost of the double write
+//! itself.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Stamp};
@@ -12,7 +13,7 @@ use crate::btree::Lsn;
 use crate::database::{BatchRules, HomePool, Homed, Homes, Layout, LogPlace, pool_of};
 use crate::records::RecordDevice;
 
-/// Knows what each home holds.
+/// The version of each page that is at its home.
 #[derive(Debug, Default)]
 struct AtHome(RefCell<Vec<u64>>);
 
@@ -30,7 +31,7 @@ impl BatchRules for AtHome {
 type ImageHomes<R, D> = Homes<R, D, Images, Image, AtHome, Form>;
 type ImagePool<R, D> = HomePool<R, D, Images, Image, AtHome, Form>;
 
-/// Pages on a device, read and changed at random. Every read is checked.
+/// Pages on a device that are read and changed at random. Every read is checked.
 pub struct PageLoad<R: Runtime, D: PageDevice<Page = Stamp>> {
     homes: Rc<ImageHomes<R, D>>,
     pool: ImagePool<R, D>,
@@ -41,7 +42,7 @@ pub struct PageLoad<R: Runtime, D: PageDevice<Page = Stamp>> {
     accesses: Cell<u64>,
 }
 
-/// The homes of a database that `options` describe, on a device.
+/// The homes, on a device, of a database that `options` describe.
 fn homes_on<R: Runtime, D: PageDevice<Page = Stamp>>(
     runtime: &R,
     device: &Rc<D>,
@@ -58,8 +59,8 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
     /// Makes new pages: every home is written with version 1, in order, and is durable.
     ///
     /// # Errors
-    /// `InvalidInput` where the options make no sense on this device, `Unsupported` where it lacks what their form needs; the
-    /// device's.
+    /// `InvalidInput` if the options are not valid for this device, `Unsupported` if it lacks a feature that their form
+    /// needs; those of the device.
     pub async fn create(runtime: &R, device: &Rc<D>, options: PageOptions) -> Result<Rc<Self>> {
         options.check(device.limits(), LogPlace::Nowhere)?;
         let (homes, at_home) = homes_on(runtime, device, options);
@@ -71,11 +72,11 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
         Ok(Rc::new(PageLoad { homes, pool, options, versions, at_home, accesses: Cell::new(0) }))
     }
 
-    /// Fixes `page`, reads it where it is not in memory, and changes it where `write`.
+    /// Fixes `page`, reads it if it is not in memory, and changes it if `write`.
     ///
     /// # Errors
-    /// `Corrupt` where the home holds anything but what was written last; the device's, also where
-    /// a batch could not be flushed.
+    /// `Corrupt` if the home holds anything except the version written last; those of the device, also if a batch could not
+    /// be flushed.
     pub async fn access(&self, page: PageNo, write: bool) -> Result<()> {
         self.accesses.set(self.accesses.get() + 1);
         let intent = if write { Intent::Update } else { Intent::Read };
@@ -93,29 +94,29 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
         Ok(())
     }
 
-    /// Writes every page that was changed, durably, and ends the tasks.
+    /// Writes every dirty page, durably, and ends the tasks.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub async fn close(&self) -> Result<()> {
         self.pool.close().await
     }
 
-    /// What was asked of the device so far.
+    /// The counters of device accesses so far.
     pub fn statistics(&self) -> HostStatistics {
         HostStatistics { accesses: self.accesses.get(), ..self.homes.statistics() }
     }
 
-    /// Version that the home of `page` has at the least, and the newest there is.
+    /// The lowest version that the home of `page` can have, and the newest version.
     pub fn bounds(&self, page: PageNo) -> (u64, u64) {
         (self.at_home.0.borrow()[page.index()], self.versions.borrow()[page.index()])
     }
 }
 
-/// Restores torn homes after a crash, where `options` have a double-write area.
+/// Restores torn homes after a crash, if `options` have a double-write area.
 ///
 /// # Errors
-/// The device's.
+/// Those of the device.
 pub async fn restore<R: Runtime, D: PageDevice<Page = Stamp>>(
     runtime: &R,
     device: &Rc<D>,
@@ -124,10 +125,10 @@ pub async fn restore<R: Runtime, D: PageDevice<Page = Stamp>>(
     homes_on(runtime, device, options).0.restore().await
 }
 
-/// The version of each page's home; `None` where it is torn, or holds another page's content.
+/// The version of each page's home; `None` if it is torn, or holds another page's content.
 ///
 /// # Errors
-/// The device's.
+/// Those of the device.
 pub async fn versions<R: Runtime, D: PageDevice<Page = Stamp>>(
     runtime: &R,
     device: &Rc<D>,

@@ -18,8 +18,8 @@ impl<T> Default for ByteCodec<T> {
     }
 }
 
-/// Set in the mark of a page in which a record goes on that began before it: no record is looked for at its beginning, so that
-/// nothing in a user's value passes for one.
+/// Set in the mark of a page whose first bytes continue a record of the previous page: no record is read from its beginning,
+/// so a user's value cannot pass for one.
 const GOES_ON: u8 = 0x80;
 
 impl<T: ByteRecord> Codec for ByteCodec<T> {
@@ -73,7 +73,7 @@ impl<T: ByteRecord> Codec for ByteCodec<T> {
     }
 }
 
-/// So many bytes of the pages' room, without copying where they lie in one page, as most do.
+/// A range of bytes of the pages' room; not copied if it lies in one page, as most do.
 fn room(pages: &[PageBuf], begin: usize, bytes: usize) -> Option<Cow<'_, [u8]>> {
     let end = begin.checked_add(bytes)?;
     let (first, last) = (begin / PAGE_ROOM, end.saturating_sub(1) / PAGE_ROOM);

@@ -7,14 +7,14 @@ use tantalum_base::{
 
 use super::{Codec, Draft, Place};
 
-/// What was asked of a device.
+/// Counters of device accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RecordCounts {
     /// Pages read.
     pub pages_read: u64,
     /// Pages written.
     pub pages_written: u64,
-    /// Pages that took another one's content by share.
+    /// Pages that got another page's content by share.
     pub pages_shared: u64,
     /// Share commands.
     pub shares: u64,
@@ -23,7 +23,7 @@ pub struct RecordCounts {
 }
 
 impl RecordCounts {
-    /// What was counted since `start`.
+    /// The difference to the counters at `start`.
     pub fn since(&self, start: &RecordCounts) -> RecordCounts {
         RecordCounts {
             pages_read: self.pages_read - start.pages_read,
@@ -35,7 +35,7 @@ impl RecordCounts {
     }
 }
 
-/// A device and the codec of what is on it.
+/// A device and the codec of its content.
 pub struct RecordDevice<D, C> {
     device: Rc<D>,
     codec: Rc<C>,
@@ -43,13 +43,13 @@ pub struct RecordDevice<D, C> {
 }
 
 impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
-    /// Counts begin at 0.
+    /// The counters begin at 0.
     pub fn new(device: &Rc<D>, codec: &Rc<C>) -> Self {
         let (device, codec) = (Rc::clone(device), Rc::clone(codec));
         RecordDevice { device, codec, counts: Cell::default() }
     }
 
-    /// The same device, counted apart.
+    /// The same device with counters of its own.
     pub fn counted_apart(&self) -> Self {
         RecordDevice::new(&self.device, &self.codec)
     }
@@ -64,12 +64,12 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         self.device.limits()
     }
 
-    /// What was asked of the device so far.
+    /// The counters so far.
     pub fn counts(&self) -> RecordCounts {
         self.counts.get()
     }
 
-    /// Tells the codec that the device was opened again.
+    /// Informs the codec that the device was opened again.
     pub fn reopened(&self) {
         self.codec.reopened();
     }
@@ -77,16 +77,16 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
     /// Reads a record.
     ///
     /// # Errors
-    /// `Corrupt` where there is no whole one; the device's.
+    /// `Corrupt` if there is no whole record; those of the device.
     pub async fn read(&self, place: Place) -> Result<Rc<C::Record>> {
         let found = self.try_read(place).await?;
         found.ok_or_else(|| corrupt(place, "no whole record"))
     }
 
-    /// Reads a record; `None` where there is no whole one.
+    /// Reads a record; `None` if there is no whole one.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub async fn try_read(&self, place: Place) -> Result<Option<Rc<C::Record>>> {
         let range = place.range();
         self.limits().check_range(range)?;
@@ -96,18 +96,18 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(self.codec.decode(place.offset, &pages))
     }
 
-    /// Whether a whole record that is `wanted` begins in a page of `range` and lies in it; such a record takes `pages_max` pages at
-    /// most. A damaged page has none.
+    /// Whether a whole record that is `wanted` begins in a page of `range` and ends within it; such a record has at most
+    /// `pages_max` pages. A damaged page has none.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn has_record(
         &self,
         range: PageRange,
         pages_max: u64,
         wanted: impl Fn(&C::Record) -> bool,
     ) -> Result<bool> {
-        // The pages from `at` on that were read so far.
+        // The pages read so far, which begin at `at`.
         let (mut at, mut pages) = (range.first.0, Vec::new());
         while at < range.end().0 {
             let known = at + pages.len() as u64;
@@ -127,7 +127,7 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(false)
     }
 
-    /// Appends the pages of `range`, blank ones in place of those that are damaged.
+    /// Appends the pages of `range`, with blank pages in place of damaged ones.
     async fn read_what_can_be(&self, range: PageRange, pages: &mut Vec<D::Page>) -> Result<()> {
         let before = pages.len();
         pages.resize(before + range.pages as usize, D::Page::zero());
@@ -150,7 +150,7 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
     /// Whether a page has any content.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub async fn has_content(&self, page: PageNo) -> Result<bool> {
         let mut content = [D::Page::zero()];
         self.device.read(page, &mut content, None).await?;
@@ -158,10 +158,10 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(content[0] != D::Page::zero())
     }
 
-    /// Writes what was drafted, in ascending order and in as few writes as the device takes.
+    /// Writes a draft, in ascending order and in as few writes as the device allows.
     ///
     /// # Errors
-    /// The device's; what was written before stays.
+    /// Those of the device; earlier writes are kept.
     pub async fn write(&self, draft: &Draft<C::Record>) -> Result<()> {
         let most = self.limits().atomic_write_pages_max.max(1) as usize;
         let mut runs = draft.runs().iter().peekable();
@@ -184,10 +184,10 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(())
     }
 
-    /// Writes what was drafted, together: all of it or nothing, and durable when this returns.
+    /// Writes drafts atomically: all or nothing, and durable when this returns.
     ///
     /// # Errors
-    /// The device's, with nothing changed.
+    /// Those of the device, with nothing changed.
     pub async fn write_scattered(&self, drafts: Vec<Draft<C::Record>>) -> Result<()> {
         let mut pages = Vec::new();
         let mut ranges = Vec::new();
@@ -204,10 +204,10 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         Ok(())
     }
 
-    /// Shares, in one command: each left page takes the right one's content.
+    /// Shares, in one command: each left page gets the right page's content.
     ///
     /// # Errors
-    /// The device's, with nothing changed.
+    /// Those of the device, with nothing changed.
     pub async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         let settled = self.codec.sharing(pairs);
         self.device.share(pairs).await?;
@@ -222,7 +222,7 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
     /// Trims.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub async fn trim(&self, range: PageRange) -> Result<()> {
         self.codec.trimming(range);
         self.device.trim(range).await?;
@@ -237,10 +237,10 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
         }
     }
 
-    /// Makes durable what was written.
+    /// Makes all earlier writes durable.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub async fn flush(&self) -> Result<()> {
         let settled = self.codec.flushing();
         self.device.flush().await?;
@@ -256,7 +256,7 @@ impl<D: PageDevice, C: Codec<Page = D::Page>> RecordDevice<D, C> {
     }
 }
 
-/// What lies at `place` is not what it should be.
+/// The error for unexpected content at `place`.
 pub(crate) fn corrupt(place: Place, found: &str) -> Error {
     let context = format!("{found} at byte {} of pages {}", place.offset, place.range());
     Error::new(ErrorKind::Corrupt, context)

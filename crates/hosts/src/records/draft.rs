@@ -21,7 +21,7 @@ impl<T: Record> Draft<T> {
         self.next
     }
 
-    /// Lets a record begin a page; it has its pages to itself.
+    /// Places a record at the beginning of a page; it has its pages to itself.
     pub fn align(&mut self, record: Rc<T>) -> Place {
         let pages = framed_bytes(&*record).div_ceil(PAGE_ROOM) as u64;
         let place = Place::of_pages(self.next, pages);
@@ -30,7 +30,7 @@ impl<T: Record> Draft<T> {
         place
     }
 
-    /// Lets records follow each other without a gap, the first one at the beginning of a page.
+    /// Places records one after the other without gaps, the first one at the beginning of a page.
     pub fn pack(&mut self, records: Vec<Rc<T>>) -> Vec<Place> {
         let mut at = 0;
         let mut places = Vec::with_capacity(records.len());
@@ -47,7 +47,7 @@ impl<T: Record> Draft<T> {
         places
     }
 
-    /// Leaves pages for contents that come there by other ways.
+    /// Leaves out pages whose content is written by other means.
     pub fn skip(&mut self, pages: u64) -> PageRange {
         let range = PageRange::new(self.next, pages);
         self.next = range.end();

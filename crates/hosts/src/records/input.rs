@@ -1,6 +1,6 @@
 //! Reading a record's content.
 
-/// What is left of a content.
+/// The rest of a content.
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -10,7 +10,7 @@ impl<'a> Input<'a> {
         Some(taken)
     }
 
-    /// All that is left.
+    /// Everything that is left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }

@@ -1,18 +1,18 @@
-//! What an engine keeps on a device, as records: a tree node, a header, a document.
+//! The content of an engine's device as records: a tree node, a header, a document.
 //!
 //! ```text
-//! mod         a record, its place, what turns records into pages and back
+//! mod         a record, its place, the conversion of records into pages and back
 //! draft       records laid out in consecutive pages, before they are written
 //! device      a device that is read and written by records
 //! bytes       records as bytes, framed and with a checksum: for live devices      input  reading their content
 //! remembered  records as stamps, remembered beside the device: for virtual time
 //! ```
 //!
-//! An engine that is written against records runs in either time: its reads find what was written and are checked, and
-//! its sizes are the same, whether a page has bytes or is a stamp of 16.
+//! An engine that is written against records runs in both times: its reads are checked to return what was written, and its
+//! sizes are the same, whether a page has bytes or is a stamp of 16.
 //!
-//! A page begins with a mark, which says what kind of records it holds, and whether the first of them began in the page before;
-//! records follow each other in the rest, from any offset on, and may go on in the next page:
+//! A page begins with a mark. The mark is the kind of records in the page, and whether the first of them began in the page
+//! before. The rest is records one after the other, at any offset; a record may continue in the next page:
 //!
 //! ```text
 //! page     | mark 1 | PAGE_ROOM bytes ...................................... |
@@ -41,38 +41,38 @@ pub const PAGE_ROOM: usize = PAGE_BYTES - 1;
 /// Bytes in front of each record's content: its checksum and its length.
 pub const FRAME_BYTES: usize = 8;
 
-/// Something that an engine writes and reads as a whole.
+/// A unit that an engine writes and reads as a whole.
 pub trait Record: Clone + PartialEq + fmt::Debug + 'static {
-    /// Bytes of its content.
+    /// Size of its content in bytes.
     fn content_bytes(&self) -> usize;
 
-    /// The mark of the pages that it may lie in, 1 to 127. A record is taken for nothing else than what its page is marked
-    /// for, so that no value that a user stores can pass for a header.
+    /// The mark of the pages that hold it, 1 to 127. A record is only accepted as the kind that its page is marked for, so that
+    /// no value of a user can pass for a header.
     fn mark(&self) -> u8;
 }
 
-/// A record that can be written as bytes.
+/// A record that can be encoded as bytes.
 pub trait ByteRecord: Record {
     /// Appends the content, [`content_bytes`](Record::content_bytes) bytes.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// The record with this content; `None` where it is none.
+    /// The record with this content; `None` if the content is not valid.
     fn decode(content: &[u8]) -> Option<Self>;
 }
 
-/// Bytes that `record` takes, with its frame.
+/// Size of `record` with its frame, in bytes.
 pub fn framed_bytes<T: Record>(record: &T) -> usize {
     FRAME_BYTES + record.content_bytes()
 }
 
-/// Where a record lies.
+/// The place of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The page in which it begins.
     pub page: PageNo,
-    /// Where it begins in that page's room, in bytes.
+    /// The offset of its beginning in that page's room, in bytes.
     pub offset: u16,
-    /// Its length in bytes, with its frame; in a place that takes other records too, the most.
+    /// Its length in bytes, with its frame; for a place that may hold records of different sizes, the maximum.
     pub bytes: u32,
 }
 
@@ -82,30 +82,30 @@ impl Place {
         Place { page, offset: 0, bytes: (pages * PAGE_ROOM as u64) as u32 }
     }
 
-    /// The pages in which it lies.
+    /// The pages that it covers.
     pub fn range(&self) -> PageRange {
         let bytes = u64::from(self.offset) + u64::from(self.bytes);
         PageRange::new(self.page, bytes.div_ceil(PAGE_ROOM as u64))
     }
 }
 
-/// Turns records into the pages of a device and back.
+/// Converts records into the pages of a device and back.
 ///
-/// The methods from `written` on tell what becomes of pages. They are for a codec that keeps beside the device what
-/// the pages stand for; one that writes all of it needs none of them.
+/// The methods from `written` on report the fate of pages. They are for a codec that remembers outside the device what the
+/// pages stand for; a codec that writes everything needs none of them.
 pub trait Codec: 'static {
     /// Content of a device page.
     type Page: Payload;
-    /// What is written and read.
+    /// The type of its records.
     type Record: Record;
 
-    /// The pages from `first` on that hold `records`, one behind the other. These have the same mark.
+    /// Encodes `records`, one after the other, into the pages from `first` on. All have the same mark.
     fn encode(&self, first: PageNo, records: &[Rc<Self::Record>]) -> Vec<Self::Page>;
 
-    /// The record at `offset` of the room of the first of `pages`, if all of it is there and whole.
+    /// The record at `offset` in the room of the first of `pages`, if it is complete and whole.
     fn decode(&self, offset: u16, pages: &[Self::Page]) -> Option<Rc<Self::Record>>;
 
-    /// A write of these pages, as encoded last, has completed.
+    /// A write of these pages, as they were last encoded, has completed.
     fn written(&self, _range: PageRange) {}
 
     /// A trim is about to be issued.
@@ -121,13 +121,13 @@ pub trait Codec: 'static {
         Settled::default()
     }
 
-    /// What [`sharing`](Self::sharing) or [`flushing`](Self::flushing) gave is durable.
+    /// The contents that [`sharing`](Self::sharing) or [`flushing`](Self::flushing) returned are durable.
     fn settle(&self, _settled: Settled) {}
 
     /// The device was opened again, perhaps after a power cut.
     fn reopened(&self) {}
 }
 
-/// Contents that are durable when a command has completed, so that older ones of the same pages are gone for good.
+/// Contents that are durable once a command has completed, so that older ones of the same pages are gone for good.
 #[derive(Debug, Default)]
 pub struct Settled(Vec<(PageNo, u64)>);

@@ -1,18 +1,18 @@
-//! Records as stamps: what they stand for is remembered beside the device.
+//! Records as stamps: their contents are remembered outside the device.
 //!
-//! The records of one encoding are a run. Each of its pages is a stamp of the page for which it was encoded and the number of
-//! the run; so it is told from every other content, also where a share brought it to another page.
+//! The records of one encoding form a run. Each of its pages is a stamp with the page for which it was encoded and the number of
+//! the run. So it differs from every other content, even after a share moved it to another page.
 //!
-//! For each page it is known which runs may be read there: the newest, and older ones that a power cut could bring back, until a
-//! flush or a share has made a newer one durable. A run that no page may hold is forgotten. So what is remembered is
-//! bounded by what the device holds.
+//! For each page the runs that a read may find are remembered: the newest, and older ones that a power cut could bring back,
+//! until a flush or a share has made a newer one durable. A run is forgotten once no page can hold it. So the memory is bounded
+//! by the content of the device.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{FastMap, PageNo, PageRange, Stamp};
 
 use super::{Codec, PAGE_ROOM, Record, Settled, framed_bytes};
 
-/// Remembers the records that stamps stand for. It belongs to the device's content: it must be kept over a power cut.
+/// Remembers the records that stamps stand for. It belongs to the device's content: keep it over a power cut.
 #[derive(Debug)]
 pub struct Remembered<T>(RefCell<Memory<T>>);
 
@@ -22,7 +22,7 @@ struct Memory<T> {
     runs: FastMap<u64, Run<T>>,
     /// The newest content of each page.
     newest: FastMap<u64, u64>,
-    /// What else it may be, oldest first.
+    /// Older contents that a page may have, oldest first.
     older: FastMap<u64, Vec<u64>>,
     /// Contents of completed writes and trims that no flush has covered yet.
     unsettled: FastMap<u64, u64>,
@@ -31,9 +31,9 @@ struct Memory<T> {
 #[derive(Debug)]
 struct Run<T> {
     first: PageNo,
-    /// With their beginnings and ends, in bytes from the beginning of the run.
+    /// The records with their start and end, in bytes from the start of the run.
     records: Vec<(usize, usize, Rc<T>)>,
-    /// Pages that may hold it, each as often as it is listed for them.
+    /// Number of entries in the pages' lists that name this run.
     holders: u64,
 }
 
@@ -51,14 +51,14 @@ impl<T> Default for Remembered<T> {
 }
 
 impl<T> Remembered<T> {
-    /// Runs that are remembered.
+    /// Number of runs that are remembered.
     pub fn runs(&self) -> usize {
         self.0.borrow().runs.len()
     }
 }
 
 impl<T> Memory<T> {
-    /// `page` may hold `run` from now on, besides what it may hold.
+    /// From now on `page` may hold `run`, besides its possible older contents.
     fn add(&mut self, page: PageNo, run: u64) {
         if let Some(run) = self.runs.get_mut(&run) {
             run.holders += 1;
@@ -68,7 +68,7 @@ impl<T> Memory<T> {
         }
     }
 
-    /// What `page` held before `run` is gone for good.
+    /// The contents of `page` from before `run` are gone for good.
     fn settle(&mut self, page: PageNo, run: u64) {
         if let Some(mut older) = self.older.remove(&page.0) {
             let newest = self.newest.get(&page.0) == Some(&run);
@@ -81,7 +81,7 @@ impl<T> Memory<T> {
                 self.older.insert(page.0, older);
             }
         }
-        // A page that was trimmed is known no more.
+        // A trimmed page needs no entry any more.
         if !self.older.contains_key(&page.0)
             && self.newest.get(&page.0) == Some(&run)
             && !self.runs.contains_key(&run)
@@ -141,7 +141,7 @@ impl<T: Record> Codec for Remembered<T> {
         memory.unsettled.extend(held);
     }
 
-    /// Each trim has a number of its own, like a run, and no records.
+    /// Each trim has a number of its own, like a run, but no records.
     fn trimming(&self, range: PageRange) {
         let memory = &mut *self.0.borrow_mut();
         memory.last_run += 1;
@@ -155,7 +155,7 @@ impl<T: Record> Codec for Remembered<T> {
 
     fn sharing(&self, pairs: &[(PageNo, PageNo)]) -> Settled {
         let memory = &mut *self.0.borrow_mut();
-        // All that completed before is durable with it.
+        // This makes all earlier completed writes durable.
         let written = std::mem::take(&mut memory.unsettled);
         let mut settled: Vec<_> = Vec::with_capacity(written.len() + pairs.len());
         for (left, right) in pairs {
@@ -181,7 +181,7 @@ impl<T: Record> Codec for Remembered<T> {
         settled.0.into_iter().for_each(|(page, run)| memory.settle(page, run));
     }
 
-    /// What was not flushed may be there or not, until the page is written again.
+    /// Contents that were not flushed may be there or not, until the page is written again.
     fn reopened(&self) {
         self.0.borrow_mut().unsettled.clear();
     }

@@ -1,4 +1,4 @@
-//! What an engine keeps on its device, and how it looks in bytes.
+//! The blocks that an engine keeps on its device, and their layout in bytes.
 //!
 //! ```text
 //! header   1 | number 8 | log position 8 | next LSN 8 | shape: mode 1 | device pages of a page 4 | database pages 8 |
@@ -14,15 +14,15 @@ use crate::btree::{Lsn, PageChanges, TreePage};
 use crate::records::{ByteRecord, Input, Record};
 use crate::values::{ByteValue, Value};
 
-/// Marks of device pages, by what is in them: what a user stores passes for nothing else than what its page is marked for.
+/// Marks of device pages, by kind of content: a user's value cannot pass for another kind than its page is marked for.
 const MARK_HEADER: u8 = 1;
 const MARK_PAGE: u8 = 2;
 const MARK_LOG: u8 = 3;
 
-/// What a database was made with and keeps. Where things lie follows from it.
+/// The settings with which a database was made. They determine the layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// How the engine writes pages, by its own count of its modes.
+    /// How the engine writes pages, as an index of its modes.
     pub mode: u8,
     /// Device pages in a page of the database.
     pub device_pages: u32,
@@ -30,13 +30,13 @@ pub struct Shape {
     pub database_pages: u64,
     /// Device pages of the log.
     pub log_pages: u64,
-    /// Pages that are written together at most.
+    /// Maximum number of pages that are written together.
     pub batch_pages: u32,
     /// Device pages of the file system's journal.
     pub journal_pages: u32,
-    /// Trees: those with their roots in pages 1 to so many.
+    /// Number of trees: their roots are pages 1 to this number.
     pub trees: u32,
-    /// Where the log is on a device of its own: the number of the database, by which the two find each other.
+    /// If the log has a device of its own: the number of the database, which both devices store.
     pub log_apart: Option<u64>,
 }
 
@@ -45,18 +45,18 @@ pub struct Shape {
 pub struct Header {
     /// Counts the headers of the database.
     pub number: u64,
-    /// Where the log begins: device pages of it that were ever used.
+    /// The begin of the log: number of log pages ever used up to there.
     pub position: u64,
     /// LSN of the first group there.
     pub next: Lsn,
-    /// What the database was made with.
+    /// The settings with which the database was made.
     pub shape: Shape,
 }
 
-/// Changes that are made together or not at all.
+/// Changes that are all or nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Group<V> {
-    /// Each page once.
+    /// The changes, with each page once.
     pub pages: Vec<PageChanges<V>>,
 }
 
@@ -65,11 +65,11 @@ pub struct Group<V> {
 pub struct LogBlock<V> {
     /// LSN of the first of its groups.
     pub first: Lsn,
-    /// At least one.
+    /// The groups; at least one.
     pub groups: Vec<Rc<Group<V>>>,
 }
 
-/// Anything that an engine writes.
+/// Any block that an engine writes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Block<V> {
     /// A checkpoint.
@@ -81,13 +81,13 @@ pub enum Block<V> {
 }
 
 impl<V: Value> Group<V> {
-    /// Bytes that it takes in a block.
+    /// Size of the group in a block, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         4 + self.pages.iter().map(PageChanges::bytes).sum::<usize>()
     }
 }
 
-/// Bytes of a block besides its groups.
+/// Size of a block without its groups, in bytes.
 pub(crate) const BLOCK_BYTES: usize = 13;
 
 impl<V: Value> Record for Block<V> {

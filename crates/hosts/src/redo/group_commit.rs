@@ -1,4 +1,4 @@
-//! Group commit: who commits while a write is under way shares the next one.
+//! Group commit: commits that arrive while a write is in progress share the next write.
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use tantalum_base::{Error, ErrorKind, Result};
@@ -6,27 +6,27 @@ use tantalum_runtime::sync::WaitQueue;
 
 use crate::btree::Lsn;
 
-/// What was committed and is not durable yet, in its order.
+/// Committed items that are not durable yet, in order.
 pub(crate) struct GroupCommit<T> {
     state: RefCell<State<T>>,
-    /// Where the writer waits, and those who commit.
+    /// The queues of the writer and of commits.
     appended: WaitQueue,
     durable: WaitQueue,
 }
 
 struct State<T> {
     pending: VecDeque<T>,
-    /// LSN of the first that is pending, or of the next one.
+    /// LSN of the first pending item, or of the next one.
     next: Lsn,
-    /// LSN of the last one that is durable.
+    /// LSN of the last durable item.
     durable: Lsn,
-    /// Something is being written.
+    /// Whether a write is in progress.
     writing: bool,
     failed: Option<Error>,
 }
 
 impl<T> GroupCommit<T> {
-    /// The first one will be `next`; all before is durable.
+    /// The first item will have LSN `next`; everything before is durable.
     pub(crate) fn new(next: Lsn) -> Self {
         let durable = Lsn(next.0 - 1);
         let pending = VecDeque::new();
@@ -37,7 +37,7 @@ impl<T> GroupCommit<T> {
         }
     }
 
-    /// Appends `item`; its LSN.
+    /// Appends `item`; returns its LSN.
     pub(crate) fn append(&self, item: T) -> Lsn {
         let mut state = self.state.borrow_mut();
         let lsn = Lsn(state.next.0 + state.pending.len() as u64);
@@ -47,12 +47,12 @@ impl<T> GroupCommit<T> {
         lsn
     }
 
-    /// LSN of the first that is pending, or of the next one where none is.
+    /// LSN of the first pending item, or of the next one if none is pending.
     pub(crate) fn first_pending(&self) -> Lsn {
         self.state.borrow().next
     }
 
-    /// LSN of what will be appended next.
+    /// LSN of the next item to be appended.
     pub(crate) fn next(&self) -> Lsn {
         let state = self.state.borrow();
         Lsn(state.next.0 + state.pending.len() as u64)
@@ -61,7 +61,7 @@ impl<T> GroupCommit<T> {
     /// Waits until everything up to `lsn` is durable.
     ///
     /// # Errors
-    /// Why it may not be.
+    /// The error because of which it may not be durable.
     pub(crate) async fn until_durable(&self, lsn: Lsn) -> Result<()> {
         let durable = || {
             let state = self.state.borrow();
@@ -74,7 +74,7 @@ impl<T> GroupCommit<T> {
         self.durable.until(durable).await
     }
 
-    /// Waits until something is pending; `false` when nothing goes on.
+    /// Waits until an item is pending; `false` once it is stopped.
     pub(crate) async fn until_pending(&self) -> bool {
         let next = || {
             let state = self.state.borrow();
@@ -86,7 +86,8 @@ impl<T> GroupCommit<T> {
         self.appended.until(next).await
     }
 
-    /// Takes what is pending to write it, the first and all that follow as long as they `fit`; LSN of the first.
+    /// Takes pending items in order to write them: the first one, and the following ones as long as they `fit`.
+    /// Also returns the LSN of the first.
     pub(crate) fn take(&self, mut fits: impl FnMut(&T) -> bool) -> (Lsn, Vec<T>) {
         let state = &mut *self.state.borrow_mut();
         let mut taken = Vec::new();
@@ -102,7 +103,7 @@ impl<T> GroupCommit<T> {
         (first, taken)
     }
 
-    /// What was taken is durable, or nothing goes on.
+    /// Reports that the items taken are durable, or stops with an error.
     pub(crate) fn written(&self, written: Result<()>) {
         {
             let state = &mut *self.state.borrow_mut();
@@ -115,21 +116,21 @@ impl<T> GroupCommit<T> {
         self.wake_all();
     }
 
-    /// Whether it goes on.
+    /// Checks that items are still accepted.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The error that stopped it.
     pub(crate) fn check(&self) -> Result<()> {
         self.state.borrow().failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Nothing goes on.
+    /// Stops with this error.
     pub(crate) fn fail(&self, error: Error) {
         self.state.borrow_mut().failed.get_or_insert(error);
         self.wake_all();
     }
 
-    /// Waits until nothing is being written any more, after [`fail`](Self::fail).
+    /// Waits until no write is in progress, after [`fail`](Self::fail).
     pub(crate) async fn until_quiet(&self) {
         self.durable.until(|| (!self.state.borrow().writing).then_some(())).await;
     }
@@ -140,7 +141,7 @@ impl<T> GroupCommit<T> {
     }
 }
 
-/// Why nothing is committed to a database that was closed.
+/// The error for commits to a closed database.
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the database is closed")
 }

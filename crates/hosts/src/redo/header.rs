@@ -18,7 +18,7 @@ impl Headers {
     /// The newest header on the device, if there is a whole one.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn read<D, C, V>(device: &RecordDevice<D, C>) -> Result<Option<Headers>>
     where
         D: PageDevice,
@@ -37,7 +37,7 @@ impl Headers {
         Ok(newest.map(|newest| Headers { newest: Cell::new(newest) }))
     }
 
-    /// Of a new database.
+    /// The headers of a new database.
     pub(crate) fn new(first: Header) -> Headers {
         Headers { newest: Cell::new(first) }
     }
@@ -46,10 +46,10 @@ impl Headers {
         self.newest.get()
     }
 
-    /// Writes `header`, which is durable when this returns, over the one before the newest.
+    /// Writes `header` over the older of the two; it is durable when this returns.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn write<D, C, V>(
         &self,
         device: &RecordDevice<D, C>,
@@ -63,7 +63,7 @@ impl Headers {
         let mut draft = Draft::new(PageNo(header.number % HEADER_PAGES));
         draft.align(Rc::new(Block::Header(header)));
         device.write(&draft).await?;
-        // The log before it is written over, and the header before it by the next one.
+        // After this the log before it is overwritten, and the previous header by the next one.
         if !Fault::NoFlushAfterCheckpoint.is_planted() {
             device.flush().await?;
         }

@@ -1,4 +1,4 @@
-//! The log's end: groups are appended in memory and written a block at a time.
+//! The end of the log: groups are appended in memory and written a block at a time.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
@@ -12,10 +12,10 @@ use crate::fault_points::Fault;
 use crate::records::{Codec, Draft, FRAME_BYTES, PAGE_ROOM, RecordDevice};
 use crate::values::Value;
 
-/// Where a log goes on.
+/// The place where a log continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LogEnd {
-    /// Device pages of the log that were ever used, with those that were left out at its end.
+    /// Number of device pages of the log ever used, including those skipped at its end.
     pub position: u64,
     /// LSN of the next group there.
     pub next: Lsn,
@@ -27,28 +27,28 @@ pub(crate) struct Log<D, C, V> {
     region: PageRange,
     groups: GroupCommit<Rc<Group<V>>>,
     state: RefCell<State>,
-    /// Where those wait who need room, and who makes checkpoints.
+    /// The queues of commits that need room, and of the checkpointer.
     room: WaitQueue,
     used: WaitQueue,
 }
 
 struct State {
-    /// Bytes of what is appended and not in a block yet.
+    /// Bytes of groups that are appended but not in a block yet.
     pending_bytes: usize,
-    /// Where the next block begins.
+    /// The place of the next block.
     position: u64,
-    /// Where the newest checkpoint lets the log begin.
+    /// The begin of the log according to the newest checkpoint.
     begin: u64,
-    /// Somebody waits for room.
+    /// Whether a commit waits for room.
     full: bool,
 }
 
-/// Device pages of a block with so many bytes of groups.
+/// Number of device pages of a block with this many bytes of groups.
 fn pages_of(group_bytes: usize) -> u64 {
     (FRAME_BYTES + BLOCK_BYTES + group_bytes).div_ceil(PAGE_ROOM) as u64
 }
 
-/// Position at which a block of so many pages lies, in a log of `log_pages` whose end is at `position`: never across its end.
+/// The position of a block of `pages` pages in a log of `log_pages` whose end is at `position`: a block does not wrap around.
 pub(super) fn place(position: u64, pages: u64, log_pages: u64) -> u64 {
     let offset = position % log_pages;
     if offset + pages > log_pages { position + log_pages - offset } else { position }
@@ -60,7 +60,7 @@ where
     V: Value,
     C: Codec<Page = D::Page, Record = Block<V>>,
 {
-    /// The log in `region`, which goes on at `end`. All before is durable.
+    /// The log in `region`, which continues at `end`. Everything before is durable.
     pub(crate) fn new(device: RecordDevice<D, C>, region: PageRange, end: LogEnd) -> Self {
         let position = end.position;
         Log {
@@ -73,20 +73,20 @@ where
         }
     }
 
-    /// What waits to be written, and is.
+    /// The groups that are pending or being written.
     pub(crate) fn groups(&self) -> &GroupCommit<Rc<Group<V>>> {
         &self.groups
     }
 
-    /// The device, as the log uses it.
+    /// The device, with the log's counters.
     pub(crate) fn device(&self) -> &RecordDevice<D, C> {
         &self.device
     }
 
-    /// Waits until there is room for a group, behind all that was appended.
+    /// Waits until there is room for a group, after all appended ones.
     ///
     /// # Errors
-    /// `TooLarge`; why the log failed.
+    /// `TooLarge`; the error because of which the log failed.
     pub(crate) async fn room(&self, group: &Group<V>) -> Result<()> {
         let (bytes, pages) = (group.bytes(), pages_of(group.bytes()));
         let most = block_pages_max(self.region.pages);
@@ -100,7 +100,7 @@ where
                 return Some(Err(error));
             }
             let mut state = self.state.borrow_mut();
-            // Each block may leave half of itself and all of them the end of the log.
+            // Each block may leave half of its pages unused, and all of them the end of the log.
             let needed = 2 * pages_of(state.pending_bytes + bytes) + 2 * most;
             let free = self.region.pages - (state.position - state.begin);
             if needed <= free || Fault::NoWaitForLogRoom.is_planted() {
@@ -115,7 +115,7 @@ where
         self.room.until(room).await
     }
 
-    /// Appends a group for which there is room; its LSN.
+    /// Appends a group that has room; returns its LSN.
     pub(crate) fn append(&self, group: Group<V>) -> Lsn {
         if !Fault::GroupsCutShort.is_planted() {
             return self.append_whole(group);
@@ -129,12 +129,13 @@ where
         self.groups.append(Rc::new(group))
     }
 
-    /// Where a recovery would begin if the pages had all that was appended so far. What is not in a block yet it would repeat.
+    /// The place where a recovery would begin if the pages had all appended changes. It would repeat groups that are not in a
+    /// block yet.
     pub(crate) fn end(&self) -> LogEnd {
         LogEnd { position: self.state.borrow().position, next: self.groups.first_pending() }
     }
 
-    /// A checkpoint lets the log begin at `position`.
+    /// Frees the log before `position`, after a checkpoint.
     pub(crate) fn give_up_before(&self, position: u64) {
         let mut state = self.state.borrow_mut();
         state.begin = position;
@@ -143,7 +144,7 @@ where
         self.room.wake_all();
     }
 
-    /// Waits until a checkpoint is due: half of the log is used, or somebody waits for room. `false` when nothing goes on.
+    /// Waits until a checkpoint is due: half of the log is used, or a commit waits for room. `false` once the log is stopped.
     pub(crate) async fn until_checkpoint_due(&self) -> bool {
         let due = || {
             if self.groups.check().is_err() {
@@ -156,20 +157,20 @@ where
         self.used.until(due).await
     }
 
-    /// Lets nothing go on, and waits for the block that is being written. What was not is lost.
+    /// Stops the log and waits for the block in progress. Groups that were not written are lost.
     pub(crate) async fn close(&self) {
         self.fail(closed());
         self.groups.until_quiet().await;
     }
 
-    /// Nothing goes on.
+    /// Stops the log with this error.
     pub(crate) fn fail(&self, error: Error) {
         self.groups.fail(error);
         self.room.wake_all();
         self.used.wake_all();
     }
 
-    /// Writes what is appended, until nothing goes on. Who appends while a block is written shares the next one.
+    /// Writes appended groups until the log is stopped. Groups appended while a block is written share the next block.
     pub(crate) async fn run(&self) {
         while self.groups.until_pending().await {
             match self.write_block().await {
@@ -196,7 +197,7 @@ where
         Ok(())
     }
 
-    /// The next block, with as many groups as it has room for, and its position.
+    /// The next block, with as many groups as fit, and its position.
     fn take_block(&self) -> (u64, LogBlock<V>) {
         let most = block_pages_max(self.region.pages);
         let mut bytes = 0;

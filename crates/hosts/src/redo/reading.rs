@@ -1,4 +1,4 @@
-//! Reading a log: the blocks behind a checkpoint.
+//! Reads a log: the blocks after a checkpoint.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result};
 
@@ -11,7 +11,7 @@ use crate::records::PAGE_ROOM;
 use crate::records::{Codec, Place, RecordDevice, framed_bytes};
 use crate::values::Value;
 
-/// Most blocks are no longer than this.
+/// Most blocks are not longer than this.
 const USUAL_PAGES: u64 = 8;
 
 /// Reads a log from a checkpoint on.
@@ -33,21 +33,22 @@ where
         LogReader { device, region, begin: begin.position, end: begin }
     }
 
-    /// Where the log goes on, behind what was read.
+    /// The place where the log continues, after the blocks read.
     pub(crate) fn end(&self) -> LogEnd {
         self.end
     }
 
-    /// The groups of the next block, with the LSN of the first. `None` where the log ends: what is there is not whole, or older.
+    /// The groups of the next block, with the LSN of the first. `None` at the end of the log: the content there is not whole, or
+    /// older.
     ///
     /// # Errors
-    /// The device's.
+    /// Those of the device.
     pub(crate) async fn next(&mut self) -> Result<Option<(Lsn, Vec<Rc<Group<V>>>)>> {
         let log_pages = self.region.pages;
         let offset = self.end.position % log_pages;
         let mut found = self.block_at(offset).await?;
         let mut position = self.end.position;
-        // A block that was too long for what is left here begins at the log's beginning.
+        // A block that did not fit before the end of the log's part was written at its start.
         if found.is_none() && offset + block_pages_max(log_pages) > log_pages {
             found = self.block_at(0).await?;
             position += log_pages - offset;
@@ -58,11 +59,11 @@ where
         Ok(Some((block.first, block.groups)))
     }
 
-    /// Makes sure that nothing is behind the end. A block is begun when the one before it is durable, so that at most the last one is
-    /// not whole after a cut: where another one follows, what is missing before it was damaged, or lost by the device.
+    /// Checks that no block follows the end. A block is begun once the one before it is durable, so at most the last one is not whole
+    /// after a cut. If another one follows, the missing block was damaged, or lost by the device.
     ///
     /// # Errors
-    /// `Corrupt` where a block follows; the device's.
+    /// `Corrupt` if a block follows; those of the device.
     pub(crate) async fn check_end(&self) -> Result<()> {
         let most = block_pages_max(self.region.pages);
         let next = self.end.next;
@@ -83,7 +84,7 @@ where
         Ok(())
     }
 
-    /// Pages of the log that were not read: from its end to where reading began, going round.
+    /// The pages of the log that were not read: from its end round to the place where reading began.
     fn unread(&self) -> [PageRange; 2] {
         let PageRange { first, pages } = self.region;
         let left = pages.saturating_sub(self.end.position - self.begin);
@@ -92,7 +93,7 @@ where
         [PageRange::new(PageNo(first.0 + offset), behind), PageRange::new(first, left - behind)]
     }
 
-    /// The block that begins at `offset`, if it is the next one, with its pages.
+    /// The block that begins at `offset`, if it is the next one, with its number of pages.
     async fn block_at(&self, offset: u64) -> Result<Option<(u64, LogBlock<V>)>> {
         let (left, most) = (self.region.pages - offset, block_pages_max(self.region.pages));
         for pages in [USUAL_PAGES.min(most), most] {

@@ -1,4 +1,4 @@
-//! How pages and commits reach the device, by form.
+//! How pages and commits are written to the device, by form.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Result};
 use tantalum_runtime::Runtime;
@@ -7,19 +7,19 @@ use crate::database::{BatchRules, DeviceNeed, Homed, Homes, Way};
 use crate::fault_points::Fault;
 use crate::records::Codec;
 
-/// What makes up for pages that a cut tears.
+/// The protection against pages that a cut tears.
 ///
 /// | form | a commit writes | a batch of pages writes | a checkpoint |
 /// |---|---|---|---|
-/// | `FullPages` | the log, with the whole content of pages that are changed first after a checkpoint's begin; flush | homes | flush, header, flush |
+/// | `FullPages` | the log, with the whole content of pages that are changed first after a checkpoint's start; flush | homes | flush, header, flush |
 /// | `NoFullPages` | the log; flush | homes | flush, header, flush |
-/// | `Share` | the log; flush | an area, homes share it | header, flush |
+/// | `Share` | the log; flush | an area, shared into the homes | header, flush |
 /// | `Transactions` | the homes of all pages that it changes, in one transaction of the device | nothing | nothing |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalForm {
-    /// Full-page writes on: what a home holds does not matter where the log has the whole page.
+    /// Full-page writes on: the content of a home does not matter if the log has the whole page.
     FullPages,
-    /// Full-page writes off: a torn page is found, and cannot be mended. There is none on a device that writes a page as one.
+    /// Full-page writes off: a torn page is detected, but cannot be repaired. A device that writes pages atomically has no torn pages.
     NoFullPages,
     /// Full-page writes off, and homes that change as a whole, by SHARE (SHARE, section 5.3.1).
     Share,
@@ -32,7 +32,7 @@ impl WalForm {
     pub const ALL: [WalForm; 4] =
         [WalForm::FullPages, WalForm::NoFullPages, WalForm::Share, WalForm::Transactions];
 
-    /// What PostgreSQL and the papers call it.
+    /// Its name in PostgreSQL and the papers.
     pub fn name(self) -> &'static str {
         match self {
             WalForm::FullPages => "FPW-On",
@@ -70,7 +70,7 @@ impl Way for WalForm {
         self == WalForm::FullPages && !Fault::NoWholePages.is_planted()
     }
 
-    /// Homes may still be lost or torn when this returns: the log has their changes until the next checkpoint.
+    /// Homes may still be lost or torn when this returns: the log keeps their changes until the next checkpoint.
     async fn bring<R, D, C, P, B>(
         self,
         homes: &Rc<Homes<R, D, C, P, B, Self>>,
@@ -93,7 +93,7 @@ impl Way for WalForm {
                 homes.write_metadata(batch.len()).await?;
                 homes.share_homes(batch).await
             }
-            // Their commit has written them.
+            // Their commit has already written them.
             WalForm::Transactions => Ok(()),
         }
     }

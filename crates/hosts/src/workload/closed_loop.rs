@@ -1,7 +1,7 @@
-//! Clients that each wait for one operation before they begin the next, whatever it is that they do.
+//! A closed loop: each client waits for the end of one operation before it begins the next, whatever the operations are.
 //!
-//! A load draws operations and performs them ([`ClosedLoad`]); [`run_closed_loop`] has the clients, the warm-up and a histogram of
-//! latencies for each kind of operation. What is a transaction of a [`RowStore`] goes through [`transact`].
+//! A load draws operations and performs them ([`ClosedLoad`]). [`run_closed_loop`] has the clients, the warm-up and a histogram of
+//! latencies for each kind of operation. Transactions of a [`RowStore`] run through [`transact`].
 use hdrhistogram::Histogram;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,37 +10,37 @@ use tantalum_runtime::{Runtime, spawn_all};
 
 use super::rows::{RowStore, RowTransaction};
 
-/// What takes longer counts as this: an hour.
+/// A longer latency counts as this: an hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
-/// What clients do.
+/// The operations of the clients.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub trait ClosedLoad: 'static {
-    /// What is to be done.
+    /// An operation to perform.
     type Operation;
 
-    /// Kinds of operations, which are numbered from 0 on.
+    /// Number of kinds of operations, which are numbered from 0 on.
     const KINDS: usize;
 
     /// The next operation of a client (they are numbered from 0 on), and the number of its kind.
     fn draw(&self, client: u32) -> (usize, Self::Operation);
 
-    /// What a client waits for between two operations, the second of which is of this kind: no part of either.
+    /// A pause of the client before an operation of this kind. It is not part of any operation.
     async fn pause(&self, _client: u32, _kind: usize) {}
 
-    /// Does it. Returns what the load counts of operations of this kind: rows that were found, say.
+    /// Performs the operation. Returns a number that is added up by kind, for example the rows found.
     ///
     /// # Errors
-    /// What ends the run.
+    /// An error ends the run.
     async fn perform(&self, operation: Self::Operation) -> Result<u64>;
 }
 
-/// Who does how much.
+/// Number of clients and operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopOptions {
-    /// Clients; each has one operation under way.
+    /// Number of clients; each has one operation in progress.
     pub clients: u32,
-    /// Operations before the measured ones, of all clients together.
+    /// Operations before the measured ones, of all clients together (warm-up).
     pub warm_up: u64,
     /// Operations that are measured, of all clients together.
     pub operations: u64,
@@ -48,7 +48,7 @@ pub struct LoopOptions {
 
 impl LoopOptions {
     /// # Errors
-    /// `InvalidInput` where there are no clients or operations.
+    /// `InvalidInput` if there are no clients or operations.
     pub fn check(&self) -> Result<()> {
         if self.clients == 0 || self.operations == 0 {
             let problem = format!("a load of nothing: {self:?}");
@@ -58,10 +58,10 @@ impl LoopOptions {
     }
 }
 
-/// What a run came to; all of the measured operations alone.
+/// The result of a run; all figures are of the measured operations only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopReport {
-    /// From the beginning of the first one to the end of the last.
+    /// From the start of the first operation to the end of the last.
     pub elapsed_ns: u64,
     kinds: Vec<KindReport>,
 }
@@ -80,28 +80,28 @@ impl LoopReport {
         Ok(LoopReport { elapsed_ns: 0, kinds: vec![KindReport { latencies, counted: 0 }; kinds] })
     }
 
-    /// Latencies of the kind with this number, in nanoseconds, exact to three digits.
+    /// Latencies of the kind with this number, in nanoseconds, with three significant digits.
     pub fn latencies(&self, kind: usize) -> &Histogram<u64> {
         &self.kinds[kind].latencies
     }
 
-    /// What the load counted of the kind with this number.
+    /// The load's sum for the kind with this number.
     pub fn counted(&self, kind: usize) -> u64 {
         self.kinds[kind].counted
     }
 
-    /// How many operations, of all kinds.
+    /// Number of operations, of all kinds.
     pub fn operations(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.latencies.len()).sum()
     }
 
-    /// Operations a second, of all kinds.
+    /// Operations per second, of all kinds.
     pub fn throughput(&self) -> f64 {
         self.operations() as f64 * 1e9 / self.elapsed_ns.max(1) as f64
     }
 }
 
-/// What the clients of a run share.
+/// State that the clients of a run share.
 struct Run<R, L> {
     runtime: R,
     load: Rc<L>,
@@ -114,7 +114,7 @@ struct Run<R, L> {
 /// Runs the operations of a load. A pure function of the load's state, `options` and the runtime's schedule.
 ///
 /// # Errors
-/// `InvalidInput` for options that make no sense; the first of the load's.
+/// `InvalidInput` for options that are not valid; the first error of the load.
 pub async fn run_closed_loop<R: Runtime, L: ClosedLoad>(
     runtime: &R,
     load: &Rc<L>,
@@ -163,20 +163,20 @@ impl<R: Runtime, L: ClosedLoad> Run<R, L> {
     }
 }
 
-/// How the work of a transaction ends.
+/// The end of a transaction's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending<T> {
-    /// Its changes are to be made.
+    /// Commit its changes.
     Commit(T),
-    /// They are not.
+    /// Give them up.
     GiveUp(T),
 }
 
-/// Runs a transaction. Where an older one holds a row that it wants, its work begins anew when that ends, as old as it is, until it
-/// gets through; each time one is added to `conflicts`. When this returns the changes are durable, or given up.
+/// Runs a transaction. If an older one holds a row that it requests, its work starts again when that one ends, with the same age,
+/// until it succeeds; each restart adds one to `conflicts`. When this returns the changes are durable, or given up.
 ///
 /// # Errors
-/// Those of the work but `Conflict`, with nothing changed; the commit's.
+/// Those of the work, except `Conflict`, with nothing changed; those of the commit.
 pub async fn transact<S: RowStore, T>(
     store: &S,
     conflicts: &Cell<u64>,

@@ -1,12 +1,12 @@
-//! Loads that storage engines are put under, in virtual time and live.
+//! Loads that drive storage engines, in virtual time and live.
 //!
 //! ```text
-//! store        what a load of single values needs of an engine
-//! rows         what a load of transactions needs of one
+//! store        the interface between a load of single values and an engine
+//! rows         the interface between a load of transactions and an engine
 //! row_layer    a store of rows over another one that changes some of its calls
 //! undo         undo logs above a store that needs none
 //! one_tree     one tree of rows as single values
-//! closed_loop  clients that each wait for one operation before they begin the next
+//! closed_loop  clients that wait for one operation before they begin the next
 //! link_bench   LinkBench: a social graph in rows
 //! ycsb         YCSB's core workloads
 //! tpcc         TPC-C

@@ -1,4 +1,4 @@
-//! A tree of rows as a load of single values sees it.
+//! A tree of rows as a store of single values.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::Result;
@@ -27,7 +27,7 @@ impl<S> OneTree<S> {
         &self.rows
     }
 
-    /// How often a put began anew because an older one held the row.
+    /// Number of puts that started again because an older transaction held the row.
     pub fn conflicts(&self) -> u64 {
         self.conflicts.get()
     }

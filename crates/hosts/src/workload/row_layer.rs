@@ -4,21 +4,21 @@ use tantalum_base::Result;
 use super::rows::{RowStore, RowTransaction};
 use crate::values::{Key, Tree};
 
-/// What lies under a key of a layer's store.
+/// The value type of a layer's store.
 type StoreValue<L> = <<L as RowStoreLayer>::Inner as RowStore>::Value;
 
-/// What lies under a key of a layer's transaction.
+/// The value type of a layer's transaction.
 type TransactionValue<L> = <<L as RowTransactionLayer>::Inner as RowTransaction>::Value;
 
-/// A store over another one. Every call goes to the one underneath, but for those of which the layer has its own version. What each
-/// means, [`RowStore`] says.
+/// A store over another one. Every call goes to the store underneath, except those that the layer overrides. [`RowStore`] describes
+/// the calls.
 #[allow(async_fn_in_trait, reason = "as of stores")]
 #[allow(missing_docs, reason = "as of stores")]
 pub trait RowStoreLayer: Clone + 'static {
     /// The store underneath.
     type Inner: RowStore;
 
-    /// A layer over one of its transactions, or just that.
+    /// A layer over one of its transactions, or the transaction itself.
     type Transaction: RowTransaction<Value = StoreValue<Self>>;
 
     /// The store underneath.
@@ -64,7 +64,7 @@ impl<L: RowStoreLayer> RowStore for L {
     }
 }
 
-/// A transaction over another one, as [`RowStoreLayer`] is a store. What each call means, [`RowTransaction`] says.
+/// A transaction over another one, as [`RowStoreLayer`] is a store. [`RowTransaction`] describes the calls.
 #[allow(async_fn_in_trait, reason = "as of stores")]
 #[allow(missing_docs, reason = "as of stores")]
 pub trait RowTransactionLayer: Sized {

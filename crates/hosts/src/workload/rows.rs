@@ -1,13 +1,13 @@
-//! What a load of transactions needs of a storage engine.
+//! The interface between a load of transactions and a storage engine.
 use tantalum_base::Result;
 
 use super::store::LoadValue;
 use crate::values::{Key, Tree};
 
-/// A handle of a storage engine as loads of transactions see it: trees of rows.
+/// A handle of a storage engine for loads of transactions: trees of rows.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub trait RowStore: Clone + 'static {
-    /// What lies under a key.
+    /// The value under a key.
     type Value: LoadValue;
 
     /// Changes that are made together.
@@ -16,10 +16,10 @@ pub trait RowStore: Clone + 'static {
     /// Begins a transaction.
     fn begin(&self) -> Self::Transaction;
 
-    /// The row with `key`, as it was committed last.
+    /// The last committed row with `key`.
     async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
 
-    /// At most `rows_max` rows with keys from `from` on, before `to` where that is given, in ascending order of their keys.
+    /// At most `rows_max` rows with keys from `from` on, before `to` if it is given, in ascending order of their keys.
     async fn scan(
         &self,
         tree: Tree,
@@ -29,34 +29,34 @@ pub trait RowStore: Clone + 'static {
     ) -> Result<Vec<(Key, Self::Value)>>;
 }
 
-/// A transaction of a [`RowStore`]. Dropped, it has changed nothing.
+/// A transaction of a [`RowStore`]. If it is dropped, it has changed nothing.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub trait RowTransaction {
-    /// What lies under a key.
+    /// The value under a key.
     type Value: LoadValue;
 
-    /// The row with `key`, as this transaction changed it, or else as it was committed last.
+    /// The row with `key` as this transaction changed it, otherwise the last committed one.
     async fn get(&self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
 
-    /// As [`get`](Self::get), and keeps others from changing the row until this transaction ends.
+    /// Like [`get`](Self::get), and locks the row until this transaction ends.
     ///
     /// # Errors
-    /// `Conflict` where an older transaction holds the row: this one is to [start again](Self::start_again).
+    /// `Conflict` if an older transaction holds the row: [start this one again](Self::start_again).
     async fn get_for_update(&mut self, tree: Tree, key: &[u8]) -> Result<Option<Self::Value>>;
 
     /// Inserts or replaces a row.
     ///
     /// # Errors
-    /// `Conflict` as in [`get_for_update`](Self::get_for_update).
+    /// `Conflict` as for [`get_for_update`](Self::get_for_update).
     async fn put(&mut self, tree: Tree, key: &[u8], value: Self::Value) -> Result<()>;
 
-    /// Takes a row out, if there is one with this key.
+    /// Deletes a row, if there is one with this key.
     ///
     /// # Errors
-    /// `Conflict` as in [`get_for_update`](Self::get_for_update).
+    /// `Conflict` as for [`get_for_update`](Self::get_for_update).
     async fn delete(&mut self, tree: Tree, key: &[u8]) -> Result<()>;
 
-    /// As [`RowStore::scan`], with this transaction's changes.
+    /// Like [`RowStore::scan`], with this transaction's changes.
     async fn scan(
         &self,
         tree: Tree,
@@ -65,20 +65,21 @@ pub trait RowTransaction {
         rows_max: usize,
     ) -> Result<Vec<(Key, Self::Value)>>;
 
-    /// Gives up the changes and the rows, to try again as old as it is, once the row is free that it was refused.
+    /// Discards the changes and releases the locks for another try with the same age, once the row that was refused is
+    /// free.
     async fn start_again(&mut self);
 
-    /// Makes the changes, all of them or none; they are durable when this returns.
+    /// Commits the changes, all or nothing; they are durable when this returns.
     async fn commit(self) -> Result<()>;
 }
 
-/// Rows that [`each_row`] reads at a time.
+/// Number of rows that [`each_row`] reads at a time.
 const ROWS: usize = 2_000;
 
 /// Calls `check` with each row of a tree, in the order of their keys.
 ///
 /// # Errors
-/// Those of `check`; the engine's.
+/// Those of `check`; those of the engine.
 pub(super) async fn each_row<S: RowStore>(
     store: &S,
     tree: Tree,

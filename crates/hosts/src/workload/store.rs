@@ -1,38 +1,38 @@
-//! What a load needs of a storage engine.
+//! The interface between a load and a storage engine.
 use std::rc::Rc;
 use tantalum_base::{Result, Rng};
 
 use crate::values::{Key, Value, ValueStamp};
 
-/// A handle of a storage engine as loads see it: values under keys, in the order of the keys.
+/// A handle of a storage engine for loads: values under keys, in the order of the keys.
 #[allow(async_fn_in_trait, reason = "engines live on one thread; their futures need not be Send")]
 pub trait KeyValueStore: Clone + 'static {
-    /// What lies under a key.
+    /// The value under a key.
     type Value: LoadValue;
 
     /// The value of `key`, if there is one.
     async fn get(&self, key: &[u8]) -> Result<Option<Self::Value>>;
 
-    /// Inserts or replaces a value. What it promises when it returns is the engine's matter.
+    /// Inserts or replaces a value. The engine decides whether it is durable when this returns.
     async fn put(&self, key: &[u8], value: Self::Value) -> Result<()>;
 
     /// The first `records_max` values from `from` on, in ascending order of their keys.
     async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Key, Self::Value)>>;
 }
 
-/// A value that says which record it is of, and the how-many-th, so that every read can be checked.
+/// A value that contains the number and version of its record, so that every read can be checked.
 pub trait LoadValue: Value {
-    /// Fewest bytes of a value that says it.
+    /// Minimum bytes of a value that contains these.
     const BYTES_MIN: u32;
 
     /// The value of this version of a record, `bytes` long.
     fn made(record: u64, version: u32, bytes: u32) -> Self;
 
-    /// The record and the version; `None` of what was not made with this length.
+    /// The record and the version; `None` if the value was not made with this length.
     fn told(&self, bytes: u32) -> Option<(u64, u32)>;
 }
 
-/// Bits of a stamp's count that have the version.
+/// Bits of a stamp's count that hold the version.
 const VERSION_BITS: u32 = 24;
 
 impl LoadValue for ValueStamp {

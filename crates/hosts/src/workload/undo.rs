@@ -1,9 +1,9 @@
-//! Undo logs, as InnoDB keeps them, above engines that write no page of what is not committed and so need none.
+//! Undo logs, as InnoDB has them, for engines that write no page with uncommitted changes and so need none.
 //!
-//! What they cost a device is pages: the content that a row had goes into a tree of its own, in the order of the changes, with the
-//! transaction that changes the row, and is taken out again when nobody can need it any more (InnoDB's purge). Where a row comes in
-//! anew nothing is kept, as InnoDB gives up that part of its log at the commit. Left out: that InnoDB keeps the changed columns of a
-//! row alone, and that its purge runs beside the clients; here each transaction takes out as many of the oldest rows as it puts in.
+//! Their cost for a device is pages: the old content of a row goes into a tree of its own, in the order of the changes, together
+//! with the transaction that changes the row. It is deleted once no reader can need it any more (InnoDB's purge). For a new row
+//! nothing is stored, as InnoDB discards that part of its log at the commit. Two simplifications: InnoDB stores only the changed
+//! columns of a row, and its purge runs beside the clients; here each transaction deletes as many of the oldest rows as it inserts.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::Result;
@@ -12,19 +12,19 @@ use super::row_layer::{RowStoreLayer, RowTransactionLayer};
 use super::rows::{RowStore, RowTransaction};
 use crate::values::{Key, Tree};
 
-/// An undo log. It is kept when the engine is closed and opened again.
+/// An undo log. Keep it when the engine is closed and opened again.
 pub struct UndoLog {
     tree: Tree,
-    /// Trees whose rows have their old contents kept: not those of indexes, which InnoDB mends from the rows.
+    /// Trees whose rows have their old contents stored: not indexes, which InnoDB repairs from the rows.
     of: Vec<Tree>,
     rows_max: u64,
-    /// Rows that were ever put in, and taken out.
+    /// Numbers of rows ever inserted and deleted.
     put: Cell<u64>,
     taken: Cell<u64>,
 }
 
 impl UndoLog {
-    /// In `tree`, of the rows of the trees `of`; up to `rows_max` old contents are kept.
+    /// An undo log in `tree` for the rows of the trees `of`; it keeps up to `rows_max` old contents.
     pub fn new(tree: Tree, of: &[Tree], rows_max: u64) -> Rc<Self> {
         let (put, taken) = (Cell::new(0), Cell::new(0));
         Rc::new(UndoLog { tree, of: of.to_vec(), rows_max, put, taken })
@@ -35,7 +35,7 @@ impl UndoLog {
         Undone { inner: store.clone(), log: Rc::clone(self) }
     }
 
-    /// Rows that it holds.
+    /// Number of rows that it holds.
     pub fn rows(&self) -> u64 {
         self.put.get() - self.taken.get()
     }
@@ -45,7 +45,7 @@ impl UndoLog {
         key(self.put.get())
     }
 
-    /// The oldest row, if there are more than are kept.
+    /// The oldest row, if there are more rows than the maximum.
     fn take_one(&self) -> Option<Key> {
         if self.rows() <= self.rows_max {
             return None;
@@ -84,7 +84,7 @@ impl<S: RowStore> RowStoreLayer for Undone<S> {
 pub struct UndoneTransaction<S: RowStore> {
     inner: S::Transaction,
     log: Rc<UndoLog>,
-    /// What the rows had in them that it changes.
+    /// The old contents of the rows that it changes.
     before: Vec<S::Value>,
 }
 

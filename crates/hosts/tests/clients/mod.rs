@@ -1,4 +1,4 @@
-//! Clients of a database, each with rows of its own, beside a `BTreeMap`.
+//! Clients of a database, each with rows of its own, compared with a `BTreeMap`.
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, Payload, Result, Rng};
@@ -14,17 +14,17 @@ use crate::worst_disk::WorstDisk;
 pub const CLIENTS: usize = 3;
 pub const TREES: u32 = 2;
 
-/// Of each client in a life.
+/// Number of transactions per client in a life.
 const TRANSACTIONS: u64 = 40;
 
 pub type Model<V> = BTreeMap<(Tree, Key), V>;
 pub type Engine<P, V, C, W> = Rc<Database<Virtual, WorstDisk<P>, V, C, W>>;
 
-/// What must be there of a client's rows after a cut: one of two states.
+/// The expected rows of a client after a cut: one of two states.
 #[derive(Clone)]
 pub struct Expected<V> {
     pub committed: Model<V>,
-    /// With the transaction that was being committed.
+    /// Including the transaction that was being committed.
     pub issued: Model<V>,
 }
 
@@ -36,7 +36,7 @@ fn row(client: usize, rng: &mut Rng) -> (Tree, Key) {
     (Tree(rng.below(u64::from(TREES)) as u32), key.into())
 }
 
-/// What is there of a client's rows.
+/// The rows of a client that the database has.
 pub async fn found<P, V, C, W>(engine: &Engine<P, V, C, W>, client: usize) -> Result<Model<V>>
 where
     P: Payload,
@@ -53,7 +53,7 @@ where
     Ok(found)
 }
 
-/// Random transactions of a client, until one fails; what must be there then.
+/// Runs random transactions of a client until one fails; returns the expected rows.
 pub async fn live<P, V, C, W>(
     engine: Engine<P, V, C, W>,
     client: usize,
@@ -131,7 +131,7 @@ where
     expected.issued = changed;
     match transaction.commit().await {
         Ok(()) => expected.committed.clone_from(&expected.issued),
-        // The log is as small as it gets.
+        // The log has its minimum size.
         Err(error) if error.kind() == ErrorKind::TooLarge => {}
         Err(error) => return Err(error),
     }

@@ -1,4 +1,4 @@
-//! Databases beside a `BTreeMap`, cut in the middle of what clients do at the same time.
+//! Databases compared with a `BTreeMap`, cut while several clients work.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
@@ -17,12 +17,12 @@ use crate::worst_disk::WorstDisk;
 pub const DURABILITIES: [Durability; 3] =
     [Durability::OnAck, Durability::OnFlush, Durability::Volatile];
 
-/// What histories are of.
+/// The setting of histories.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<W> {
     pub options: DatabaseOptions<W>,
     pub durability: Durability,
-    /// Of the device.
+    /// The maximum pages of a device transaction.
     pub transaction_pages_max: u32,
     /// The log has a device of its own.
     pub log_apart: bool,
@@ -30,12 +30,12 @@ pub struct Case<W> {
     pub may_tear: bool,
 }
 
-/// How a history ended.
+/// The end of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     Uncut,
     Cut,
-    /// A page was torn, and it was said which.
+    /// A page was torn, and the error named it.
     Torn,
 }
 
@@ -43,11 +43,11 @@ pub enum Ended {
 pub struct History<P, C, W> {
     pub options: DatabaseOptions<W>,
     pub disk: Rc<WorstDisk<P>>,
-    /// The log's own.
+    /// The disk of the log, if it has one.
     pub log_disk: Option<Rc<WorstDisk<P>>>,
     pub codec: Rc<C>,
     pub log_codec: Rc<C>,
-    /// The number that its log has, where that is on a device of its own.
+    /// The number of the database, if its log has a device of its own.
     pub database: u64,
     pub name: String,
 }
@@ -75,13 +75,13 @@ where
         }
     }
 
-    /// What survived is what there is.
+    /// Keeps only the content that survived.
     pub fn power_on(&self, rng: &mut Rng) {
         self.disk.power_on(rng);
         self.log_disk.iter().for_each(|log| log.power_on(rng));
     }
 
-    /// Runs `what` in a world of its own, of which nothing is left.
+    /// Runs `what` in an executor of its own, of which nothing is left afterwards.
     fn run<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         seed: u64,
@@ -94,7 +94,7 @@ where
         ran
     }
 
-    /// Clients live until the power goes, or all is done.
+    /// Clients run until the power is cut, or all work is done.
     pub fn live(
         &self,
         expected: Vec<Expected<V>>,
@@ -132,7 +132,7 @@ where
         })
     }
 
-    /// Makes a database and does something with it.
+    /// Makes a database and runs a function on it.
     pub fn make<F: Future<Output = ()> + 'static>(
         &self,
         seed: u64,
@@ -145,7 +145,7 @@ where
         });
     }
 
-    /// Opens the database and looks; each client's rows are as expected.
+    /// Opens the database and checks that each client's rows are as expected.
     pub fn look(&self, expected: &[Expected<V>], seed: u64) -> Result<Vec<Expected<V>>> {
         let (drives, options) = (self.drives(), self.options);
         let (name, expected) = (self.name.clone(), expected.to_vec());
@@ -163,12 +163,12 @@ where
     }
 }
 
-/// Nothing, of so many clients.
+/// No rows, for this many clients.
 pub fn nothing<V: Made>(clients: usize) -> Vec<Expected<V>> {
     vec![Expected { committed: Model::new(), issued: Model::new() }; clients]
 }
 
-/// A history with a cut after `operations`, others in recoveries, and whole recoveries.
+/// A history with a cut after `operations`, others in recoveries, and complete recoveries.
 pub fn cut_history<P, V, C, W>(case: &Case<W>, seed: u64, operations: u64) -> Ended
 where
     P: Payload,
@@ -214,7 +214,7 @@ where
     ended
 }
 
-/// Cuts histories at one of so many of their operations each; how often a page was torn.
+/// Cuts histories, each at one of `every` operations; returns how often a page was torn.
 pub fn cut_everywhere<P, V, C, W>(case: &Case<W>, seeds: u64, every: u64) -> u64
 where
     P: Payload,
@@ -234,7 +234,7 @@ where
     torn.get()
 }
 
-/// A command of the device fails once: nothing that was acknowledged is lost, and nothing is there by halves.
+/// A command of the device fails once: no acknowledged change is lost, and no change is there in part.
 pub fn fail_once<P, V, C, W>(case: &Case<W>)
 where
     P: Payload,
@@ -260,8 +260,8 @@ where
     }
 }
 
-/// Cuts histories in every form of an engine and on every durability. `case_of` says what each has; pages are torn where it allows that,
-/// and nowhere else.
+/// Cuts histories in every form of an engine and on every durability. `case_of` gives the setting of each; pages may be torn only if it
+/// allows that.
 pub fn cut_in_every_form<P, V, C, W>(case_of: fn(W, Durability) -> Case<W>)
 where
     P: Payload,
@@ -279,7 +279,7 @@ where
     }
 }
 
-/// Whether histories that are cut are as they should be where a protection is left out: they must not.
+/// Checks that cut histories fail if a protection is left out.
 pub fn cuts_notice<W: Way>(fault: Fault, case: &Case<W>, seeds: u64) {
     assert_noticed(fault, || {
         cut_everywhere::<PageBuf, _, ByteCodec<Block<Rc<[u8]>>>, W>(case, seeds, 17);

@@ -1,5 +1,5 @@
-//! An engine with rows on the live executor, over a volume on a real file, while power is cut: a store in between keeps back what is
-//! not durable, and lets each such write land, vanish or tear.
+//! An engine with rows on the live executor, over a volume on a real file, with power cuts: a store in between holds back writes
+//! that are not durable, and lets each of them land, vanish or tear.
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ fn options<W: Way>(form: W) -> DatabaseOptions<W> {
     DatabaseOptions { pages, log_pages, trees: 2 }
 }
 
-/// Of each client, the transactions that were acknowledged.
+/// For each client, the number of acknowledged transactions.
 type Counts = Rc<[Cell<u64>; CLIENTS as usize]>;
 
 fn value(count: u64) -> Value {
@@ -50,12 +50,12 @@ fn value(count: u64) -> Value {
     value.into()
 }
 
-/// The client's row number `count`, going round.
+/// The key of the client's row number `count`, which wraps around.
 fn key(client: u64, count: u64) -> Vec<u8> {
     format!("client {client}, row {:02}", count % 16).into_bytes()
 }
 
-/// Puts one row after the other, in both trees, until the power goes.
+/// Puts one row after the other, in both trees, until the power is cut.
 async fn put_until_cut<D: PageDevice<Page = PageBuf>, W: Way>(
     engine: Rc<Database<Live, D, Value, Bytes, W>>,
     client: u64,
@@ -107,7 +107,7 @@ async fn load_and_cut<W: Way>(
     store.cut(&mut rng, CutStyle::Random).await
 }
 
-/// Each client's rows are those of its last transaction that was acknowledged, or of the next one.
+/// Each client's rows are those of its last acknowledged transaction, or of the next one.
 async fn verify<W: Way>(
     live: Live,
     config: VolumeConfig,
@@ -141,7 +141,7 @@ fn on_live<F: Future<Output = Result<()>> + 'static>(body: impl FnOnce(Live) -> 
     live.drop_tasks();
 }
 
-/// Cuts power under an engine of `form` in the volume of a new file below `base`.
+/// Cuts the power of an engine of `form` in the volume of a new file below `base`.
 pub fn survives_cuts<W: Way>(base: &Path, form: W) {
     let text = config::template("4MiB").replace("# zone = \"8MiB\"", "zone = \"256KiB\"");
     let config = VolumeConfig::parse(&text, &base.join("v.toml")).unwrap();

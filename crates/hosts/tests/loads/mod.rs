@@ -1,4 +1,4 @@
-//! Loads that every engine with rows is put under.
+//! Loads that every engine with rows must pass.
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -77,7 +77,7 @@ pub async fn put<W: Way>(
     transaction.commit().await
 }
 
-/// Rows come, change and go, until all have gone; in pages of each size, in several levels of them.
+/// Rows are inserted, changed and deleted, until all are gone; in pages of each size, in several levels of them.
 pub fn trees_are_as_a_map_is<W: Way>(form: W) {
     for device_pages in [1, 2, 4] {
         run(u64::from(device_pages), move |rt| async move {
@@ -86,7 +86,7 @@ pub fn trees_are_as_a_map_is<W: Way>(form: W) {
             let engine = Database::create(&rt, &disk, &codec, options).await.unwrap();
             let mut model = BTreeMap::<Key, ValueStamp>::new();
             let rng = &mut Rng::new(7);
-            // Long keys make for many levels.
+            // Long keys give many levels.
             let long = |number: u64| [key(number), vec![b'.'; 200]].concat();
             for round in 0..1_200 {
                 let mut transaction = engine.begin();
@@ -131,7 +131,7 @@ pub fn trees_are_as_a_map_is<W: Way>(form: W) {
     }
 }
 
-/// What was committed is there when a process ends without a close.
+/// Committed rows are there when a process ends without a close.
 pub fn a_process_that_ends_without_a_close<W: Way>(form: W) {
     run(2, move |rt| async move {
         let (disk, codec) = disk();
@@ -151,7 +151,7 @@ pub fn a_process_that_ends_without_a_close<W: Way>(form: W) {
     });
 }
 
-/// So many clients that commit at the same time, four times each; what was counted.
+/// This many clients that commit at the same time, four times each; returns the counters.
 pub fn many_clients<W: Way>(form: W, count: u64) -> EngineStatistics {
     let counts = Rc::new(Cell::default());
     let told = Rc::clone(&counts);
@@ -178,7 +178,7 @@ pub fn many_clients<W: Way>(form: W, count: u64) -> EngineStatistics {
     counts.get()
 }
 
-/// Each client reads a row, counts it up and writes it, beside others who do the same with the same rows.
+/// Each client reads a row, increments it and writes it, beside others that do the same with the same rows.
 pub fn what_clients_count_together<W: Way>(form: W) {
     run(4, |rt| async move {
         let engine = created(&rt, options(form, 1)).await;
@@ -206,7 +206,7 @@ pub fn what_clients_count_together<W: Way>(form: W) {
             conflicts += client.await;
         }
         assert_eq!(engine.statistics().conflicts, conflicts);
-        // Who is refused tries again when the row is free, and not before.
+        // A refused transaction tries again once the row is free, and not before.
         assert!((1..20 * 50).contains(&conflicts), "{conflicts}");
         let rows = engine.scan(ROWS, &[], None, usize::MAX).await.unwrap();
         assert_eq!(rows.iter().map(|(_, value)| value.count).sum::<u64>(), 2 * 20 * 50);
@@ -224,7 +224,7 @@ async fn count_up<W: Way>(
     Ok(())
 }
 
-/// The engine of a real volume, over its real bytes: what was committed is there when it is opened again without a close.
+/// The engine on a real volume, over its real bytes: committed rows are there when it is opened again without a close.
 pub fn a_volume_that_is_opened_again<W: Way>(form: W) {
     run(9, move |rt| async move {
         let config = VolumeConfig::parse(&config::template("32MiB"), Path::new("v.toml"));

@@ -1,4 +1,4 @@
-//! Pages of 16 KiB under a load, and what a cut may leave of them.
+//! Pages of 16 KiB under a load, and their possible states after a cut.
 use std::fmt::Debug;
 use tantalum_hosts::double_write::{Form, PageOptions};
 
@@ -17,7 +17,8 @@ pub fn engine_options(form: Form) -> PageOptions {
     }
 }
 
-/// How many homes are torn, of the `found` versions. The others have a version within their bounds.
+/// The number of torn homes among the `found` versions. The others have a version within their
+/// bounds.
 pub fn torn_of(found: &[Option<u64>], bounds: &[(u64, u64)], what: impl Debug) -> usize {
     for (page, (version, (least, most))) in found.iter().zip(bounds).enumerate() {
         if let Some(version) = version {

@@ -1,4 +1,4 @@
-//! What the engines' tests run on.
+//! The medium of the engines' tests.
 use tantalum_base::Stamp;
 use tantalum_models::NandOptions;
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};

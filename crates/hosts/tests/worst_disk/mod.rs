@@ -1,5 +1,5 @@
-//! The worst disk that a durability allows. `OnAck`: what completed is there. `OnFlush`: a prefix of what was not flushed is.
-//! `Volatile`: of what was not flushed, each page is old, new or torn.
+//! The worst disk that a durability allows. `OnAck`: all completed writes survive. `OnFlush`: a prefix of the unflushed
+//! writes survives. `Volatile`: each unflushed page is old, new or torn.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
@@ -13,11 +13,11 @@ type Change<P> = Vec<(PageNo, P)>;
 pub struct WorstDisk<P> {
     durable: RefCell<Vec<P>>,
     now: RefCell<Vec<P>>,
-    /// What was not flushed, in the order in which it came.
+    /// Writes that were not flushed, in order.
     pending: RefCell<Vec<Change<P>>>,
-    /// Commands until the power goes; disks beside each other count together.
+    /// Commands until the power is cut; disks of one machine count together.
     left: Rc<Cell<u64>>,
-    /// Commands until one fails, after which the disk goes on.
+    /// Commands until one fails, after which the disk continues.
     failing: Cell<Option<u64>>,
     limits: Limits,
 }
@@ -27,7 +27,7 @@ impl<P: Payload> WorstDisk<P> {
         WorstDisk::with_transactions_of(6, durability, pages)
     }
 
-    /// A disk whose transactions take so many pages.
+    /// A disk whose transactions hold this many pages.
     pub fn with_transactions_of(
         transaction_pages_max: u32,
         durability: Durability,
@@ -60,12 +60,12 @@ impl<P: Payload> WorstDisk<P> {
         self.left.set(commands);
     }
 
-    /// One command fails, after so many.
+    /// One command fails, after this many.
     pub fn fail_after(&self, commands: u64) {
         self.failing.set(Some(commands));
     }
 
-    /// Whether that one came.
+    /// Whether that command was reached.
     pub fn has_failed(&self) -> bool {
         self.failing.get() == Some(0)
     }
@@ -74,7 +74,7 @@ impl<P: Payload> WorstDisk<P> {
         self.left.get() == 0
     }
 
-    /// What survived is what there is.
+    /// Keeps only the content that survived.
     pub fn power_on(&self, rng: &mut Rng) {
         let pending = self.pending.take();
         let mut durable = self.durable.borrow_mut();
@@ -98,12 +98,12 @@ impl<P: Payload> WorstDisk<P> {
         self.left.set(u64::MAX);
     }
 
-    /// The process was killed, and the power stayed on: all that came is there, and may still be lost later.
+    /// The process was killed, and the power stayed on: all writes are there, and may still be lost later.
     pub fn killed(&self) {
         self.left.set(u64::MAX);
     }
 
-    /// One command nearer to the cut.
+    /// Counts one command down to the cut.
     async fn step(&self) -> Result<()> {
         yield_now().await;
         let left = self.left.get().saturating_sub(1);
@@ -126,7 +126,7 @@ impl<P: Payload> WorstDisk<P> {
             self.now.borrow_mut()[page.index()] = content.clone();
         }
         self.pending.borrow_mut().push(change);
-        // It may be there though nobody was told.
+        // The write may be there although nobody was told.
         self.step().await?;
         if self.limits.durability == Durability::OnAck {
             self.settle();
@@ -174,7 +174,7 @@ impl<P: Payload> PageDevice for WorstDisk<P> {
         for (page, content) in pages {
             self.now.borrow_mut()[page.index()] = content;
         }
-        // All of it or nothing: here it is all, and the cut before it is nothing.
+        // All or nothing: here it is all, and the cut before it is nothing.
         self.settle();
         ended();
         self.step().await
@@ -202,7 +202,7 @@ impl<P: Payload> PageDevice for WorstDisk<P> {
             }
             now[left.index()] = now[right.index()].clone();
         }
-        // All of it or nothing: here it is all, and the cut before it is nothing.
+        // All or nothing: here it is all, and the cut before it is nothing.
         self.settle();
         self.step().await
     }

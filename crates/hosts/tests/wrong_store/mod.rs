@@ -1,24 +1,24 @@
-//! A store of rows that does something wrong, which a load must notice.
+//! A store of rows with a fault, which a load must notice.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_hosts::values::Tree;
 use tantalum_hosts::workload::{RowStore, RowStoreLayer, RowTransaction, RowTransactionLayer};
 
-/// What a store does wrong, each now and then.
+/// The faults of a store, each of which occurs occasionally.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// It forgets a change of this tree.
     Forgets(Tree),
-    /// It forgets that a row of this tree is taken out.
+    /// It forgets a deletion of a row of this tree.
     KeepsOld(Tree),
-    /// It gives another row of this tree.
+    /// It returns another row of this tree.
     MixesUp(Tree),
-    /// It lets others change a row that is held.
+    /// It lets others change a locked row.
     DoesNotHold,
 }
 
-/// A store that does so.
+/// A store with such a fault.
 #[derive(Clone)]
 pub struct WrongStore<S> {
     store: S,
@@ -53,7 +53,7 @@ impl<S: RowStore> RowStoreLayer for WrongStore<S> {
 }
 
 impl<T> WrongTransaction<T> {
-    /// Every 50th change of a tree goes wrong.
+    /// Whether a change of a tree goes wrong: every 50th does.
     fn is_due(&self, of: Tree, tree: Tree) -> bool {
         if of != tree {
             return false;

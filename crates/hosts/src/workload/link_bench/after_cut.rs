@@ -1,4 +1,4 @@
-//! After a power cut, or a kill: what was acknowledged is there, and of what was under way all or nothing.
+//! After a power cut, or a kill: acknowledged changes are there, and each change in progress is there as a whole or not at all.
 use tantalum_base::Result;
 
 use super::inspection::Inspection;
@@ -8,10 +8,10 @@ use super::run::LinkBench;
 use crate::workload::RowStore;
 
 impl LinkBench {
-    /// Finds out which of the changes that were under way when the power went were made, and reads all tables. Runs may follow.
+    /// Finds out which of the changes in progress at the power cut were made, and reads all tables. Runs may follow.
     ///
     /// # Errors
-    /// `Corrupt` where anything is missing that was acknowledged, or half there; the engine's.
+    /// `Corrupt` if an acknowledged change is missing, or a change is there in part; those of the engine.
     pub async fn after_cut<S: RowStore>(&self, store: &S) -> Result<Inspection> {
         let nodes = self.checks.borrow().open_nodes();
         for node in nodes {

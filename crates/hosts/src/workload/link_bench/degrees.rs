@@ -1,7 +1,8 @@
-//! How many links nodes have.
+//! The number of links of each node.
 
-/// Nodes with more links than this, in percent: points of the distribution that comes with the benchmark (`Distribution.dat`, `nlinks`),
-/// after Facebook's graph. Up to 8 links every number is there. The longest lists are cut off at the last one.
+/// Number of links, and the percentage of nodes that have more: points of the distribution that comes with the benchmark
+/// (`Distribution.dat`, `nlinks`), after Facebook's graph. Up to 8 links, every number is listed. The longest lists are cut off at the
+/// last point.
 const MORE_LINKS: [(u32, f64); 29] = [
     (0, 80.252_551),
     (1, 27.015_377),
@@ -34,7 +35,7 @@ const MORE_LINKS: [(u32, f64); 29] = [
     (11_251, 0.003_099),
 ];
 
-/// Links of the node that has the most but `rank` others (from 0 on), of `nodes`.
+/// Number of links of the node at `rank` (from 0 on) by number of links, of `nodes`.
 pub(super) fn links_of(rank: u64, nodes: u64) -> u32 {
     let percent = 100.0 * (rank as f64 + 0.5) / nodes as f64;
     if percent >= MORE_LINKS[0].1 {
@@ -43,7 +44,7 @@ pub(super) fn links_of(rank: u64, nodes: u64) -> u32 {
     for pair in MORE_LINKS.windows(2) {
         let [(fewer, more_than_fewer), (more, more_than_more)] = [pair[0], pair[1]];
         if percent >= more_than_more {
-            // A straight line where both axes are logarithmic, as a power law is one.
+            // Interpolates on a line in logarithmic axes, as for a power law.
             let part = (more_than_fewer / percent).ln() / (more_than_fewer / more_than_more).ln();
             let between = f64::from(fewer) * (f64::from(more) / f64::from(fewer)).powf(part);
             return if more <= fewer + 1 { more } else { between.ceil() as u32 };
@@ -66,7 +67,7 @@ mod tests {
             let expected = percent / 100.0 * nodes as f64;
             assert!((more as f64 - expected).abs() <= 6.0, "{links_min}: {more} beside {expected}");
         }
-        // The benchmark's documentation has 4.74; the longest lists are cut off here.
+        // The benchmark's documentation says 4.74; the longest lists are cut off here.
         let mean = links.iter().sum::<u32>() as f64 / nodes as f64;
         assert!((4.2..4.74).contains(&mean), "{mean}");
     }

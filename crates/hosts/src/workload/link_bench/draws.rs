@@ -1,32 +1,32 @@
-//! What clients ask for: the published mix, each kind of access with its own power law (`FBWorkload`).
+//! The requests of clients: the published mix, with a separate power law for each kind of access (`FBWorkload`).
 use tantalum_base::Rng;
 use tantalum_trace::link_bench::Operation;
 use tantalum_trace::zipf::Zipf;
 
 use super::graph::{Graph, LINK_TYPES, List, Scatter, Slot};
 
-/// Zipf's exponents: of nodes whose links are read and changed, and of nodes that are read and changed themselves.
+/// Zipf exponents: of nodes whose links are read and changed, and of nodes that are themselves read and changed.
 const LINK_READS: f64 = 0.8;
 const LINK_WRITES: f64 = 0.741;
 const NODE_READS: f64 = 0.625;
 const NODE_UPDATES: f64 = 0.606;
 
-/// How many of the accesses to links go to nodes whose hotness has nothing to do with how many links they have.
+/// Share of the accesses to links that go to nodes chosen independently of their number of links.
 const UNCORRELATED_READS: f64 = 0.995;
 const UNCORRELATED_WRITES: f64 = 0.95;
 
-/// Of the links that are asked for together: that this one is the last, and how many there are at the most.
+/// For links requested together: the probability that this one is the last, and the maximum number.
 const LAST_LINK: f64 = 0.382;
 const LINKS_MAX: usize = 128;
 
-/// An operation, and what it is about.
+/// An operation and its target.
 #[derive(Clone, Debug)]
 pub(super) enum Request {
-    /// Insert a link or update it; it is visible then.
+    /// Insert a link or update it; it becomes visible.
     PutLink(List, Slot),
     /// Hide a link.
     HideLink(List, Slot),
-    /// Read how many links a list has.
+    /// Read the number of links of a list.
     CountLinks(List),
     /// Read some links of a list.
     GetLinks(List, Vec<Slot>),
@@ -38,11 +38,11 @@ pub(super) enum Request {
     AddNode,
     /// Update a node if it is there.
     UpdateNode(u64),
-    /// Take a node out if it is there.
+    /// Delete a node if it exists.
     DeleteNode(u64),
 }
 
-/// Where requests come from: all clients take them from one sequence.
+/// The source of requests: one sequence for all clients.
 #[derive(Debug)]
 pub(super) struct Draws {
     rng: Rng,
@@ -63,7 +63,7 @@ impl Draws {
         }
     }
 
-    /// The next request. Nodes that were added in a run are not asked for, as in the benchmark.
+    /// The next request. Nodes added during a run are not requested, as in the benchmark.
     pub(super) fn draw(&mut self, graph: &Graph) -> (Operation, Request) {
         let operation = Operation::draw(&mut self.rng);
         let request = match operation {
@@ -96,7 +96,7 @@ impl Draws {
                 let rank = self.node_updates.next(&mut self.rng) - 1;
                 Request::UpdateNode(graph.by_node_requests.node(rank))
             }
-            // As likely as any other: the hot ones would soon be gone.
+            // Every node is equally likely: otherwise the hot ones would soon be gone.
             Operation::DeleteNode => Request::DeleteNode(self.rng.below(graph.nodes)),
         };
         (operation, request)
@@ -129,7 +129,7 @@ impl Draws {
     }
 }
 
-/// How many links are asked for together.
+/// The number of links requested together.
 fn links_at_once(rng: &mut Rng) -> usize {
     let mut links = 1;
     while links < LINKS_MAX && !rng.chance(LAST_LINK) {
@@ -145,7 +145,7 @@ mod tests {
     const NODES: u64 = 1_000;
     const DRAWS: usize = 300_000;
 
-    /// How often each node is asked for, the most often asked for first, as shares of all.
+    /// The share of each node in the requests, in descending order.
     fn shares(of: impl Fn(&Request) -> Option<u64>) -> Vec<f64> {
         let graph = Graph::new(NODES).unwrap();
         let mut draws = Draws::new(NODES, 7);
@@ -165,7 +165,7 @@ mod tests {
         weight(rank) / (1..=NODES as i32).map(weight).sum::<f64>()
     }
 
-    /// The hottest node of each kind of access, beside its power law.
+    /// The hottest node of each kind of access, compared with its power law.
     #[test]
     fn each_kind_of_access_has_its_own_power_law() {
         let hottest = shares(|request| match request {

@@ -15,7 +15,7 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Steps of `part` of all nodes.
+    /// Uses steps of `part` of all nodes.
     fn new(nodes: u64, part: f64, offset: u64) -> Self {
         let mut step = ((nodes as f64 * part) as u64).max(1);
         while common_divisor(step, nodes) != 1 {
@@ -35,27 +35,28 @@ fn common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// The links of one type that a node has: its list. Lists are numbered in the order of nodes and types.
+/// The links of one type of a node: its list. Lists are numbered in the order of nodes and types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct List(pub(super) u64);
 
-/// A place for a link in a list; where the link leads says its place in the list. Slots are numbered in the order of lists.
+/// A place for a link in a list; the target of the link determines its place in the list. Slots are numbered in the order of
+/// lists.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Slot(pub(super) u64);
 
-/// A graph as it is loaded, and the places for links that there may be later. Nodes are numbered from 0 on.
+/// A graph as it is loaded, and the places for links that may be added later. Nodes are numbered from 0 on.
 #[derive(Debug)]
 pub(super) struct Graph {
     pub(super) nodes: u64,
-    /// The first slot of each list, and the end of the last one's.
+    /// The first slot of each list, and the end of the last list.
     first_slots: Vec<u64>,
-    /// Links of each list that are loaded; they are in its first slots.
+    /// Number of loaded links of each list; they are in its first slots.
     loaded: Vec<u32>,
-    /// Which nodes have the most links, and are asked for as those.
+    /// Ranks of nodes by number of links; also the ranks for requests that are correlated with it.
     pub(super) by_links: Scatter,
-    /// Which nodes are asked for the most for their links, else.
+    /// Ranks of nodes for the other requests to their links.
     pub(super) by_list_requests: Scatter,
-    /// Which are asked for the most for themselves.
+    /// Ranks of nodes for requests to the nodes themselves.
     pub(super) by_node_requests: Scatter,
 }
 
@@ -88,27 +89,27 @@ impl Graph {
         Ok(Graph { nodes, first_slots, loaded, by_links, by_list_requests, by_node_requests })
     }
 
-    /// Lists of all nodes.
+    /// Number of lists of all nodes.
     pub(super) fn lists(&self) -> u64 {
         self.loaded.len() as u64
     }
 
-    /// Places for links.
+    /// Number of places for links.
     pub(super) fn slots(&self) -> u64 {
         self.first_slots[self.loaded.len()]
     }
 
-    /// Links that are loaded of a list: they are in its first slots.
+    /// Number of loaded links of a list: they are in its first slots.
     pub(super) fn loaded(&self, list: List) -> u64 {
         u64::from(self.loaded[list.0 as usize])
     }
 
-    /// The slots of a list: twice as many as are loaded, so that half of those that are asked for are there (1 at the least).
+    /// The slots of a list: twice as many as its loaded links (at least 1), so that half of the requested links exist.
     pub(super) fn slots_of(&self, list: List) -> std::ops::Range<u64> {
         self.first_slots[list.0 as usize]..self.first_slots[list.0 as usize + 1]
     }
 
-    /// The list that a slot is in.
+    /// The list of a slot.
     pub(super) fn list_of(&self, slot: Slot) -> List {
         List(self.first_slots.partition_point(|first| *first <= slot.0) as u64 - 1)
     }
@@ -119,7 +120,7 @@ impl List {
         List(node * u64::from(LINK_TYPES) + u64::from(kind))
     }
 
-    /// The node that has it, and its type.
+    /// Its node and its type.
     pub(super) fn node_and_kind(self) -> (u64, u32) {
         (self.0 / u64::from(LINK_TYPES), (self.0 % u64::from(LINK_TYPES)) as u32)
     }

@@ -1,4 +1,4 @@
-//! All tables of an engine beside each other, and beside what was written.
+//! Compares all tables of an engine with each other, and with what was written.
 use tantalum_base::Result;
 
 use super::checks::wrong;
@@ -8,12 +8,12 @@ use super::run::LinkBench;
 use crate::workload::RowStore;
 use crate::workload::rows::each_row;
 
-/// How many rows there are.
+/// Numbers of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Inspection {
     /// Nodes.
     pub nodes: u64,
-    /// Links, and as many entries of the index.
+    /// Links, which equal the number of index entries.
     pub links: u64,
     /// Links that are visible.
     pub visible_links: u64,
@@ -22,11 +22,11 @@ pub struct Inspection {
 }
 
 impl LinkBench {
-    /// Reads all tables while no operation is under way: everything that was written is there and nothing else, each link has its entry in
-    /// the index, and each count is that of the visible links in the table of links.
+    /// Reads all tables while no operation is in progress: everything that was written is there and nothing else, each link has its entry
+    /// in the index, and each count is the number of visible links in the table of links.
     ///
     /// # Errors
-    /// `Corrupt` where they are not; the engine's.
+    /// `Corrupt` if this is not so; those of the engine.
     pub async fn inspect<S: RowStore>(&self, store: &S) -> Result<Inspection> {
         let mut found = Inspection::default();
         let graph = &self.graph;

@@ -1,4 +1,4 @@
-//! The graph is put into an engine.
+//! Loads the graph into an engine.
 use tantalum_base::Result;
 
 use super::checks::Change;
@@ -7,13 +7,14 @@ use super::rows::{self, Table, index_key, link_key, list_key, node_key};
 use super::run::LinkBench;
 use crate::workload::{RowStore, RowTransaction};
 
-/// Rows of a transaction.
+/// Number of rows per transaction.
 const ROWS: u64 = 256;
 
-/// Links were made at any time before this, in milliseconds; what changes in a run is after it.
+/// Loaded links were made at random times before this, in milliseconds; changes during a run are
+/// later.
 pub(super) const LOADED_MS: u32 = 1 << 31;
 
-/// Rows of a graph in the order in which they are put in.
+/// The rows of a graph in the order in which they are loaded.
 enum Next {
     Node(u64),
     Link(List, Slot),
@@ -21,10 +22,10 @@ enum Next {
 }
 
 impl LinkBench {
-    /// Puts all nodes, links and counts, in the order of the nodes.
+    /// Inserts all nodes, links and counts, in the order of the nodes.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub async fn load<S: RowStore>(&self, store: &S) -> Result<()> {
         let mut rows = self.rows_to_load().peekable();
         while rows.peek().is_some() {
@@ -84,7 +85,7 @@ impl LinkBench {
     }
 }
 
-/// When a link was made has nothing to do with where it leads.
+/// The time at which a link was made is independent of its target.
 fn loaded_ms(slot: Slot) -> u32 {
     (slot.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 % LOADED_MS
 }

@@ -1,15 +1,16 @@
-//! LinkBench over rows of a storage engine: a social graph, and clients that ask for its nodes and links and change them.
+//! LinkBench over rows of a storage engine: a social graph, and clients that read and change its nodes and links.
 //!
 //! ```text
-//! graph     nodes and how many links each has     rows        tables, their keys and values
-//! degrees   the published numbers of links        checks      what a read may find
-//! draws     what clients ask for                  loading     the graph is put into an engine
-//! operations  the ten, as transactions            inspection  all tables beside each other, after a run
-//! run       clients run them                       after_cut   what a power cut left of their changes
+//! graph     nodes, and the number of links of each  rows        tables, their keys and values
+//! degrees   the published numbers of links        checks      the results that a read may return
+//! draws     the requests of clients               loading     the graph is loaded into an engine
+//! operations  the ten, as transactions            inspection  all tables compared, after a run
+//! run       clients run them                      after_cut   the state of changes after a power cut
 //! ```
 //!
 //! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the Facebook social graph", SIGMOD
-//! 2013; what the paper leaves open is as in the benchmark's distribution with its workload `FBWorkload` and its adapter of MySQL.
+//! 2013. Details that the paper leaves open follow the benchmark's distribution with its workload `FBWorkload` and its adapter for
+//! MySQL.
 mod after_cut;
 mod checks;
 mod degrees;

@@ -16,17 +16,18 @@ use super::rows::{
 use super::run::LinkBench;
 use crate::workload::{ClosedLoad, Ending, RowStore, RowTransaction, transact};
 
-/// Rows that a list is read to at the most.
+/// Maximum number of rows read of a list.
 const LIST_ROWS_MAX: usize = 10_000;
 
-/// What the clients of a run do. Of each operation the rows are counted that it found.
+/// The operations of the clients of a run. Counts, for each operation, the rows that it found.
 pub struct Requests<R, S> {
     runtime: R,
     store: S,
     bench: Rc<LinkBench>,
     draws: RefCell<Draws>,
     conflicts: Cell<u64>,
-    /// Why the first transaction failed that did. Nobody knows then what became of it, nor what who comes to its rows may find.
+    /// The error of the first transaction that failed. Its outcome is uncertain then, and so is what later reads of its rows may
+    /// find.
     failed: RefCell<Option<Error>>,
 }
 
@@ -70,7 +71,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
         }
     }
 
-    /// Transactions that began anew, as another one held a row.
+    /// Number of transactions that started again because another one held a row.
     pub fn conflicts(&self) -> u64 {
         self.conflicts.get()
     }
@@ -79,7 +80,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
         &self.bench.checks
     }
 
-    /// Runs a transaction; whether it changed anything.
+    /// Runs a transaction; returns whether it changed anything.
     async fn transact(
         &self,
         work: impl AsyncFnMut(&mut S::Transaction) -> Result<Ending<Option<Change>>>,
@@ -93,8 +94,8 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
         Ok(u64::from(change.is_some()))
     }
 
-    /// Makes a link visible, with the time that it is now and other data; or hides it. Its entry in the index moves with it, and the
-    /// count of its list changes with what is visible. Whoever holds a link alone has to do with its entry in the index.
+    /// Makes a link visible, with the current time and new data; or hides it. Its index entry moves with it, and the count of its
+    /// list follows the visible links. Only the lock holder of the link touches its index entry.
     async fn change_link(&self, list: List, slot: Slot, visible: bool) -> Result<u64> {
         let graph = &self.bench.graph;
         let (key, count_key) = (link_key(graph, list, slot), list_key(list));
@@ -113,7 +114,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
                 let counted = self.checks().borrow().count_state(list);
                 held("count of list", list.0, found.map(|value| CountRow::told(&value)), counted)?;
             }
-            // All rows are held: from here on nothing is in the way.
+            // All rows are locked: from here on nothing blocks the transaction.
             let time_ms = before.filter(|_| !visible).map_or(now_ms, |before| before.time_ms);
             let (link, count, change) =
                 self.checks().borrow_mut().begin_link(list, slot, (visible, time_ms));
@@ -201,7 +202,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
         .await
     }
 
-    /// Gives a node other data, or takes it out. One that is gone already stays as it is.
+    /// Gives a node new data, or deletes it. A node that is already gone is left alone.
     async fn change_node(&self, node: u64, takes_out: bool) -> Result<u64> {
         let key = node_key(node);
         self.transact(async |transaction| {
@@ -223,7 +224,7 @@ impl<R: Runtime, S: RowStore> Requests<R, S> {
     }
 }
 
-/// What a row says, where it says what a row of its table does.
+/// The contents of a row; an error if it is not a valid row of its table.
 pub(super) fn told_all<T: Copy>(
     what: &str,
     number: u64,
@@ -235,7 +236,7 @@ pub(super) fn told_all<T: Copy>(
     }
 }
 
-/// Whoever holds a row must find it as it was made last.
+/// Checks that the holder of a row's lock finds the row as it was last written.
 fn held<T>(what: &str, number: u64, told: Option<Option<T>>, expected: Option<T>) -> Result<()>
 where
     T: Copy + PartialEq + std::fmt::Debug,

@@ -7,8 +7,8 @@
 //! count  id, link type                          -> count, time, version
 //! ```
 //!
-//! A value is as long as the columns that are not in the key, with what InnoDB stores beside a row. What is in it says which row it
-//! is of and the how-many-th; a link's says also whether it is visible, and a count's how many there are.
+//! A value is as long as the columns that are not in the key, plus InnoDB's overhead per row. It contains the identity of its row
+//! and its version. A link also contains whether it is visible, and a count the number of links.
 use std::sync::LazyLock;
 use tantalum_base::Rng;
 
@@ -16,7 +16,7 @@ use super::graph::{Graph, List, Slot};
 use crate::values::Tree;
 use crate::workload::LoadValue;
 
-/// Trees that the tables take.
+/// Number of trees for the tables.
 pub const TREES: u32 = 4;
 
 /// A table.
@@ -28,7 +28,7 @@ pub enum Table {
     Link,
     /// The secondary index of links.
     Index,
-    /// How many visible links a list has.
+    /// Number of visible links of a list.
     Count,
 }
 
@@ -42,26 +42,26 @@ impl Table {
     }
 }
 
-/// Bits of a count's record that have the count.
+/// Bits of a count's record that hold the count.
 const COUNT_BITS: u32 = 16;
 
-/// InnoDB's: five bytes in front of a record, the length of its data and its part of the page's directory, less what an engine's
-/// pages here need themselves (2 + 1).
+/// InnoDB's: five bytes before a record, the length of its data and its part of the page's directory, less the bytes (2 + 1) that
+/// an engine's pages need here.
 const RECORD_BYTES: u32 = 4;
 
-/// InnoDB's, in a clustered index: by whom the row was changed last, and where what it was before is.
+/// InnoDB's, in a clustered index: the last transaction that changed the row, and the place of its previous content.
 const CHANGED_BYTES: u32 = 6 + 7;
 
-/// Most bytes of a node's data, so that a row fits into pages of 4 KiB.
+/// Maximum bytes of a node's data, so that a row fits into pages of 4 KiB.
 const NODE_DATA_MAX: f64 = 900.0;
 
-/// Most bytes of a link's data.
+/// Maximum bytes of a link's data.
 const LINK_DATA_MAX: f64 = 255.0;
 
-/// Different lengths of data.
+/// Number of different lengths of data.
 const LENGTHS: usize = 4_096;
 
-/// Draws of e^x for normally distributed x (sigma is 1 for nodes and links alike), to be multiplied by the median.
+/// Samples of e^x for normally distributed x (sigma is 1 for nodes and links alike), to be multiplied by the median.
 static LENGTH_FACTORS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let mut rng = Rng::split(0, "lengths of data");
     let normal = |rng: &mut Rng| {
@@ -71,14 +71,14 @@ static LENGTH_FACTORS: LazyLock<Vec<f64>> = LazyLock::new(|| {
     (0..LENGTHS).map(|_| normal(&mut rng).exp()).collect()
 });
 
-/// Bytes of the data of this version of a row.
+/// Length of the data of this version of a row, in bytes.
 fn data_bytes(record: u64, version: u32, median: f64, most: f64) -> u32 {
     let mixed = (record ^ u64::from(version) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let factor = LENGTH_FACTORS[(mixed >> 52) as usize % LENGTHS];
     (median * factor).round().min(most) as u32
 }
 
-/// Bytes of a value.
+/// Length of a value in bytes.
 fn value_bytes(table: Table, record: u64, version: u32) -> u32 {
     let link_data = || data_bytes(record >> 1, version, 8.0, LINK_DATA_MAX);
     match table {
@@ -87,7 +87,7 @@ fn value_bytes(table: Table, record: u64, version: u32) -> u32 {
             RECORD_BYTES + CHANGED_BYTES + 4 + 8 + 4 + data
         }
         Table::Link => RECORD_BYTES + CHANGED_BYTES + 1 + 8 + 4 + link_data(),
-        // At least what a value of bytes needs to say what it is.
+        // At least the bytes that a value needs to contain its identity.
         Table::Index => (RECORD_BYTES + 4 + link_data()).max(12),
         Table::Count => RECORD_BYTES + CHANGED_BYTES + 4 + 8 + 8,
     }
@@ -98,7 +98,7 @@ fn made<V: LoadValue>(table: Table, record: u64, version: u32) -> V {
     V::made(record, version, value_bytes(table, record, version))
 }
 
-/// Record and version of a row of the table; `None` of what is none.
+/// Record and version of a row of the table; `None` if the value is not such a row.
 fn told<V: LoadValue>(table: Table, value: &V) -> Option<(u64, u32)> {
     let bytes = u32::try_from(value.bytes()).ok()?;
     let (record, version) = value.told(bytes)?;
@@ -110,12 +110,12 @@ pub(super) fn node<V: LoadValue>(node: u64, version: u32) -> V {
     made(Table::Node, node, version)
 }
 
-/// The node and the version that a row says.
+/// The node and the version that a row contains.
 pub(super) fn told_node<V: LoadValue>(value: &V) -> Option<(u64, u32)> {
     told(Table::Node, value)
 }
 
-/// A link as a row says it, in its table or in the index.
+/// The content of a link's row, in its table or in the index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LinkRow {
     pub(super) slot: Slot,
@@ -134,7 +134,7 @@ impl LinkRow {
     }
 }
 
-/// A count as its row says it.
+/// The content of a count's row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CountRow {
     pub(super) list: List,
@@ -164,7 +164,7 @@ pub(super) fn node_key(node: u64) -> [u8; 8] {
     id_of(node)
 }
 
-/// The key of a list's count, with which the keys of its links begin, too.
+/// The key of a list's count, which is also the prefix of the keys of its links.
 pub(super) fn list_key(list: List) -> [u8; 16] {
     let (node, kind) = list.node_and_kind();
     let mut key = [0; 16];
@@ -173,7 +173,7 @@ pub(super) fn list_key(list: List) -> [u8; 16] {
     key
 }
 
-/// The key of a link. The link in the first slot of a list leads to the node itself, the next one to the node behind it, and so on.
+/// The key of a link. The link in the first slot of a list leads to the node itself, the next one to the next node, and so on.
 pub(super) fn link_key(graph: &Graph, list: List, slot: Slot) -> [u8; 24] {
     let mut key = [0; 24];
     key[..16].copy_from_slice(&list_key(list));
@@ -196,7 +196,7 @@ pub(super) fn index_key(graph: &Graph, list: List, link: LinkRow, time_ms: u32) 
     key
 }
 
-/// Where the visible links of a list begin in the index, and where they end.
+/// The begin and the end of a list's visible links in the index.
 pub(super) fn visible_links(list: List) -> [[u8; 17]; 2] {
     [1, 2].map(|visibility| {
         let mut key = [visibility; 17];
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(told_node(&long), None, "of another length");
     }
 
-    /// A million nodes take about a gigabyte, says the benchmark; its data have a median of 128 and 8 bytes.
+    /// A million nodes occupy about a gigabyte according to the benchmark; its data have a median of 128 and 8 bytes.
     #[test]
     fn data_are_as_long_as_the_benchmarks() {
         let lengths = |table, fixed| {

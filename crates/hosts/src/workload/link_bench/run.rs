@@ -1,4 +1,4 @@
-//! Clients run operations on a graph that is loaded.
+//! Clients run operations on a loaded graph.
 use hdrhistogram::Histogram;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::graph::Graph;
 use super::operations::Requests;
 use crate::workload::{LoopOptions, LoopReport, RowStore, run_closed_loop};
 
-/// The graph in an engine, from its loading on: runs may follow each other, and every read is checked.
+/// The graph in an engine, from loading onwards: several runs are possible, and every read is checked.
 #[derive(Debug)]
 pub struct LinkBench {
     pub(super) graph: Graph,
@@ -19,16 +19,16 @@ pub struct LinkBench {
     pub(super) loaded: Cell<bool>,
 }
 
-/// What a run came to; all but the conflicts of the measured operations alone.
+/// The result of a run; all figures except the conflicts are of the measured operations only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkBenchReport {
     run: LoopReport,
-    /// Transactions that began anew, as an older one held a row that they wanted; in the warm-up, too.
+    /// Number of transactions that started again because an older one held a row that they requested; including the warm-up.
     pub conflicts: u64,
 }
 
 impl LinkBench {
-    /// Of a graph with so many nodes, which is not loaded yet. A million nodes with their links take about a gigabyte.
+    /// A graph with this many nodes, which is not loaded yet. A million nodes with their links occupy about a gigabyte.
     ///
     /// # Errors
     /// `InvalidInput` for no nodes or more than 2^22.
@@ -41,8 +41,8 @@ impl LinkBench {
     /// Runs operations on the loaded graph. A pure function of the engine's state, the options and the runtime's schedule.
     ///
     /// # Errors
-    /// `InvalidInput` for options that make no sense or a graph that is not loaded; `Corrupt` where a read finds what may not be
-    /// there; the engine's.
+    /// `InvalidInput` for options that are not valid or a graph that is not loaded; `Corrupt` if a read returns a wrong result;
+    /// those of the engine.
     pub async fn run<R: Runtime, S: RowStore>(
         self: &Rc<Self>,
         runtime: &R,
@@ -55,10 +55,10 @@ impl LinkBench {
         Ok(LinkBenchReport::new(run, requests.conflicts()))
     }
 
-    /// What the clients of a run do, for whoever runs them otherwise.
+    /// The operations of the clients of a run, for callers that run the clients in another way.
     ///
     /// # Errors
-    /// `InvalidInput` where the graph is not loaded.
+    /// `InvalidInput` if the graph is not loaded.
     pub fn requests<R: Runtime, S: RowStore>(
         self: &Rc<Self>,
         runtime: &R,
@@ -73,32 +73,32 @@ impl LinkBench {
 }
 
 impl LinkBenchReport {
-    /// Of a run of [`Requests`].
+    /// The report of a run of [`Requests`].
     pub fn new(run: LoopReport, conflicts: u64) -> Self {
         LinkBenchReport { run, conflicts }
     }
 
-    /// From the beginning of the first operation to the end of the last.
+    /// From the start of the first operation to the end of the last.
     pub fn elapsed_ns(&self) -> u64 {
         self.run.elapsed_ns
     }
 
-    /// Latencies of an operation, in nanoseconds, exact to three digits.
+    /// Latencies of an operation, in nanoseconds, with three significant digits.
     pub fn latencies(&self, operation: Operation) -> &Histogram<u64> {
         self.run.latencies(operation as usize)
     }
 
-    /// Rows that an operation found, or transactions of it that changed something.
+    /// Rows that an operation found, or number of its transactions that changed something.
     pub fn rows(&self, operation: Operation) -> u64 {
         self.run.counted(operation as usize)
     }
 
-    /// How many operations.
+    /// Number of operations.
     pub fn operations(&self) -> u64 {
         self.run.operations()
     }
 
-    /// Operations a second.
+    /// Operations per second.
     pub fn throughput(&self) -> f64 {
         self.run.throughput()
     }

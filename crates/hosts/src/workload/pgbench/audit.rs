@@ -1,4 +1,4 @@
-//! All tables beside each other, and beside what was paid.
+//! Compares all tables with each other, and with the payments.
 use tantalum_base::Result;
 
 use super::run::Pgbench;
@@ -6,22 +6,22 @@ use super::tables::{Table, balance_of, payment_of, wrong};
 use crate::workload::RowStore;
 use crate::workload::rows::each_row;
 
-/// What is in the tables.
+/// The content of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
     /// Payments in the history.
     pub payments: u64,
-    /// What they come to, and so the accounts, the tellers and the branches.
+    /// Their sum, which is also that of the accounts, the tellers and the branches.
     pub paid: i64,
 }
 
 impl Pgbench {
-    /// Reads all tables while no transaction is under way, also after a crash. Every payment that was acknowledged is in the history, and of
-    /// what was being committed all or nothing is there: every balance is that of the payments in the history, and the balances of
-    /// each table come to as much as they.
+    /// Reads all tables while no transaction is in progress, also after a crash. Every acknowledged payment is in the history, and each
+    /// payment that was being committed is there as a whole or not at all. Every balance is the sum of its payments in the history, and the
+    /// balances of each table add up to the sum of all payments.
     ///
     /// # Errors
-    /// `Corrupt` where it is not so; the engine's.
+    /// `Corrupt` if this is not so; those of the engine.
     pub async fn check<S: RowStore>(&self, store: &S) -> Result<Audit> {
         let (mut places, mut paid) = (Vec::new(), 0);
         each_row(store, Table::History.tree(), |key, value: &S::Value| {

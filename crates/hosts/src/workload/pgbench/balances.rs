@@ -1,17 +1,18 @@
-//! What a read must find. Whoever changes a row holds it, so that a row that is held has exactly the balance of its last change.
+//! The result that a read must return. A transaction that changes a row holds its lock, so a locked row has exactly the balance of its
+//! last change.
 use tantalum_base::Result;
 
 use super::tables::{Population, Table, wrong};
 
-/// Balances as they are when all that was begun is done.
+/// Balances with all payments that have begun.
 #[derive(Debug)]
 pub(super) struct Balances {
     of: [Vec<i64>; Table::WITH_BALANCE.len()],
-    /// Every payment that was begun, at its place in the history.
+    /// Every payment that has begun, at its place in the history.
     payments: Vec<(Payment, State)>,
 }
 
-/// Money that is paid into an account at a teller of a branch, or out.
+/// Money that is paid into an account, or out of it, at a teller of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Payment {
     pub(super) account: u64,
@@ -20,14 +21,14 @@ pub(super) struct Payment {
     pub(super) delta: i64,
 }
 
-/// How far a payment has come.
+/// The progress of a payment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Whether it is durable nobody knows.
+    /// It may or may not be durable.
     Begun,
     /// Its commit was acknowledged, or it was found after a crash.
     Durable,
-    /// A crash came before it was durable.
+    /// A crash occurred before it was durable.
     Lost,
 }
 
@@ -43,20 +44,20 @@ impl Payment {
 }
 
 impl Balances {
-    /// Nothing in any of them.
+    /// All balances are 0.
     pub(super) fn new(population: &Population) -> Self {
         let of = Table::WITH_BALANCE.map(|table| vec![0; population.rows(table) as usize]);
         Balances { of, payments: Vec::new() }
     }
 
-    /// A payment whose rows are held is about to be committed; its place in the history.
+    /// Begins the commit of a payment whose rows are locked; returns its place in the history.
     pub(super) fn begin(&mut self, payment: Payment) -> u64 {
         self.add(&payment, payment.delta);
         self.payments.push((payment, State::Begun));
         self.payments.len() as u64 - 1
     }
 
-    /// It was acknowledged.
+    /// The payment was acknowledged.
     pub(super) fn end(&mut self, place: u64) {
         self.payments[place as usize].1 = State::Durable;
     }
@@ -67,10 +68,10 @@ impl Balances {
         }
     }
 
-    /// Whether this is the balance of a row that nobody else changes.
+    /// Checks the balance of a locked row.
     ///
     /// # Errors
-    /// `Corrupt` where it is not.
+    /// `Corrupt` if it is wrong.
     pub(super) fn check(&self, table: Table, number: u64, found: i64) -> Result<()> {
         match self.of[table as usize].get(number as usize) {
             Some(is) if *is == found => Ok(()),
@@ -78,10 +79,10 @@ impl Balances {
         }
     }
 
-    /// Whether this is the payment at a place in the history.
+    /// Checks the payment at a place in the history.
     ///
     /// # Errors
-    /// `Corrupt` where it is not, or was found to be lost before.
+    /// `Corrupt` if it is another one, or was found lost before.
     pub(super) fn check_payment(&self, place: u64, (account, delta): (u64, i64)) -> Result<()> {
         match self.payments.get(place as usize) {
             Some((payment, state))
@@ -97,11 +98,11 @@ impl Balances {
         }
     }
 
-    /// Nobody runs, and these are the places of the history that have a payment, in ascending order. What was acknowledged is among them;
-    /// of what was not, the rest is lost.
+    /// Settles which payments exist, while no client runs. `places` are the places in the history that have a payment, in ascending
+    /// order. They include every acknowledged payment; other payments that are missing are lost.
     ///
     /// # Errors
-    /// `Corrupt` where one that was acknowledged is not there.
+    /// `Corrupt` if an acknowledged payment is missing.
     pub(super) fn settle(&mut self, places: &[u64]) -> Result<()> {
         let mut found = places.iter().peekable();
         for at in 0..self.payments.len() {

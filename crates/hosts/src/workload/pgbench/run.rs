@@ -1,4 +1,4 @@
-//! Clients pay in and out.
+//! Clients make payments.
 use hdrhistogram::Histogram;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use crate::workload::{
     transact,
 };
 
-/// Rows of a transaction of the loading.
+/// Number of rows per transaction while loading.
 const LOADED_AT_ONCE: u64 = 32;
 
-/// A bank in an engine, from its loading on: runs may follow each other, and every read is checked.
+/// A bank in an engine, from loading onwards: several runs are possible, and every read is checked.
 #[derive(Debug)]
 pub struct Pgbench {
     pub(super) population: Population,
@@ -23,37 +23,37 @@ pub struct Pgbench {
     loaded: Cell<bool>,
 }
 
-/// What a run came to; all but the conflicts of the measured transactions alone.
+/// The result of a run; all figures except the conflicts are of the measured transactions only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PgbenchReport {
     run: LoopReport,
-    /// How often a transaction began again because an older one held a row; in the warm-up, too.
+    /// Number of times that a transaction started again because an older one held a row; including the warm-up.
     pub conflicts: u64,
 }
 
 impl PgbenchReport {
-    /// From the beginning of the first transaction to the end of the last.
+    /// From the start of the first transaction to the end of the last.
     pub fn elapsed_ns(&self) -> u64 {
         self.run.elapsed_ns
     }
 
-    /// Latencies, in nanoseconds, exact to three digits.
+    /// Latencies, in nanoseconds, with three significant digits.
     pub fn latencies(&self) -> &Histogram<u64> {
         self.run.latencies(0)
     }
 
-    /// How many transactions.
+    /// Number of transactions.
     pub fn transactions(&self) -> u64 {
         self.run.operations()
     }
 
-    /// Transactions a second.
+    /// Transactions per second.
     pub fn throughput(&self) -> f64 {
         self.run.throughput()
     }
 }
 
-/// What clients do.
+/// The transactions of the clients.
 struct Clients<S> {
     store: S,
     pgbench: Rc<Pgbench>,
@@ -62,20 +62,20 @@ struct Clients<S> {
 }
 
 impl Pgbench {
-    /// Of rows that are not there yet.
+    /// A bank whose rows are not loaded yet.
     ///
     /// # Errors
-    /// `InvalidInput` for no accounts, or more than keys have room for.
+    /// `InvalidInput` if there are no accounts, or more than keys have room for.
     pub fn new(population: Population) -> Result<Rc<Pgbench>> {
         population.check()?;
         let balances = RefCell::new(Balances::new(&population));
         Ok(Rc::new(Pgbench { population, balances, loaded: Cell::new(false) }))
     }
 
-    /// Puts all rows into a database with [`TREES`](super::TREES) empty trees, each with a balance of 0.
+    /// Inserts all rows into a database with [`TREES`](super::TREES) empty trees, each with a balance of 0.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub async fn load<S: RowStore>(&self, store: &S) -> Result<()> {
         for table in Table::WITH_BALANCE {
             let rows = self.population.rows(table);
@@ -95,7 +95,7 @@ impl Pgbench {
     /// Runs transactions. A pure function of the engine's state, `options`, `seed` and the runtime's schedule.
     ///
     /// # Errors
-    /// `InvalidInput` for options that make no sense; `Corrupt` where a read finds what may not be there; the engine's.
+    /// `InvalidInput` for options that are not valid; `Corrupt` if a read returns a wrong result; those of the engine.
     pub async fn run<R: Runtime, S: RowStore>(
         self: &Rc<Self>,
         runtime: &R,
@@ -116,7 +116,7 @@ impl Pgbench {
         Ok(PgbenchReport { run, conflicts: clients.conflicts.get() })
     }
 
-    /// The balance of a row that the transaction holds from now on.
+    /// Locks a row for the transaction; returns its balance.
     async fn hold<T: RowTransaction>(
         &self,
         transaction: &mut T,
@@ -130,7 +130,8 @@ impl Pgbench {
         Ok(balance)
     }
 
-    /// The script: changes three balances, asks for that of the account, and puts the payment down. Its place in the history.
+    /// The script: changes three balances, reads that of the account, and records the payment. Returns its place in the
+    /// history.
     async fn pay<T: RowTransaction>(&self, transaction: &mut T, payment: Payment) -> Result<u64> {
         for (table, number) in payment.rows() {
             let balance = self.hold(transaction, table, number).await? + payment.delta;

@@ -4,19 +4,19 @@ use tantalum_base::{Error, ErrorKind, Result};
 use crate::values::Tree;
 use crate::workload::LoadValue;
 
-/// Trees that a database needs: one a table.
+/// Trees that a database needs: one per table.
 pub const TREES: u32 = 4;
 
-/// Tellers of a branch.
+/// Tellers per branch.
 const TELLERS: u64 = 10;
 
-/// Accounts of a branch, as pgbench has them.
+/// Accounts per branch, as in pgbench.
 const ACCOUNTS: u64 = 100_000;
 
-/// Most that is paid in or out, in whatever money it is.
+/// Maximum payment in or out, in units of money.
 pub(super) const DELTA_MAX: i64 = 5_000;
 
-/// Bytes that PostgreSQL has in front of each row.
+/// Bytes of PostgreSQL's header of each row.
 const HEADER_BYTES: u32 = 24;
 
 /// A table.
@@ -40,12 +40,12 @@ impl Table {
     /// Those whose rows have a balance.
     pub(super) const WITH_BALANCE: [Table; 3] = [Table::Branches, Table::Tellers, Table::Accounts];
 
-    /// Where its rows are.
+    /// The tree of its rows.
     pub fn tree(self) -> Tree {
         Tree(self as u32)
     }
 
-    /// Bytes of a row's columns: integers of four, a time of eight. Of the fillers that accounts have alone is not NULL.
+    /// Bytes of a row's columns: integers have four, a time has eight. Only the filler of accounts is not NULL.
     fn column_bytes(self) -> u32 {
         match self {
             Table::Branches => 8,
@@ -55,7 +55,7 @@ impl Table {
         }
     }
 
-    /// Bytes of a key. The history's is its place in it.
+    /// Length of a key in bytes. The key of a history row is its place in the history.
     fn key_bytes(self) -> usize {
         match self {
             Table::History => 8,
@@ -63,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Bytes of a row besides its key.
+    /// Length of a row without its key, in bytes.
     pub fn value_bytes(self) -> u32 {
         HEADER_BYTES + self.column_bytes() - if self == Table::History { 0 } else { 4 }
     }
@@ -76,7 +76,7 @@ impl Table {
     /// The number of the row with this key.
     ///
     /// # Errors
-    /// `Corrupt` where no row of the table has such a key.
+    /// `Corrupt` if no row of the table has such a key.
     pub(super) fn number(self, key: &[u8]) -> Result<u64> {
         if key.len() != self.key_bytes() {
             let context = format!("{self:?}: a key of {} bytes", key.len());
@@ -86,22 +86,22 @@ impl Table {
     }
 }
 
-/// Rows at the start. A million accounts take about 150 MB.
+/// Numbers of rows at the start. A million accounts occupy about 150 MB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Population {
-    /// Branches: pgbench's scale.
+    /// Number of branches: pgbench's scale.
     pub branches: u64,
-    /// Accounts of each.
+    /// Number of accounts of each branch.
     pub accounts_per_branch: u64,
 }
 
 impl Population {
-    /// pgbench's of this scale.
+    /// pgbench's population at this scale.
     pub fn new(scale: u64) -> Self {
         Population { branches: scale, accounts_per_branch: ACCOUNTS }
     }
 
-    /// Rows of a table, which are numbered from 0 on.
+    /// Number of rows of a table; rows are numbered from 0 on.
     pub fn rows(&self, table: Table) -> u64 {
         match table {
             Table::Branches => self.branches,
@@ -122,18 +122,18 @@ impl Population {
     }
 }
 
-/// Bits of a number that a value tells.
+/// Bits of a row's number that its value contains.
 const NUMBER_BITS: u32 = 24;
 
-/// What is added to a balance so that it is never below 0 in a row.
+/// Offset of a stored balance, so that it is never below 0.
 const BALANCE_ZERO: i64 = 1 << 39;
 
-/// What a value tells of the number of its row.
+/// The part of its row's number that a value contains.
 fn told_number(number: u64) -> u32 {
     (number & ((1 << NUMBER_BITS) - 1)) as u32
 }
 
-/// The row with this number and balance as an engine keeps it.
+/// The encoded row with this number and balance.
 pub(super) fn balance_row<V: LoadValue>(table: Table, number: u64, balance: i64) -> V {
     V::made((balance + BALANCE_ZERO) as u64, told_number(number), table.value_bytes())
 }
@@ -141,7 +141,7 @@ pub(super) fn balance_row<V: LoadValue>(table: Table, number: u64, balance: i64)
 /// The balance of a row.
 ///
 /// # Errors
-/// `Corrupt` where it is not the row with this number of this table.
+/// `Corrupt` if the value is not the row with this number of this table.
 pub(super) fn balance_of<V: LoadValue>(table: Table, number: u64, value: &V) -> Result<i64> {
     let told = value.told(table.value_bytes());
     let told = told.filter(|(_, of)| *of == told_number(number));
@@ -149,7 +149,7 @@ pub(super) fn balance_of<V: LoadValue>(table: Table, number: u64, value: &V) -> 
     Ok(told.0 as i64 - BALANCE_ZERO)
 }
 
-/// A payment as an engine keeps it.
+/// An encoded payment.
 pub(super) fn payment_row<V: LoadValue>(account: u64, delta: i64) -> V {
     V::made(account, (delta + DELTA_MAX) as u32, Table::History.value_bytes())
 }
@@ -157,14 +157,14 @@ pub(super) fn payment_row<V: LoadValue>(account: u64, delta: i64) -> V {
 /// Account and amount of a payment.
 ///
 /// # Errors
-/// `Corrupt` where it is none.
+/// `Corrupt` if it is not a payment.
 pub(super) fn payment_of<V: LoadValue>(number: u64, value: &V) -> Result<(u64, i64)> {
     let told = value.told(Table::History.value_bytes());
     let (account, delta) = told.ok_or_else(|| wrong(Table::History, number, "is no payment"))?;
     Ok((account, i64::from(delta) - DELTA_MAX))
 }
 
-/// Something is the matter with a row.
+/// The error for a wrong row.
 pub(super) fn wrong(table: Table, number: u64, why: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Corrupt, format!("{table:?}, row {number}: {why}"))
 }

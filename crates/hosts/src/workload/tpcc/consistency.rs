@@ -1,4 +1,4 @@
-//! Consistency conditions of the specification (clause 3.3.2): 1 to 10, as far as their columns are kept.
+//! Consistency conditions of the specification (clause 3.3.2): 1 to 10, as far as their columns are stored.
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, Result};
 
@@ -8,23 +8,23 @@ use super::tables::{ORDER_MAX, Place, RowId, Table, columns};
 use crate::values::Key;
 use crate::workload::RowStore;
 
-/// Rows that are read at a time.
+/// Number of rows that are read at a time.
 const ROWS_AT_A_TIME: usize = 1_000;
 
-/// What a database was found to have.
+/// The content that was found in a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Audit {
-    /// Orders.
+    /// Number of orders.
     pub orders: u64,
-    /// Of these, not delivered.
+    /// Number of these that are not delivered.
     pub undelivered: u64,
-    /// Lines of orders.
+    /// Number of order lines.
     pub order_lines: u64,
-    /// Payments.
+    /// Number of payments.
     pub payments: u64,
 }
 
-/// What belongs together over all districts: a customer may pay in any.
+/// Sums over all districts: a customer may pay in any district.
 #[derive(Default)]
 struct Sums {
     /// Delivered less paid, by customer.
@@ -42,14 +42,14 @@ fn violated(condition: u32, place: Place, what: String) -> Error {
 }
 
 impl Tpcc {
-    /// Whether the database is consistent, has every change that was acknowledged, and of those that were being committed at a crash
-    /// all or nothing. Nobody runs meanwhile. Runs may go on after it, also behind a crash.
+    /// Checks that the database is consistent, has every acknowledged change, and has each change that was being committed at a crash
+    /// as a whole or not at all. No client may run meanwhile. Runs may follow, also after a crash.
     ///
-    /// Conditions 1 to 7 as they stand; of 8 to 10 what rests on columns that are kept: W_YTD and D_YTD are the sums of their payments,
-    /// and a customer's balance is what was delivered less what was paid. Both indexes have exactly what their tables have.
+    /// Conditions 1 to 7 as they stand; of 8 to 10 the parts whose columns are stored: W_YTD and D_YTD are the sums of their payments,
+    /// and a customer's balance is the delivered amount less the paid one. Both indexes have exactly the entries for their tables.
     ///
     /// # Errors
-    /// `Corrupt`, which names what does not hold; the engine's.
+    /// `Corrupt`, which names the violated condition; those of the engine.
     pub async fn check<S: RowStore>(&self, store: &S) -> Result<Audit> {
         self.expected.settle(store).await?;
         let (mut audit, mut sums) = (Audit::default(), Sums::default());
@@ -182,7 +182,7 @@ impl Tpcc {
     }
 }
 
-/// Its lines are there, all of them and no others, and delivered if it is: conditions 4, 6 and 7.
+/// Checks that an order has exactly its lines, and that they are delivered if it is: conditions 4, 6 and 7.
 fn check_order(place: Place, number: u32, order: Order, own: &[(RowId, u64)]) -> Result<()> {
     let whole = own.len() == usize::from(order.lines)
         && (1..).zip(own).all(|(line, (row, _))| *row == place.order_line(number, line));
@@ -198,7 +198,7 @@ fn check_order(place: Place, number: u32, order: Order, own: &[(RowId, u64)]) ->
     Ok(())
 }
 
-/// Adds up the payments of a warehouse, which must come to its W_YTD (condition 8); how many.
+/// Adds up the payments of a warehouse, whose sum must be its W_YTD (condition 8); returns their number.
 async fn payments<S: RowStore>(store: &S, warehouse: u16, sums: &mut Sums) -> Result<u64> {
     let Warehouse { ytd } = read(store, RowId::warehouse(warehouse)).await?;
     let end = RowId::history(warehouse, (1 << 40) - 1);
@@ -225,7 +225,7 @@ async fn payments<S: RowStore>(store: &S, warehouse: u16, sums: &mut Sums) -> Re
     Ok(payments.len() as u64)
 }
 
-/// A row, which there is.
+/// Reads a row, which must exist.
 async fn read<R: Row, S: RowStore>(store: &S, row: RowId) -> Result<R> {
     let value = store.get(row.table.tree(), row.key().as_slice()).await?;
     let value = value.ok_or_else(|| super::work::missing(row))?;

@@ -1,4 +1,4 @@
-//! Delivery (clause 2.7): the oldest order of each district of a warehouse that is not delivered yet.
+//! Delivery (clause 2.7): delivers the oldest undelivered order of each district of a warehouse.
 use tantalum_base::Result;
 
 use super::rows::{Customer, Order, OrderLine};
@@ -6,7 +6,7 @@ use super::tables::{DISTRICTS, ORDER_MAX, Place};
 use super::work::Work;
 use crate::workload::{Ending, RowTransaction};
 
-/// Counts the orders that were delivered: a district may have none.
+/// Counts the delivered orders: a district may have none.
 pub(super) async fn run<T: RowTransaction>(
     work: &mut Work<'_, T>,
     warehouse: u16,
@@ -23,7 +23,7 @@ pub(super) async fn run<T: RowTransaction>(
     Ok(Ending::Commit(delivered))
 }
 
-/// Takes the oldest order out of those that are not delivered.
+/// Removes the oldest order from the undelivered ones.
 async fn take_oldest<T: RowTransaction>(
     work: &mut Work<'_, T>,
     place: Place,

@@ -1,8 +1,8 @@
-//! What a read may find.
+//! The results that a read may return.
 //!
-//! Rows are held by those who change them, so that the changes of a row have one order: a row that is held has the columns of its last
-//! change, exactly. Whoever reads without holding may find what was the last one when it began, or a later one. A row has columns that
-//! only grow ([`Table::age`](super::Table)), which tell an older state from a newer one.
+//! A transaction that changes rows holds their locks, so the changes of a row have one order: a locked row has exactly the columns of
+//! its last change. A read without a lock may find the change that was last when the read began, or a later one. Each row has columns
+//! that only grow ([`Table::age`](super::Table)), which distinguish an older state from a newer one.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tantalum_base::{Error, ErrorKind, FastMap, Result};
@@ -14,7 +14,7 @@ use crate::workload::RowStore;
 /// Changes of a transaction.
 pub(super) type Changes = BTreeMap<RowId, Change>;
 
-/// The columns of a row, `None` where there is none.
+/// The columns of a row, `None` if there is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) to: Option<u64>,
@@ -27,31 +27,31 @@ impl Change {
     }
 }
 
-/// What is known of a row.
+/// The known states of a row.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// After the last change that was begun.
+    /// The state after the last change that was begun.
     newest: Option<u64>,
     newest_age: u64,
-    /// What was there before a last change whose commit failed: it may have been made or not.
+    /// The state before a last change whose commit failed: the change may have been made or not.
     or_before: Option<Option<u64>>,
-    /// Age of the row after the last change that was acknowledged; 0 where there was none yet.
+    /// Age of the row after the last acknowledged change; 0 if there was none yet.
     floor: u64,
 }
 
-/// Rows as they are expected.
+/// The expected rows.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) initial: Initial,
-    /// Those that were changed since the start.
+    /// Rows that were changed since the start.
     changed: RefCell<FastMap<RowId, Known>>,
 }
 
-/// The least age that a read may find.
+/// The lowest age that a read may find.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor(u64);
 
-/// Any row will do that there was.
+/// Accepts any state of an existing row.
 pub(super) const ANY: Floor = Floor(1);
 
 impl Expected {
@@ -68,15 +68,15 @@ impl Expected {
         })
     }
 
-    /// What a read may find that begins now.
+    /// The floor for a read that begins now.
     pub(super) fn floor(&self, row: RowId) -> Floor {
         Floor(self.known(row).floor)
     }
 
-    /// Whether a read that began with this floor, and ends now, may find this.
+    /// Checks the result of a read that began with this floor and ends now.
     ///
     /// # Errors
-    /// `Corrupt` where it may not.
+    /// `Corrupt` if it is not possible.
     pub(super) fn check(&self, row: RowId, floor: Floor, found: Option<u64>) -> Result<()> {
         let known = self.known(row);
         let may = match found {
@@ -90,10 +90,10 @@ impl Expected {
         if may { Ok(()) } else { Err(wrong(row, found, known)) }
     }
 
-    /// Whether a row that is held may have these columns.
+    /// Checks the columns of a locked row.
     ///
     /// # Errors
-    /// `Corrupt` where it may not.
+    /// `Corrupt` if they are not possible.
     pub(super) fn check_held(&self, row: RowId, found: Option<u64>) -> Result<()> {
         let known = self.known(row);
         if found == known.newest {
@@ -106,16 +106,16 @@ impl Expected {
         Ok(())
     }
 
-    /// A row is found to be so, as nobody changes it.
+    /// Records the state in which a row was found while nothing changes it.
     fn now_is(&self, row: RowId, found: Option<u64>) {
         let mut changed = self.changed.borrow_mut();
         let Some(known) = changed.get_mut(&row) else { return };
-        // One that went was there.
+        // A row that was deleted existed before.
         let age = found.map_or(known.floor, |columns| row.table.age(columns));
         *known = Known { newest: found, newest_age: age, or_before: None, ..*known };
     }
 
-    /// A transaction that holds these rows is about to commit.
+    /// Begins the commit of a transaction that holds these rows.
     pub(super) fn begin(&self, changes: &mut Changes) {
         for (row, change) in changes {
             let known = self.known(*row);
@@ -139,7 +139,7 @@ impl Expected {
         }
     }
 
-    /// It was acknowledged.
+    /// Its commit was acknowledged.
     pub(super) fn end(&self, changes: &Changes) {
         let mut changed = self.changed.borrow_mut();
         for (row, change) in changes {
@@ -149,11 +149,11 @@ impl Expected {
         }
     }
 
-    /// Every row that was changed is as one of its changes left it, no older than the last one that was acknowledged. From now on
-    /// it is expected to be as it was found: after a crash what was not acknowledged may be there or not. Nobody runs meanwhile.
+    /// Checks that every changed row is in the state after one of its changes, not older than the last acknowledged one. From now on
+    /// the state found is the expected one: after a crash, unacknowledged changes may be there or not. No client may run meanwhile.
     ///
     /// # Errors
-    /// `Corrupt` where a row is not; the engine's.
+    /// `Corrupt` if a row is in another state; those of the engine.
     pub(super) async fn settle<S: RowStore>(&self, store: &S) -> Result<()> {
         let mut rows: Vec<RowId> = self.changed.borrow().keys().copied().collect();
         rows.sort_unstable();

@@ -1,4 +1,4 @@
-//! The rows of the start are put in, table by table, in the order of their keys.
+//! Loads the rows of the start, table by table, in the order of their keys.
 use tantalum_base::Result;
 
 use super::population::Initial;
@@ -6,14 +6,14 @@ use super::tables::{DISTRICTS, Place, RowId, Table, value};
 use crate::values::Key;
 use crate::workload::{RowStore, RowTransaction};
 
-/// Bytes of the rows that are put in by one transaction.
+/// Bytes of the rows in one transaction.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
 impl Initial {
-    /// Puts all rows in.
+    /// Inserts all rows.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn load<S: RowStore>(&self, store: &S) -> Result<()> {
         for table in Table::ALL {
             let mut batch = Batch::new(store, table);
@@ -55,7 +55,7 @@ impl Initial {
         entries
     }
 
-    /// Those of a table that may be there, and a few more.
+    /// The rows of a table that may exist, and a few more numbers.
     fn numbered(&self, table: Table) -> Box<dyn Iterator<Item = RowId> + '_> {
         let (customers, items) = (self.population.customers(), self.population.items());
         let warehouses = 1..=self.population.warehouses;
@@ -96,7 +96,7 @@ impl Initial {
     }
 }
 
-/// Rows that one transaction puts in, and then the next.
+/// Collects the rows of one transaction, then of the next.
 struct Batch<'a, S: RowStore> {
     store: &'a S,
     table: Table,

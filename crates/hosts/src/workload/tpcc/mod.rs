@@ -1,19 +1,19 @@
 //! TPC-C over a storage engine: terminals that run its five transactions over its nine tables and their two indexes.
 //!
 //! ```text
-//! population   how many rows, and what is in them at the start      tables   trees, sizes of rows, keys
-//! load         puts them in                                          rows     the columns that transactions use
-//! terminals    a terminal's transactions and their inputs            random   clause 2.1.6, names, what follows from a seed
+//! population   numbers of rows, and their content at the start       tables   trees, sizes of rows, keys
+//! load         loads them                                            rows     the columns that transactions use
+//! terminals    a terminal's transactions and their inputs            random   clause 2.1.6, names, values derived from a seed
 //! run          terminals run them                                    work     a transaction's reads, checked, and its changes
-//! new_order payment order_status delivery stock_level                expected what a read may find
+//! new_order payment order_status delivery stock_level                expected the results that a read may return
 //! consistency  the conditions of clause 3.3.2
 //! ```
 //!
-//! Source: "TPC Benchmark C, Standard Specification", revision 5.11. A row is as long as there (clause 4.2.2). What transactions
-//! count on in it is 64 bits: they are what a [`LoadValue`](super::LoadValue) carries as record and version, so that the same code
-//! runs over stamps and over bytes. Columns that never change follow from seed and key.
+//! Source: "TPC Benchmark C, Standard Specification", revision 5.11. A row is as long as there (clause 4.2.2). The columns that
+//! transactions rely on are 64 bits of it, which a [`LoadValue`](super::LoadValue) carries as record and version, so that the same code
+//! runs over stamps and over bytes. Columns that never change are derived from seed and key.
 //!
-//! Not as there: C_YTD_PAYMENT is kept nowhere (it is a sum over the history); texts have their length and no content; a delivery is not
+//! Differences: C_YTD_PAYMENT is not stored (it is a sum over the history); texts have their length but no content; a delivery is not
 //! queued.
 mod consistency;
 mod delivery;

@@ -7,15 +7,15 @@ use super::terminals::Line;
 use super::work::Work;
 use crate::workload::{Ending, RowTransaction};
 
-/// 1 where it is rolled back, as one item is not there. The district, which every order of it wants, is held last and so for the
-/// shortest time.
+/// Returns 1 if the order is rolled back because an item does not exist. The district, which every order in it needs, is locked
+/// last and so for the shortest time.
 pub(super) async fn run<T: RowTransaction>(
     work: &mut Work<'_, T>,
     place: Place,
     customer: u16,
     lines: &[Line],
 ) -> Result<Ending<u64>> {
-    // Their tax and discount.
+    // These have the tax and the discount.
     work.read::<Warehouse>(RowId::warehouse(place.warehouse)).await?;
     work.read::<Customer>(place.customer(customer)).await?;
     let mut ordered = Vec::with_capacity(lines.len());
@@ -49,7 +49,7 @@ pub(super) async fn run<T: RowTransaction>(
     Ok(Ending::Commit(0))
 }
 
-/// Where it would go below ten, 91 come in (clause 2.4.2.2).
+/// If the stock would fall below ten, 91 are added (clause 2.4.2.2).
 async fn take_from_stock<T: RowTransaction>(
     work: &mut Work<'_, T>,
     place: Place,

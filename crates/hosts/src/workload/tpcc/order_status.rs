@@ -1,4 +1,4 @@
-//! Order-Status (clause 2.6): a customer asks for the last order.
+//! Order-Status (clause 2.6): a customer requests the last order.
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::rows::{Customer, Order};

@@ -7,7 +7,8 @@ use super::terminals::Who;
 use super::work::Work;
 use crate::workload::{Ending, RowTransaction};
 
-/// Counts nothing. The warehouse, which every payment of it wants, is held last and so for the shortest time.
+/// Counts nothing. The warehouse, which every payment in it needs, is locked last and so for the shortest
+/// time.
 pub(super) async fn run<T: RowTransaction>(
     work: &mut Work<'_, T>,
     place: Place,

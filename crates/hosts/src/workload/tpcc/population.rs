@@ -1,57 +1,58 @@
-//! How many rows there are, and what is in them at the start (clause 4.3.3.1).
+//! The numbers of rows, and their content at the start (clause 4.3.3.1).
 use tantalum_base::{Error, ErrorKind, Result, Rng};
 
 use super::random::{any, derived, first_name, last_name, nu_rand};
 use super::rows::{Customer, District, History, Order, OrderLine, Row, Stock, Warehouse};
 use super::tables::{DISTRICTS, ORDER_MAX, Place, RowId, Table};
 
-/// What a customer has paid at the start, in cents.
+/// Amount that a customer has paid at the start, in cents.
 const FIRST_PAYMENT: u64 = 1_000;
 
-/// How large a database is.
+/// The size of a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Population {
-    /// Warehouses.
+    /// Number of warehouses.
     pub warehouses: u16,
-    /// How often the specification's numbers of items, of customers and of last names are halved: 0 for a whole database.
+    /// How often the specification's numbers of items, of customers and of last names are halved: 0 for a full-size
+    /// database.
     pub halvings: u32,
 }
 
 impl Population {
-    /// Most [`halvings`](Self::halvings).
+    /// Maximum of [`halvings`](Self::halvings).
     pub const HALVINGS_MAX: u32 = 6;
 
-    /// The specification's rows: about 100 MB a warehouse.
+    /// The specification's rows: about 100 MB per warehouse.
     pub fn new(warehouses: u16) -> Self {
         Population { warehouses, halvings: 0 }
     }
 
-    /// Customers of a district; each has one order at the start.
+    /// Customers per district; each has one order at the start.
     pub fn customers(&self) -> u16 {
         3_000 >> self.halvings
     }
 
-    /// Items, and rows of stock of a warehouse.
+    /// Number of items, which is also the number of stock rows per warehouse.
     pub fn items(&self) -> u32 {
         100_000 >> self.halvings
     }
 
-    /// Different last names of a district.
+    /// Number of different last names per district.
     pub(super) fn names(&self) -> u64 {
         1_000 >> self.halvings
     }
 
-    /// NURand's A for customers, last names and items (clause 2.1.6), in the proportion of a whole database.
+    /// NURand's A for customers, last names and items (clause 2.1.6), in the proportion of a full-size database.
     pub(super) fn nu_rand_a(&self) -> [u64; 3] {
         [1_024, 256, 8_192].map(|a| (a >> self.halvings) - 1)
     }
 
-    /// The first order of a district that is not delivered at the start.
+    /// The first undelivered order of a district at the start.
     pub(super) fn first_undelivered(&self) -> u32 {
         u32::from(self.customers()) * 7 / 10 + 1
     }
 
-    /// Rows of a table at the start; order lines about.
+    /// Number of rows of a table at the start; approximate for order lines.
     pub fn rows(&self, table: Table) -> u64 {
         let warehouses = u64::from(self.warehouses);
         let districts = warehouses * u64::from(DISTRICTS);
@@ -73,10 +74,10 @@ impl Population {
         }
     }
 
-    /// Bytes of all values and keys at the start, about.
+    /// Approximate bytes of all values and keys at the start.
     pub fn bytes(&self) -> u64 {
         let of = |table: Table| {
-            // Of a name's key, about.
+            // Approximate for the keys of names.
             let key_bytes = if table == Table::CustomerName { 30 } else { 6 };
             self.rows(table) * (u64::from(table.value_bytes()) + key_bytes)
         };
@@ -97,14 +98,14 @@ impl Population {
     }
 }
 
-/// What is in the rows at the start, as it follows from a seed.
+/// The content of the rows at the start, derived from a seed.
 #[derive(Debug)]
 pub(super) struct Initial {
     pub(super) population: Population,
     seed: u64,
     /// NURand's C for last names.
     name_c: u64,
-    /// Customers, from 1 on, in the order in which they ordered; where it begins differs from district to district.
+    /// Customers, from 1 on, in the order in which they ordered; each district begins at a different place in it.
     customers: Vec<u16>,
     /// The place of each customer in that order, from 0 on.
     places: Vec<u16>,
@@ -133,12 +134,12 @@ impl Initial {
         self.name_c
     }
 
-    /// Columns of a row that never changes: they tell it from others.
+    /// Columns of a row that never changes: they identify it.
     pub(super) fn told(&self, row: RowId) -> u64 {
         derived([self.seed, row.table as u64, row.number])
     }
 
-    /// What is left to chance in a row.
+    /// The generator for the random part of a row.
     fn rng(&self, row: RowId, of: u64) -> Rng {
         Rng::new(derived([self.told(row), of, 0]))
     }
@@ -219,7 +220,7 @@ impl Initial {
         })
     }
 
-    /// What a warehouse had been paid after each payment of the start.
+    /// The total payments of a warehouse after each payment of the start.
     pub(super) fn first_payments(&self) -> impl Iterator<Item = u64> + use<> {
         let payments = u64::from(self.population.customers()) * u64::from(DISTRICTS);
         (1..=payments).map(|payment| payment * FIRST_PAYMENT)
@@ -245,7 +246,7 @@ impl Initial {
         ((at + customers - self.first(place)) % customers) as u32 + 1
     }
 
-    /// Where the order of customers begins in a district.
+    /// The place in the order of customers at which a district begins.
     fn first(&self, place: Place) -> usize {
         (self.told(place.row()) % self.customers.len() as u64) as usize
     }
@@ -290,7 +291,7 @@ impl Initial {
     }
 }
 
-/// How the keys of all customers of a district begin that have this last name.
+/// The common key prefix of all customers of a district with this last name.
 pub(super) fn name_prefix(place: Place, name: u64) -> Vec<u8> {
     let mut key = place.row().key().as_slice().to_vec();
     key.extend_from_slice(last_name(name).as_bytes());

@@ -1,7 +1,7 @@
-//! What is drawn (clause 2.1.6), what follows from a seed, and names.
+//! Random numbers (clause 2.1.6), values derived from a seed, and names.
 use tantalum_base::Rng;
 
-/// 64 bits that look random and follow from these words (the finaliser of splitmix64; Steele, Lea and Flood, 2014).
+/// 64 bits that look random, derived from these words (the finaliser of splitmix64; Steele, Lea and Flood, 2014).
 pub(super) fn derived(words: [u64; 3]) -> u64 {
     words.into_iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, word| {
         let mut bits = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -11,7 +11,7 @@ pub(super) fn derived(words: [u64; 3]) -> u64 {
     })
 }
 
-/// Any number from `first` to `last`, each as often.
+/// A uniform number from `first` to `last`.
 pub(super) fn any(rng: &mut Rng, first: u64, last: u64) -> u64 {
     first + rng.below(last - first + 1)
 }
@@ -55,7 +55,7 @@ mod tests {
         }
         assert_eq!(counts[0], 0);
         let most = counts.iter().max().unwrap();
-        // The ten low bits are all set in three quarters to the tenth, and the others take about three values.
+        // The ten low bits are all set with probability three quarters to the tenth, and the others take about three values.
         assert!((5_000..6_500).contains(most), "the hottest of 3,000 came {most} times of 300,000");
         assert!(counts[1..].iter().filter(|count| **count > 0).count() > 2_500);
     }

@@ -1,4 +1,4 @@
-//! The columns that transactions use, in 64 bits a row. Money is in cents.
+//! The columns that transactions use, in 64 bits per row. Money is in cents.
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::tables::Table;
@@ -8,13 +8,13 @@ pub(super) trait Row: Sized {
     const TABLE: Table;
 
     /// # Errors
-    /// `TooLarge` where a column is.
+    /// `TooLarge` if a column is.
     fn pack(&self) -> Result<u64>;
 
     fn unpack(columns: u64) -> Self;
 }
 
-/// Puts columns of so many bits behind each other.
+/// Concatenates columns with these numbers of bits.
 fn pack<R: Row, const N: usize>(columns: [u64; N], bits: [u32; N]) -> Result<u64> {
     let mut packed = 0;
     for (at, (column, bits)) in columns.into_iter().zip(bits).enumerate() {
@@ -90,7 +90,7 @@ pub(super) struct Customer {
 
 impl Customer {
     const BITS: [u32; 3] = [36, 14, 14];
-    /// What is kept is never below 0.
+    /// Offset of a stored balance, so that it is never below 0.
     const BALANCE_ZERO: i64 = 1 << 35;
 }
 
@@ -114,7 +114,7 @@ pub(super) struct History {
     pub(super) amount: u64,
     /// The district that was paid.
     pub(super) district: u8,
-    /// Who paid.
+    /// The warehouse of the paying customer.
     pub(super) customer_warehouse: u16,
     pub(super) customer_district: u8,
     pub(super) customer: u16,

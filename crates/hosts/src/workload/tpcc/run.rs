@@ -14,103 +14,103 @@ use crate::workload::{
     ClosedLoad, Ending, LoopOptions, LoopReport, RowStore, run_closed_loop, transact,
 };
 
-/// A database of an engine, from its population on: runs may follow each other, and every read is checked.
+/// A database of an engine, from its population onwards: several runs are possible, and every read is checked.
 pub struct Tpcc {
     pub(super) expected: Expected,
     loaded: Cell<bool>,
 }
 
-/// What terminals do.
+/// The options of the terminals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TpccOptions {
-    /// Terminals, each with one transaction under way; warehouses get one after the other.
+    /// Number of terminals, each with one transaction in progress; they are assigned to the warehouses in turn.
     pub terminals: u32,
-    /// Whether terminals wait as long as it takes to key a transaction in and to think about its result (clause 5.2.5). Then a
-    /// warehouse with its ten terminals makes at most 12.86 new orders a minute.
+    /// Whether terminals pause for the keying and think times (clause 5.2.5). Then a warehouse with its ten terminals makes at
+    /// most 12.86 new orders a minute.
     pub pauses: bool,
-    /// Transactions before the measured ones.
+    /// Transactions before the measured ones (warm-up).
     pub warm_up: u64,
     /// Transactions that are measured.
     pub transactions: u64,
-    /// Seed of everything that is left to chance.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
 impl TpccOptions {
-    /// As many terminals without pauses.
+    /// This many terminals, without pauses.
     pub fn new(terminals: u32, transactions: u64, seed: u64) -> Self {
         TpccOptions { terminals, pauses: false, warm_up: 0, transactions, seed }
     }
 }
 
-/// What a run came to; all of the measured transactions alone, but for the conflicts.
+/// The result of a run; all figures except the conflicts are of the measured transactions only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccReport {
     report: LoopReport,
-    /// How often a transaction began again because an older one held a row.
+    /// Number of times that a transaction started again because an older one held a row.
     pub conflicts: u64,
 }
 
 impl TpccReport {
-    /// From the beginning of the first transaction to the end of the last.
+    /// From the start of the first transaction to the end of the last.
     pub fn elapsed_ns(&self) -> u64 {
         self.report.elapsed_ns
     }
 
-    /// Latencies of a kind of transaction, in nanoseconds, exact to three digits.
+    /// Latencies of a kind of transaction, in nanoseconds, with three significant digits.
     pub fn latencies(&self, kind: Kind) -> &Histogram<u64> {
         self.report.latencies(kind as usize)
     }
 
-    /// How many transactions.
+    /// Number of transactions.
     pub fn transactions(&self) -> u64 {
         self.report.operations()
     }
 
-    /// Transactions a second.
+    /// Transactions per second.
     pub fn throughput(&self) -> f64 {
         self.report.throughput()
     }
 
-    /// New-Order transactions a minute, those that are rolled back included: tpmC (clause 5.4).
+    /// New-Order transactions a minute, including those that are rolled back: tpmC (clause 5.4).
     pub fn new_orders_per_minute(&self) -> f64 {
         let orders = self.latencies(Kind::NewOrder).len() as f64;
         orders * 60e9 / self.elapsed_ns().max(1) as f64
     }
 
-    /// New-Order transactions that were rolled back, as an item was not there.
+    /// Number of New-Order transactions that were rolled back because an item did not exist.
     pub fn rolled_back(&self) -> u64 {
         self.report.counted(Kind::NewOrder as usize)
     }
 
-    /// Orders that were delivered.
+    /// Number of delivered orders.
     pub fn orders_delivered(&self) -> u64 {
         self.report.counted(Kind::Delivery as usize)
     }
 }
 
 impl Tpcc {
-    /// Of rows that are not there yet.
+    /// A database whose rows are not loaded yet.
     ///
     /// # Errors
-    /// `InvalidInput` for a population that makes no sense.
+    /// `InvalidInput` for a population that is not valid.
     pub fn new(population: Population, seed: u64) -> Result<Rc<Tpcc>> {
         population.check()?;
         let expected = Expected::new(Initial::new(population, seed));
         Ok(Rc::new(Tpcc { expected, loaded: Cell::new(false) }))
     }
 
-    /// Puts all rows of the population into a database with [`TREES`](super::TREES) empty trees.
+    /// Inserts all rows of the population into a database with [`TREES`](super::TREES) empty trees.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub async fn load<S: RowStore>(&self, store: &S) -> Result<()> {
         self.expected.initial.load(store).await?;
         self.loaded.set(true);
         Ok(())
     }
 
-    /// How many rows there are at the start.
+    /// The numbers of rows at the start.
     pub fn population(&self) -> Population {
         self.expected.initial.population
     }
@@ -118,7 +118,7 @@ impl Tpcc {
     /// Runs transactions. A pure function of the engine's state, `options` and the runtime's schedule.
     ///
     /// # Errors
-    /// `InvalidInput` for options that make no sense; `Corrupt` where a read finds what may not be there; the engine's.
+    /// `InvalidInput` for options that are not valid; `Corrupt` if a read returns a wrong result; those of the engine.
     pub async fn run<R: Runtime, S: RowStore>(
         self: &Rc<Self>,
         runtime: &R,
@@ -144,7 +144,7 @@ impl Tpcc {
     }
 }
 
-/// A run.
+/// The operations of a run.
 struct Load<R, S> {
     runtime: R,
     store: S,

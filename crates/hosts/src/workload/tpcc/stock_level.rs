@@ -1,4 +1,5 @@
-//! Stock-Level (clause 2.8): how many items of the last 20 orders of a district are about to run out.
+//! Stock-Level (clause 2.8): the number of items of the last 20 orders of a district that are about
+//! to run out.
 use std::collections::BTreeSet;
 use tantalum_base::{Error, ErrorKind, Result};
 
@@ -7,7 +8,7 @@ use super::tables::{Place, RowId};
 use super::work::Work;
 use crate::workload::{Ending, RowTransaction};
 
-/// Orders that it looks at.
+/// Number of orders that it reads.
 const ORDERS: u32 = 20;
 
 /// Counts these items.
@@ -25,7 +26,7 @@ pub(super) async fn run<T: RowTransaction>(
         orders.insert(row.number >> 8);
         items.insert(OrderLine::unpack(*columns).item);
     }
-    // Each order came with its lines.
+    // Each order was inserted together with its lines.
     if orders.len() as u64 != u64::from(district.next_order - first) {
         let context = format!("{place:?}: lines of {} orders from {first} on", orders.len());
         return Err(Error::new(ErrorKind::Corrupt, context));

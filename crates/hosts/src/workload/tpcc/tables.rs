@@ -1,4 +1,4 @@
-//! Tables and indexes: their trees, how long their rows are, and their keys.
+//! Tables and indexes: their trees, the lengths of their rows, and their keys.
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::rows::{Customer, District, Order, OrderLine, Row, Stock, Warehouse};
@@ -8,10 +8,10 @@ use crate::workload::LoadValue;
 /// Trees that a database needs: nine tables and two indexes.
 pub const TREES: u32 = 11;
 
-/// Districts of a warehouse.
+/// Districts per warehouse.
 pub(super) const DISTRICTS: u8 = 10;
 
-/// Fewest bytes of a value that carries a row's columns.
+/// Minimum bytes of a value that holds a row's columns.
 const VALUE_BYTES_MIN: u32 = 12;
 
 /// A table or an index.
@@ -25,7 +25,7 @@ pub enum Table {
     Customer,
     /// Customers of a district by their last and first name.
     CustomerName,
-    /// HISTORY: payments of a warehouse in their order.
+    /// HISTORY: payments of a warehouse, in order.
     History,
     /// NEW-ORDER.
     NewOrder,
@@ -57,12 +57,12 @@ impl Table {
         Table::Stock,
     ];
 
-    /// Where its rows are.
+    /// The tree of its rows.
     pub fn tree(self) -> Tree {
         Tree(self as u32)
     }
 
-    /// Bytes of a row with its key (clause 4.2.2); of an index, of an entry's value alone.
+    /// Bytes of a row with its key (clause 4.2.2); for an index, only of an entry's value.
     fn row_bytes(self) -> u32 {
         match self {
             Table::Warehouse => 89,
@@ -78,7 +78,7 @@ impl Table {
         }
     }
 
-    /// Bytes of a key; those of names differ.
+    /// Bytes of a key; those of names vary.
     fn key_bytes(self) -> usize {
         match self {
             Table::Warehouse => 2,
@@ -91,12 +91,12 @@ impl Table {
         }
     }
 
-    /// Bytes of a row besides its key; at least what carries its columns.
+    /// Bytes of a row without its key; at least enough for its columns.
     pub fn value_bytes(self) -> u32 {
         (self.row_bytes().saturating_sub(self.key_bytes() as u32)).max(VALUE_BYTES_MIN)
     }
 
-    /// How often a row with these columns was changed, about: each change makes it more. 1 at least.
+    /// Approximate number of changes of a row with these columns: each change increases it. At least 1.
     pub(super) fn age(self, columns: u64) -> u64 {
         1 + match self {
             Table::Warehouse => Warehouse::unpack(columns).ytd,
@@ -120,10 +120,10 @@ impl Table {
     }
 }
 
-/// The columns of a value as an engine keeps it.
+/// The columns that an encoded value holds.
 ///
 /// # Errors
-/// `Corrupt` where it is no row of this table.
+/// `Corrupt` if it is not a row of this table.
 pub(super) fn columns<V: LoadValue>(table: Table, value: &V) -> Result<u64> {
     let told = value.told(table.value_bytes());
     let (high, low) = told.ok_or_else(|| {
@@ -135,20 +135,20 @@ pub(super) fn columns<V: LoadValue>(table: Table, value: &V) -> Result<u64> {
     Ok(high << 24 | u64::from(low))
 }
 
-/// A row as an engine keeps it.
+/// The encoded value of a row.
 pub(super) fn value<V: LoadValue>(table: Table, columns: u64) -> V {
     V::made(columns >> 24, (columns & 0xff_ffff) as u32, table.value_bytes())
 }
 
-/// A row by its key, which is a number: all but the names.
+/// A row of any table except the names, identified by its key, which is a number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct RowId {
     pub(super) table: Table,
-    /// The columns of the key, the first one highest.
+    /// The columns of the key, the first one in the highest bits.
     pub(super) number: u64,
 }
 
-/// A key as an engine sees it: the number's bytes, the highest first, so that keys sort as the columns do.
+/// A key for an engine: the number's bytes, the highest first, so that keys sort as the columns do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyBytes {
     bytes: [u8; 8],
@@ -161,7 +161,7 @@ impl KeyBytes {
     }
 }
 
-/// Orders are counted with 24 bits.
+/// Order numbers have 24 bits.
 pub(super) const ORDER_MAX: u32 = 0xff_ffff;
 
 /// A district.
@@ -174,7 +174,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Warehouse and district as the beginning of a key.
+    /// Warehouse and district as the prefix of a key.
     fn number(self) -> u64 {
         u64::from(self.warehouse) << 8 | u64::from(self.district)
     }
@@ -221,7 +221,8 @@ impl RowId {
         RowId { table: Table::Stock, number: u64::from(warehouse) << 24 | u64::from(item) }
     }
 
-    /// The payment that brought the warehouse to `ytd`: a payment has no key of its own, and this one needs no counter.
+    /// The payment that increased the warehouse's total to `ytd`: the specification gives a payment no key, and this
+    /// one needs no counter.
     pub(super) fn history(warehouse: u16, ytd: u64) -> RowId {
         RowId { table: Table::History, number: u64::from(warehouse) << 40 | ytd }
     }
@@ -233,7 +234,7 @@ impl RowId {
     /// The row of a table that has this key.
     ///
     /// # Errors
-    /// `Corrupt` where it is none of the table's.
+    /// `Corrupt` if the table has no such key.
     pub(super) fn of(table: Table, key: &[u8]) -> Result<RowId> {
         if key.len() != table.key_bytes() {
             let context = format!("{table:?}: a key of {} bytes", key.len());
@@ -243,7 +244,7 @@ impl RowId {
         Ok(RowId { table, number })
     }
 
-    /// Warehouse and district of a row whose key begins with them; what follows of the key has `bits` bits.
+    /// Warehouse and district of a row whose key begins with them; the rest of the key has `bits` bits.
     pub(super) fn place(self, bits: u32) -> Place {
         let place = self.number >> bits;
         Place { warehouse: (place >> 8) as u16, district: place as u8 }

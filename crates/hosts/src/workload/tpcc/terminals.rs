@@ -1,4 +1,4 @@
-//! A terminal: which transactions it makes, and of what (clauses 2.4.1 to 2.8.1, 5.2).
+//! A terminal: the choice of its transactions and their inputs (clauses 2.4.1 to 2.8.1, 5.2).
 use tantalum_base::Rng;
 
 use super::population::{Initial, Population};
@@ -12,11 +12,11 @@ pub enum Kind {
     NewOrder,
     /// A customer pays.
     Payment,
-    /// A customer asks for the last order.
+    /// A customer requests the last order.
     OrderStatus,
     /// The oldest order of each district is delivered.
     Delivery,
-    /// How many items of the last orders are about to run out.
+    /// The number of items of the last orders that are about to run out.
     StockLevel,
 }
 
@@ -25,7 +25,7 @@ impl Kind {
     pub const ALL: [Kind; 5] =
         [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
-    /// What the specification calls it.
+    /// Its name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Kind::NewOrder => "New-Order",
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// Share of all transactions, in percent: the least that clause 5.2.3 allows for all but new orders.
+    /// Share of all transactions, in percent: the minimum of clause 5.2.3 for all kinds except new orders.
     pub fn percent(self) -> u64 {
         match self {
             Kind::NewOrder => 45,
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Seconds that it takes to key it in, and that its result is thought about on average (clause 5.2.5.7).
+    /// Its keying time and its mean think time, in seconds (clause 5.2.5.7).
     pub(super) fn pause_seconds(self) -> (u64, f64) {
         match self {
             Kind::NewOrder => (18, 12.0),
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// Which customer of a district.
+/// Selects a customer of a district.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Who {
     Number(u16),
@@ -94,7 +94,7 @@ struct Constants {
 #[derive(Debug)]
 pub(super) struct Terminal {
     warehouse: u16,
-    /// What its stock levels are about.
+    /// The district of its stock levels.
     district: u8,
     population: Population,
     constants: Constants,
@@ -102,7 +102,7 @@ pub(super) struct Terminal {
 }
 
 impl Constants {
-    /// That of last names is so far from the one that the database was made with.
+    /// The constant for last names differs by this much from the one with which the database was made.
     fn new(initial: &Initial, seed: u64) -> Self {
         let rng = &mut Rng::split(seed, "tpcc constants");
         let (customer, item) = (rng.below(1_024), rng.below(8_192));
@@ -117,7 +117,7 @@ impl Constants {
 }
 
 impl Terminal {
-    /// Terminal number `number`, from 0 on; warehouses have one after the other.
+    /// Terminal number `number`, from 0 on; terminals are assigned to the warehouses in turn.
     pub(super) fn new(initial: &Initial, number: u32, seed: u64) -> Self {
         let population = initial.population;
         let warehouses = u32::from(population.warehouses);
@@ -158,20 +158,20 @@ impl Terminal {
         (kind, input)
     }
 
-    /// Keying and thinking, in nanoseconds; thinking takes at most ten times what it does on average.
+    /// Keying and think time, in nanoseconds; the think time is at most ten times its mean.
     pub(super) fn pause_ns(&mut self, kind: Kind) -> u64 {
         let (keying, thinking) = kind.pause_seconds();
         let thought = -(1.0 - self.rng.unit()).ln() * thinking;
         keying * 1_000_000_000 + (thought.min(10.0 * thinking) * 1e9) as u64
     }
 
-    /// Any district of the warehouse.
+    /// A random district of the warehouse.
     fn place(&mut self) -> Place {
         let district = any(&mut self.rng, 1, u64::from(DISTRICTS)) as u8;
         Place { warehouse: self.warehouse, district }
     }
 
-    /// Another warehouse with this probability, where there are others.
+    /// Another warehouse with this probability, if there are others.
     fn other_warehouse(&mut self, probability: f64) -> u16 {
         let others = u64::from(self.population.warehouses) - 1;
         if others == 0 || !self.rng.chance(probability) {
@@ -203,8 +203,8 @@ impl Terminal {
         Line { item, supply_warehouse, quantity: any(&mut self.rng, 1, 10) as u8 }
     }
 
-    /// Its lines are in the order of the stocks, so that nobody holds them crosswise. In one order of a hundred the last item is not
-    /// used (clause 2.4.1.5).
+    /// Its lines are in the order of the stock rows, so that orders lock them in the same order. In one order of a hundred the last
+    /// item is not used (clause 2.4.1.5).
     fn new_order(&mut self) -> Input {
         let (place, customer) = (self.place(), self.customer());
         let count = any(&mut self.rng, 5, 15);

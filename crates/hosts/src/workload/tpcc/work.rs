@@ -1,4 +1,4 @@
-//! A transaction at work: every read is checked, and what it changes is remembered.
+//! A transaction in progress: every read is checked, and its changes are remembered.
 use tantalum_base::{Error, ErrorKind, Result};
 
 use super::expected::{ANY, Change, Changes, Expected, Floor};
@@ -8,7 +8,7 @@ use super::tables::{ORDER_MAX, Place, RowId, Table, columns, value};
 use super::terminals::Who;
 use crate::workload::RowTransaction;
 
-/// A transaction at work.
+/// A transaction in progress.
 pub(super) struct Work<'a, T> {
     transaction: &'a mut T,
     expected: &'a Expected,
@@ -20,18 +20,18 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Work { transaction, expected, changes: Changes::new() }
     }
 
-    /// What does not change.
+    /// The content at the start, which does not change.
     pub(super) fn initial(&self) -> &'a Initial {
         &self.expected.initial
     }
 
-    /// The rows that it changes, which it holds; it is about to commit.
+    /// The changes of the rows that it has locked; it is about to commit.
     pub(super) fn into_changes(mut self) -> Changes {
         self.expected.begin(&mut self.changes);
         self.changes
     }
 
-    /// The columns of a row as they were committed last.
+    /// The last committed columns of a row.
     pub(super) async fn find(&self, row: RowId) -> Result<Option<u64>> {
         self.find_from(row, self.expected.floor(row)).await
     }
@@ -46,13 +46,13 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Ok(found)
     }
 
-    /// A row, which there is, as it was committed last.
+    /// The last committed state of a row, which must exist.
     pub(super) async fn read<R: Row>(&self, row: RowId) -> Result<R> {
         debug_assert_eq!(row.table, R::TABLE);
         self.find(row).await?.map(R::unpack).ok_or_else(|| missing(row))
     }
 
-    /// The columns of a row that nobody else changes until the end.
+    /// Locks a row until the end; returns its columns.
     pub(super) async fn try_hold(&mut self, row: RowId) -> Result<Option<u64>> {
         let key = row.key();
         let found = self.transaction.get_for_update(row.table.tree(), key.as_slice()).await?;
@@ -64,7 +64,7 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Ok(found)
     }
 
-    /// A row, which there is, that nobody else changes until the end.
+    /// Locks a row, which must exist, until the end.
     pub(super) async fn hold<R: Row>(&mut self, row: RowId) -> Result<R> {
         debug_assert_eq!(row.table, R::TABLE);
         self.try_hold(row).await?.map(R::unpack).ok_or_else(|| missing(row))
@@ -89,14 +89,14 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Ok(())
     }
 
-    /// Takes a row out.
+    /// Deletes a row.
     pub(super) async fn delete(&mut self, row: RowId) -> Result<()> {
         self.transaction.delete(row.table.tree(), row.key().as_slice()).await?;
         self.changes.insert(row, Change::to(None));
         Ok(())
     }
 
-    /// Rows of a table from `from` to `to`, both included, at most so many, in the order of their keys.
+    /// At most so many rows of a table from `from` to `to`, both included, in the order of their keys.
     pub(super) async fn scan(
         &self,
         from: RowId,
@@ -120,7 +120,8 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Ok(rows)
     }
 
-    /// The customer that is meant: of several with a last name the middle one by first name (clause 2.5.2.2).
+    /// The selected customer: of several with the same last name the middle one by first name (clause
+    /// 2.5.2.2).
     pub(super) async fn customer(&self, place: Place, who: Who) -> Result<u16> {
         match who {
             Who::Number(customer) => Ok(customer),
@@ -131,11 +132,11 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         }
     }
 
-    /// At least one.
+    /// The customers with this last name; at least one.
     async fn namesakes(&self, place: Place, name: u64) -> Result<Vec<u16>> {
         let from = name_prefix(place, name);
         let mut to = from.clone();
-        // The name ends with a zero.
+        // The name in a key ends with a zero.
         to.pop();
         to.push(1);
         let table = Table::CustomerName;
@@ -161,7 +162,7 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Ok(customers)
     }
 
-    /// The number of a customer's newest order: each has one.
+    /// The number of a customer's newest order: each customer has one.
     pub(super) async fn newest_order(&self, place: Place, customer: u16) -> Result<u32> {
         let newest = place.customer_order(customer, ORDER_MAX);
         let oldest = place.customer_order(customer, 1);
@@ -171,7 +172,7 @@ impl<'a, T: RowTransaction> Work<'a, T> {
     }
 }
 
-/// A row is not there that must be.
+/// The error for a row that must exist but does not.
 pub(super) fn missing(row: RowId) -> Error {
     Error::new(ErrorKind::Corrupt, format!("{row:?} is missing"))
 }

@@ -1,31 +1,32 @@
-//! What a read may find.
+//! The results that a read may return.
 //!
-//! Writes of one record may be under way together, and be done in any order. So a record has a range of versions that may be read: a
-//! write that is done has replaced every one that was done before it began, hence all below the oldest that was under way then.
+//! Writes of one record may overlap and take effect in any order. So a record has a range of versions that may be read: a completed
+//! write has replaced every write that completed before it began, that is, all versions below the oldest one that was in progress
+//! then.
 use tantalum_base::{Error, ErrorKind, FastMap, Result};
 
-/// The versions of each record, from 1 on; 0 where there is none.
+/// The versions of each record, from 1 on; 0 if there is none.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    /// The newest that was begun.
+    /// The newest version begun.
     begun: Vec<u32>,
-    /// The oldest that may be found.
+    /// The oldest version that may be found.
     floors: Vec<u32>,
-    /// Those under way, oldest first.
+    /// Versions in progress, oldest first.
     writing: FastMap<u64, Vec<u32>>,
 }
 
-/// A write under way.
+/// A write in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Writing {
     record: u64,
     pub(super) version: u32,
-    /// The oldest that was under way when it began.
+    /// The oldest version that was in progress when it began.
     oldest: u32,
 }
 
 impl Checks {
-    /// Begins a write of a record, which may be the first one behind all others.
+    /// Begins a write of a record; the record may be a new one, the next after all others.
     pub(super) fn begin(&mut self, record: u64) -> Writing {
         let at = record as usize;
         if at >= self.begun.len() {
@@ -39,7 +40,7 @@ impl Checks {
         Writing { record, version, oldest: writing[0] }
     }
 
-    /// It is done.
+    /// The write is complete.
     pub(super) fn end(&mut self, done: Writing) {
         let floor = &mut self.floors[done.record as usize];
         *floor = done.oldest.max(*floor);
@@ -51,20 +52,20 @@ impl Checks {
         }
     }
 
-    /// The power went: what was under way never ends, whether it was done or not.
+    /// The power was cut: writes in progress never end, whether or not they took effect.
     pub(super) fn cut_off(&mut self) {
         self.writing.clear();
     }
 
-    /// The oldest version that a read may find that begins now.
+    /// The oldest version that a read that begins now may find.
     pub(super) fn floor(&self, record: u64) -> u32 {
         self.floors[record as usize]
     }
 
-    /// Whether a read that began with this floor, and ends now, may find this version; `None` is no record.
+    /// Checks the result of a read that began with this floor and ends now; `None` if there is no record.
     ///
     /// # Errors
-    /// `Corrupt` where it may not.
+    /// `Corrupt` if it is not possible.
     pub(super) fn check(&self, record: u64, floor: u32, found: Option<(u64, u32)>) -> Result<()> {
         let newest = self.begun.get(record as usize).copied().unwrap_or(0);
         let whole = match found {
@@ -96,7 +97,7 @@ mod tests {
         assert_eq!(checks.check(0, floor, None).unwrap_err().kind(), ErrorKind::Corrupt);
         assert!(checks.check(0, floor, Some((1, 1))).is_err(), "another record");
         assert!(checks.check(0, floor, Some((0, 2))).is_err(), "of the future");
-        // Two under way together may be done in any order; each replaces the first.
+        // Two overlapping writes may take effect in any order; each replaces the first version.
         let (second, third) = (checks.begin(0), checks.begin(0));
         checks.check(0, checks.floor(0), Some((0, 1))).unwrap();
         checks.end(third);
@@ -109,7 +110,7 @@ mod tests {
         let fourth = checks.begin(0);
         checks.end(fourth);
         assert!(checks.check(0, checks.floor(0), Some((0, 3))).is_err());
-        // One that a cut met was done or not; what is written afterwards replaces it.
+        // A write that was cut off took effect or not; later writes replace it.
         checks.begin(0);
         checks.cut_off();
         for version in [4, 5] {

@@ -1,4 +1,4 @@
-//! Which record an operation is about.
+//! The choice of an operation's record.
 use std::collections::BTreeSet;
 use tantalum_base::Rng;
 use tantalum_trace::ycsb::{Requests, THETA};
@@ -6,10 +6,10 @@ use tantalum_trace::zipf::Zipf;
 
 use super::keys::scattered;
 
-/// Ranks of YCSB's scattered Zipf distribution, whatever the number of records.
+/// Ranks of YCSB's scattered Zipf distribution, for any number of records.
 const SCATTERED_RANKS: u64 = 10_000_000_000;
 
-/// The records that there are. New ones are asked for when their insert was acknowledged, and so was that of all before.
+/// The existing records. A new record may be requested once its insert, and the inserts of all earlier ones, were acknowledged.
 #[derive(Debug)]
 pub(super) struct Known {
     next: u64,
@@ -21,12 +21,12 @@ impl Known {
         Known { next: 0, inserting: BTreeSet::new() }
     }
 
-    /// Records that may be asked for: all below this.
+    /// Records that may be requested: all below this.
     pub(super) fn end(&self) -> u64 {
         self.inserting.first().copied().unwrap_or(self.next)
     }
 
-    /// Records that are there or being inserted: all below this.
+    /// Records that exist or are being inserted: all below this.
     pub(super) fn begun(&self) -> u64 {
         self.next
     }
@@ -39,7 +39,7 @@ impl Known {
         record
     }
 
-    /// It is there.
+    /// The record was inserted.
     pub(super) fn inserted(&mut self, record: u64) {
         self.inserting.remove(&record);
     }
@@ -50,13 +50,13 @@ impl Known {
 pub(super) struct Chooser {
     requests: Requests,
     zipf: Zipf,
-    /// Records over which `zipf` is, or is scattered.
+    /// Number of records that `zipf` covers, or is scattered over.
     records: u64,
 }
 
 impl Chooser {
-    /// For a run that begins with `records` records and inserts about `inserts`. As in YCSB, the hot records of a run are scattered over
-    /// twice as many new ones, so that inserts do not move them; one that is not there yet is drawn again.
+    /// A chooser for a run that begins with `records` records and inserts about `inserts`. As in YCSB, the hot records of a run are
+    /// scattered over twice as many new ones, so that inserts do not move them; a record that does not exist yet is drawn again.
     pub(super) fn new(requests: Requests, records: u64, inserts: u64) -> Self {
         match requests {
             Requests::Zipfian => {
@@ -103,8 +103,8 @@ mod tests {
         counts
     }
 
-    /// YCSB has the sum of all weights as a constant, 26.469 for ten thousand million ranks: the first has one part of it, and
-    /// any record what chance scatters there.
+    /// YCSB has the sum of all weights as a constant, 26.469 for ten thousand million ranks: the first rank has one part of it, and
+    /// every record gets the ranks that are scattered to it.
     #[test]
     fn the_hottest_record_is_as_hot_as_ycsbs() {
         let counts = drawn(Requests::Zipfian, RECORDS);

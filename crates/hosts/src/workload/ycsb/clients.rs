@@ -1,4 +1,4 @@
-//! Records are loaded, and clients run operations.
+//! Loads records, and runs operations of clients.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result, Rng};
@@ -12,17 +12,17 @@ use super::options::{RecordOptions, YcsbOptions};
 use super::report::YcsbReport;
 use crate::workload::{ClosedLoad, KeyValueStore, LoadValue, LoopOptions, run_closed_loop};
 
-/// The records of an engine, from their loading on: runs may follow each other, and every read is checked.
+/// The records of an engine, from loading onwards: several runs are possible, and every read is checked.
 pub struct Ycsb {
     options: RecordOptions,
     known: RefCell<Known>,
     checks: RefCell<Checks>,
 }
 
-/// Record and version of what is no value of a record.
+/// Record and version of a value that belongs to no record.
 const NOTHING: (u64, u32) = (u64::MAX, 0);
 
-/// What the clients of a run do.
+/// The operations of the clients of a run.
 struct Operations<S> {
     ycsb: Rc<Ycsb>,
     store: S,
@@ -30,7 +30,7 @@ struct Operations<S> {
     draws: RefCell<Draws>,
 }
 
-/// Where operations come from: all clients take them from one sequence.
+/// The source of operations: one sequence for all clients.
 struct Draws {
     mix: Mix,
     chooser: Chooser,
@@ -47,20 +47,20 @@ enum Operation {
 }
 
 impl Ycsb {
-    /// Of records that are not there yet.
+    /// Records that are not loaded yet.
     ///
     /// # Errors
-    /// `InvalidInput` for options of no records, or of records that have no room for what tells them apart.
+    /// `InvalidInput` if there are no records, or if records are too short for their identity.
     pub fn new<V: LoadValue>(options: RecordOptions) -> Result<Rc<Ycsb>> {
         options.check(V::BYTES_MIN)?;
         let (known, checks) = (RefCell::new(Known::new()), RefCell::default());
         Ok(Rc::new(Ycsb { options, known, checks }))
     }
 
-    /// Puts all records, in the order of their numbers. When they are durable is the engine's matter.
+    /// Inserts all records, in the order of their numbers. The engine decides when they are durable.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub async fn load<S: KeyValueStore>(&self, store: &S) -> Result<()> {
         while self.known.borrow().end() < self.options.records {
             self.insert(store).await?;
@@ -68,10 +68,10 @@ impl Ycsb {
         Ok(())
     }
 
-    /// The same by so many clients at once, each of which waits for one record before it puts the next.
+    /// The same with this many concurrent clients, each of which waits for one record before it inserts the next.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// As for [`load`](Self::load).
     pub async fn load_by<R: Runtime, S: KeyValueStore>(
         self: &Rc<Self>,
         runtime: &R,
@@ -90,7 +90,7 @@ impl Ycsb {
         spawn_all(runtime, "loading client", (0..clients).map(client)).await
     }
 
-    /// Records by now.
+    /// Current number of records.
     pub fn records(&self) -> u64 {
         self.known.borrow().end()
     }
@@ -98,7 +98,7 @@ impl Ycsb {
     /// Runs operations on loaded records. A pure function of the engine's state, `options` and the runtime's schedule.
     ///
     /// # Errors
-    /// `InvalidInput` for options that make no sense; `Corrupt` where a read finds what may not be there; the engine's.
+    /// `InvalidInput` for options that are not valid; `Corrupt` if a read returns a wrong result; those of the engine.
     pub async fn run<R: Runtime, S: KeyValueStore>(
         self: &Rc<Self>,
         runtime: &R,
@@ -127,11 +127,11 @@ impl Ycsb {
         Ok(YcsbReport::new(run_closed_loop(runtime, &operations, clients).await?))
     }
 
-    /// Reads every record. After a crash, with no operation under way: what was acknowledged is there, and of what was being
-    /// written either the old or the new.
+    /// Reads every record. After a crash, with no operation in progress: acknowledged writes are there, and a record that
+    /// was being written has either its old or its new value.
     ///
     /// # Errors
-    /// `Corrupt` where a read finds what may not be there; the engine's.
+    /// `Corrupt` if a read returns a wrong result; those of the engine.
     pub async fn check<S: KeyValueStore>(&self, store: &S) -> Result<()> {
         self.checks.borrow_mut().cut_off();
         for record in 0..self.records() {
@@ -166,7 +166,7 @@ impl Ycsb {
         self.checks.borrow().check(record, floor, told)
     }
 
-    /// Reads `records` records in order; how many there were.
+    /// Reads `records` records in order; returns how many there were.
     async fn scan<S: KeyValueStore>(&self, store: &S, first: u64, records: u64) -> Result<u64> {
         let from = self.key(first);
         let found = store.scan(&from, records as usize).await?;
@@ -213,7 +213,7 @@ impl<S: KeyValueStore> ClosedLoad for Operations<S> {
         (kind as usize, operation)
     }
 
-    /// Records that were scanned.
+    /// Returns the number of scanned records.
     async fn perform(&self, operation: Operation) -> Result<u64> {
         let (ycsb, store) = (&*self.ycsb, &self.store);
         match operation {

@@ -1,6 +1,6 @@
-//! What a record is called.
+//! The keys of records.
 
-/// FNV-1a of the eight bytes of a number, lowest first, without its sign: what YCSB scatters numbers with.
+/// FNV-1a of the eight bytes of a number, lowest first, without its sign: YCSB scatters numbers with it.
 pub(super) fn scattered(number: u64) -> u64 {
     let hash = number.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211)
@@ -8,8 +8,8 @@ pub(super) fn scattered(number: u64) -> u64 {
     (hash as i64).unsigned_abs()
 }
 
-/// The key of the record number `record`: `user` and its number, scattered, in decimal digits, with zeros in front until it has
-/// `bytes_min` bytes.
+/// The key of record number `record`: `user` and its number, scattered, in decimal digits, padded with zeros to `bytes_min`
+/// bytes.
 pub fn key_of(record: u64, bytes_min: usize) -> Vec<u8> {
     let digits = bytes_min.saturating_sub(4);
     format!("user{:0digits$}", scattered(record)).into_bytes()

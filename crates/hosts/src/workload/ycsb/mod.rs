@@ -1,13 +1,13 @@
-//! YCSB's core workloads over a storage engine: clients that each wait for one operation before they begin the next.
+//! YCSB's core workloads over a storage engine: clients that wait for one operation before they begin the next.
 //!
 //! ```text
-//! options  the records, and what is done with them     keys     what a record is called
-//! chooser  which record an operation is about          checks   what a read may find
-//! clients  records are loaded; clients run             report   how many operations, how long each took
+//! options  the records and the operations on them     keys     the keys of records
+//! chooser  the choice of an operation's record        checks   the results that a read may return
+//! clients  loading, and the operations of clients     report   numbers of operations, and their latencies
 //! ```
 //!
-//! Source: Cooper, Silberstein, Tam, Ramakrishnan, Sears, "Benchmarking cloud serving systems with YCSB", SoCC 2010; what the
-//! paper leaves open is as in the benchmark's distribution.
+//! Source: Cooper, Silberstein, Tam, Ramakrishnan, Sears, "Benchmarking cloud serving systems with YCSB", SoCC 2010. Details
+//! that the paper leaves open follow the benchmark's distribution.
 mod checks;
 mod chooser;
 mod clients;

@@ -1,17 +1,17 @@
-//! The records, and what is done with them.
+//! The records, and the operations on them.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_trace::ycsb::{Kind, Mix, Requests, SCAN_RECORDS_MAX, Workload};
 
 /// The records that are loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordOptions {
-    /// How many.
+    /// Number of records.
     pub records: u64,
-    /// Fields of a record.
+    /// Number of fields of a record.
     pub fields: u32,
     /// Bytes of a field.
     pub field_bytes: u32,
-    /// Fewest bytes of a key: shorter ones get zeros.
+    /// Minimum length of a key in bytes: shorter ones are padded with zeros.
     pub key_bytes_min: usize,
 }
 
@@ -21,7 +21,7 @@ impl RecordOptions {
         RecordOptions { records, fields: 10, field_bytes: 100, key_bytes_min: 0 }
     }
 
-    /// Bytes of a value: all fields of a record.
+    /// Length of a value in bytes: all fields of a record.
     pub fn value_bytes(&self) -> u32 {
         self.fields * self.field_bytes
     }
@@ -43,27 +43,27 @@ impl RecordOptions {
     }
 }
 
-/// What is done with them.
+/// The operations on the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct YcsbOptions {
-    /// Shares of the operations.
+    /// The share of each kind of operation.
     pub mix: Mix,
-    /// Which records are asked for.
+    /// The distribution of the requested records.
     pub requests: Requests,
-    /// Records that a scan reads at the most; as many as any fewer come as often.
+    /// Maximum number of records that a scan reads; the number is uniform from 1 to this.
     pub scan_records_max: u64,
-    /// Clients; each has one operation under way.
+    /// Number of clients; each has one operation in progress.
     pub clients: u32,
-    /// Operations before the measured ones.
+    /// Operations before the measured ones (warm-up).
     pub warm_up: u64,
     /// Operations that are measured.
     pub operations: u64,
-    /// Seed of everything that is left to chance.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
 impl YcsbOptions {
-    /// A core workload by one client, with `operations` that are measured.
+    /// A core workload with one client and `operations` measured operations.
     pub fn new(workload: Workload, operations: u64, seed: u64) -> Self {
         YcsbOptions {
             mix: workload.mix(),

@@ -1,10 +1,10 @@
-//! What a run came to.
+//! The result of a run.
 use hdrhistogram::Histogram;
 use tantalum_trace::ycsb::Kind;
 
 use crate::workload::LoopReport;
 
-/// What a run came to; all of the measured operations alone.
+/// The result of a run; all figures are of the measured operations only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YcsbReport(LoopReport);
 
@@ -13,27 +13,27 @@ impl YcsbReport {
         YcsbReport(report)
     }
 
-    /// From the beginning of the first operation to the end of the last.
+    /// From the start of the first operation to the end of the last.
     pub fn elapsed_ns(&self) -> u64 {
         self.0.elapsed_ns
     }
 
-    /// Records that scans gave.
+    /// Number of records that scans returned.
     pub fn records_scanned(&self) -> u64 {
         self.0.counted(Kind::Scan as usize)
     }
 
-    /// Latencies of a kind of operation, in nanoseconds, exact to three digits.
+    /// Latencies of a kind of operation, in nanoseconds, with three significant digits.
     pub fn latencies(&self, kind: Kind) -> &Histogram<u64> {
         self.0.latencies(kind as usize)
     }
 
-    /// How many operations.
+    /// Number of operations.
     pub fn operations(&self) -> u64 {
         self.0.operations()
     }
 
-    /// Operations a second.
+    /// Operations per second.
     pub fn throughput(&self) -> f64 {
         self.0.throughput()
     }

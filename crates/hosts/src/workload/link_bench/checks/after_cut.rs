@@ -1,4 +1,4 @@
-//! What became of changes that a power cut met: each row says which version of it is there, and that is the newest from then on.
+//! The fate of changes that a power cut interrupted: the version found in each row is the newest from then on.
 use tantalum_base::Result;
 
 use super::super::graph::{Graph, List, Slot};
@@ -6,12 +6,12 @@ use super::super::rows::{CountRow, LinkRow};
 use super::{Checks, wrong};
 
 impl Checks {
-    /// Nodes with changes that were not committed.
+    /// Nodes with uncommitted changes.
     pub(in super::super) fn open_nodes(&self) -> Vec<u64> {
         self.nodes.open().collect()
     }
 
-    /// The same of links.
+    /// Links with uncommitted changes.
     pub(in super::super) fn open_links(&self) -> Vec<Slot> {
         self.links.open().map(Slot).collect()
     }
@@ -21,10 +21,10 @@ impl Checks {
         self.list_changes.open().map(List).collect()
     }
 
-    /// A node is found so: `None` is no node.
+    /// Records the state in which a node was found: `None` if there is no node.
     ///
     /// # Errors
-    /// `Corrupt` where it cannot be so.
+    /// `Corrupt` if that state is not possible.
     pub(in super::super) fn settle_node(
         &mut self,
         node: u64,
@@ -34,11 +34,11 @@ impl Checks {
         self.node(node, ended, found)?;
         match found {
             Some((_, version)) => {
-                // If it was to be taken out, it was not.
+                // A deletion in progress did not happen.
                 self.nodes_gone.remove(&node);
                 self.nodes.settle(node, version);
             }
-            // One that never came in counts as gone.
+            // A node whose insertion did not happen counts as deleted.
             None => {
                 let gone = *self.nodes_gone.entry(node).or_insert(0);
                 self.nodes.settle(node, gone);
@@ -47,10 +47,10 @@ impl Checks {
         Ok(())
     }
 
-    /// A link is found so: `None` is no link.
+    /// Records the state in which a link was found: `None` if there is no link.
     ///
     /// # Errors
-    /// `Corrupt` where it cannot be so.
+    /// `Corrupt` if that state is not possible.
     pub(in super::super) fn settle_link(
         &mut self,
         slot: Slot,
@@ -69,10 +69,10 @@ impl Checks {
         Ok(())
     }
 
-    /// The count of a list, all of whose links are settled, is found so: `None` is no count.
+    /// Records the count that was found for a list, all of whose links are settled: `None` if there is no count.
     ///
     /// # Errors
-    /// `Corrupt` where it cannot be so.
+    /// `Corrupt` if that count is not possible.
     pub(in super::super) fn settle_list(
         &mut self,
         graph: &Graph,

@@ -1,12 +1,12 @@
-//! What a read may find.
+//! The results that a read may return.
 //!
-//! Whoever changes a row holds it, so that its versions are made one after the other; of those, a read finds none that was replaced
-//! before it began, and none that was not begun when it ended. A transaction that holds a row finds its newest version. A list that
-//! nobody changes meanwhile is found whole.
+//! A transaction that changes a row holds its lock, so the versions of a row have one order. A read finds no version that was
+//! replaced before the read began, and none that had not begun when the read ended. A transaction that holds a row finds its newest
+//! version. A list that does not change during the read is found complete.
 //!
 //! ```text
-//! versions   of the rows of a table: what was begun, and what is committed
-//! after_cut  what became of changes that a power cut met
+//! versions   of the rows of a table: those begun, and those committed
+//! after_cut  the fate of changes that a power cut interrupted
 //! ```
 mod after_cut;
 mod versions;
@@ -17,28 +17,28 @@ use super::graph::{Graph, List, Slot};
 use super::rows::{CountRow, LinkRow};
 use versions::Versions;
 
-/// A link as it is when all that was begun is done.
+/// A link with all changes that have begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LinkState {
     pub(super) row: LinkRow,
     pub(super) time_ms: u32,
 }
 
-/// What was written, and what of it is committed.
+/// The writes so far, and which of them are committed.
 #[derive(Debug)]
 pub(super) struct Checks {
     nodes: Versions,
-    /// The version with which a node was taken out.
+    /// The version at which a node was deleted.
     nodes_gone: FastMap<u64, u32>,
     links: Versions,
     links_visible: Vec<bool>,
     link_times_ms: Vec<u32>,
-    /// Of links with changes that are not committed: what is committed, and what was begun since, by their slots.
+    /// For links with uncommitted changes, by slot: the committed state, and the states begun since.
     links_open: FastMap<u64, Vec<LinkState>>,
     counts: Versions,
-    /// Visible links of each list.
+    /// Number of visible links of each list.
     visible: Vec<u32>,
-    /// Changes of the links of each list that were begun, and that are committed.
+    /// Numbers of changes to the links of each list: begun, and committed.
     list_changes: Versions,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Change {
     Link { list: List, slot: Slot, version: u32, count_version: Option<u32> },
 }
 
-/// A list before it is read.
+/// The state of a list before it is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListFloor {
     changes: u32,
@@ -78,12 +78,12 @@ impl Checks {
         }
     }
 
-    /// Nodes that there were ever, and those of them that were taken out again.
+    /// Number of nodes that ever existed, and of those that were deleted again.
     pub(super) fn nodes(&self) -> (u64, u64) {
         (self.nodes.begun.len() as u64, self.nodes_gone.len() as u64)
     }
 
-    /// Begins a change of a node, which its holder has found or which is new.
+    /// Begins a change of a node, which its lock holder has found or which is new.
     pub(super) fn begin_node(&mut self, node: u64, is_taken_out: bool) -> Change {
         let version = self.nodes.begin(node);
         if is_taken_out {
@@ -92,7 +92,7 @@ impl Checks {
         Change::Node { node, version }
     }
 
-    /// Begins a change of a link, and of its list's count with it where that changes.
+    /// Begins a change of a link, and of its list's count if that changes.
     pub(super) fn begin_link(
         &mut self,
         list: List,
@@ -117,7 +117,7 @@ impl Checks {
         (link, count, Change::Link { list, slot, version, count_version })
     }
 
-    /// It is committed.
+    /// The change is committed.
     pub(super) fn end(&mut self, change: Change) {
         match change {
             Change::Node { node, version } => self.nodes.end(node, version),
@@ -132,7 +132,7 @@ impl Checks {
         }
     }
 
-    /// What was replaced by what is committed needs not to be known any more.
+    /// Forgets states of the link that a committed change has replaced.
     fn forget_replaced(&mut self, slot: Slot) {
         let (begun, ended) = (self.links.begun(slot.0), self.links.ended(slot.0));
         if begun == ended {
@@ -142,17 +142,17 @@ impl Checks {
         }
     }
 
-    /// The oldest version that a read of a node may find that begins now; 0 where there may be none.
+    /// The oldest version that a read of a node that begins now may find; 0 if it may find no node.
     pub(super) fn node_floor(&self, node: u64) -> u32 {
         self.nodes.ended(node)
     }
 
-    /// The same of a link.
+    /// The same for a link.
     pub(super) fn link_floor(&self, slot: Slot) -> u32 {
         self.links.ended(slot.0)
     }
 
-    /// The same of a count.
+    /// The same for a count.
     pub(super) fn count_floor(&self, list: List) -> u32 {
         self.counts.ended(list.0)
     }
@@ -162,7 +162,7 @@ impl Checks {
         ListFloor { changes, at_rest: changes == self.list_changes.ended(list.0) }
     }
 
-    /// Whether a read of a node that began with this floor may find this: `None` is no node.
+    /// Checks the result of a read of a node that began with this floor: `None` if there is no node.
     pub(super) fn node(&self, node: u64, floor: u32, found: Option<(u64, u32)>) -> Result<()> {
         let gone = self.nodes_gone.get(&node).copied();
         let whole = match found {
@@ -180,7 +180,7 @@ impl Checks {
         )))
     }
 
-    /// The same of a link.
+    /// The same for a link.
     pub(super) fn link(&self, slot: Slot, floor: u32, found: Option<LinkRow>) -> Result<()> {
         let whole = match found {
             Some(found) => {
@@ -201,7 +201,7 @@ impl Checks {
         )))
     }
 
-    /// The same of a count.
+    /// The same for a count.
     pub(super) fn count(&self, list: List, floor: u32, found: Option<CountRow>) -> Result<()> {
         let whole = match found {
             Some(found) => {
@@ -222,7 +222,7 @@ impl Checks {
         )))
     }
 
-    /// Whether a read that began with this floor may find these visible links of a list.
+    /// Checks that a read that began with this floor may find these visible links of a list.
     pub(super) fn list(
         &self,
         list: List,
@@ -246,20 +246,20 @@ impl Checks {
         Ok(())
     }
 
-    /// The link as its holder must find it; `None` where there is none.
+    /// The link that its lock holder must find; `None` if there is none.
     pub(super) fn link_state(&self, slot: Slot) -> Option<LinkState> {
         let (version, at) = (self.links.begun(slot.0), slot.0 as usize);
         let row = LinkRow { slot, visible: self.links_visible[at], version };
         (version > 0).then_some(LinkState { row, time_ms: self.link_times_ms[at] })
     }
 
-    /// The count as its holder must find it; `None` where there is none.
+    /// The count that its lock holder must find; `None` if there is none.
     pub(super) fn count_state(&self, list: List) -> Option<CountRow> {
         let (version, links) = (self.counts.begun(list.0), self.visible[list.0 as usize]);
         (version > 0).then_some(CountRow { list, links: u64::from(links), version })
     }
 
-    /// The version of a node that its holder must find; `None` where there is no such node.
+    /// The version of a node that its lock holder must find; `None` if there is no such node.
     pub(super) fn node_state(&self, node: u64) -> Option<u32> {
         let version = self.nodes.begun.get(node as usize).copied().filter(|version| *version > 0);
         version.filter(|_| !self.nodes_gone.contains_key(&node))
@@ -315,7 +315,7 @@ mod tests {
         checks.count(LIST, checks.count_floor(LIST), Some(count)).unwrap();
         let two = CountRow { links: 2, ..count };
         assert!(checks.count(LIST, 0, Some(two)).is_err(), "miscounted");
-        // Another time is no other count.
+        // A new time alone does not change the count.
         assert!(checks.begin_link(LIST, slot, (true, 6)).1.is_none());
     }
 

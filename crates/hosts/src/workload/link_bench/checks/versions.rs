@@ -1,11 +1,11 @@
-//! Versions of rows: what was begun, and what is committed.
+//! Versions of rows: those begun, and those committed.
 
-/// Versions of the rows of a table, from 1 on; 0 where there is none.
+/// Versions of the rows of a table, from 1 on; 0 if there is none.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
-    /// The newest that was begun.
+    /// The newest version begun.
     pub(super) begun: Vec<u32>,
-    /// The newest that is committed.
+    /// The newest version committed.
     pub(super) ended: Vec<u32>,
 }
 
@@ -37,18 +37,18 @@ impl Versions {
         self.ended[row as usize]
     }
 
-    /// Whether a read that began when `floor` was committed may find this version.
+    /// Whether a read may find this version, if `floor` was committed when the read began.
     pub(super) fn may_find(&self, row: u64, floor: u32, found: u32) -> bool {
         (floor.max(1)..=self.begun(row)).contains(&found)
     }
 
-    /// Rows of which changes were begun and not committed.
+    /// Rows with changes that were begun but not committed.
     pub(super) fn open(&self) -> impl Iterator<Item = u64> {
         let both = self.begun.iter().zip(&self.ended).zip(0..);
         both.filter(|((begun, ended), _)| begun != ended).map(|(_, row)| row)
     }
 
-    /// This is the newest version, and it is there for good.
+    /// Records this version as the newest, and as permanent.
     pub(super) fn settle(&mut self, row: u64, version: u32) {
         self.begun[row as usize] = version;
         self.ended[row as usize] = version;
