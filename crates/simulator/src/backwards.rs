@@ -1,7 +1,8 @@
-//! The search for an order, backwards: from what was seen it takes away the command that came last, and
-//! asks what the pages had to hold before that. What a command overwrites nobody wants any more, so
-//! that states in which only the past differs are one state; and a command that cannot have been last,
-//! as a page should then hold something else, is found out at once.
+//! The search for an order, backwards: starting from the contents that were seen, it removes the
+//! command that came last, and computes the contents that the pages must have had before it. Contents
+//! that a command overwrites do not matter any more, so states that differ only in their past are one
+//! state. A command that cannot have been last, because some page has another content, is rejected at
+//! once.
 use std::hash::{Hash, Hasher};
 use tantalum_base::fast::IntHasher;
 use tantalum_base::{FastSet, PageNo};
@@ -10,15 +11,16 @@ use super::command::Effect;
 use super::history::Issued;
 use super::order::Orders;
 
-/// The search, at a place in it.
+/// The state of the search.
 pub(super) struct Search<'a> {
     orders: &'a Orders<'a>,
-    /// How many of each client's commands are left, and how many of those must have been there.
+    /// Number of each client's commands that remain, and how many of those must have taken effect.
     places: Vec<usize>,
     least: Vec<usize>,
-    /// What each page must hold before what was taken away; `None` where anything will do.
+    /// The content that each page must have had before the removed commands; `None` if any content will
+    /// do.
     wanted: Vec<Option<u64>>,
-    /// Shares among those left that take from a page, and that replace it.
+    /// For each page, the number of remaining shares that read it, and that replace it.
     taken: Vec<u32>,
     replaced: Vec<u32>,
     visited: FastSet<u64>,
@@ -26,14 +28,14 @@ pub(super) struct Search<'a> {
     states_max: usize,
 }
 
-/// What taking a command away changed, to take that back.
+/// The changes of removing a command, in order to undo them.
 struct Undo {
     client: usize,
     wanted: Vec<(usize, Option<u64>)>,
     least: Option<Vec<usize>>,
 }
 
-/// What may be done with a command that comes last.
+/// The two possibilities for a command that comes last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// It took effect, last.
@@ -60,7 +62,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Whether there is such an order; `None` where too many states were looked at.
+    /// Whether there is such an order; `None` if too many states were visited.
     pub(super) fn run(mut self) -> Option<bool> {
         if self.is_possible() && self.explains() {
             return Some(true);
@@ -77,7 +79,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether every content that is wanted was there or was written at all.
+    /// Whether every required content was there at the start, or was written at all.
     fn is_possible(&self) -> bool {
         let wrote = |content: u64| {
             let sets = self.orders.clients.iter().flatten();
@@ -93,7 +95,7 @@ impl<'a> Search<'a> {
             .all(|wanted| *wanted == 0 || self.orders.baseline.0.contains(wanted) || wrote(*wanted))
     }
 
-    /// Whether what is wanted here is what some order of those that are left leaves.
+    /// Whether some order of the remaining commands results in the required contents.
     fn explains(&mut self) -> bool {
         let mut undone = Vec::new();
         let explained = self.explains_behind(&mut undone);
@@ -102,7 +104,7 @@ impl<'a> Search<'a> {
     }
 
     fn explains_behind(&mut self, undone: &mut Vec<Undo>) -> bool {
-        // First whatever can go without a choice.
+        // First remove all commands that leave no choice.
         loop {
             if self.wanted.iter().all(Option::is_none) {
                 return true;
@@ -139,13 +141,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The last command left of `client`, which has one.
+    /// The last remaining command of `client`, which must have one.
     fn entry(&self, client: usize) -> &'a Issued {
         self.orders.clients[client][self.places[client] - 1]
     }
 
-    /// The clients whose last command may have been the last of all, those not acknowledged and then
-    /// those acknowledged last first: it mostly was one of them.
+    /// The clients whose last command may have been the last of all: first those not acknowledged, then
+    /// the latest acknowledged, as it was usually one of them.
     fn last(&self) -> Vec<usize> {
         let left = |client: &usize| self.places[*client] > 0;
         let clients = (0..self.places.len()).filter(left);
@@ -156,7 +158,7 @@ impl<'a> Search<'a> {
         last
     }
 
-    /// Whether a page that `effect` leaves is wanted as it leaves it.
+    /// Whether a page has the required content because of `effect`.
     fn is_wanted(&self, effect: &Effect) -> bool {
         match effect {
             Effect::Set(pages) => {
@@ -167,8 +169,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What can be done with the last command of `client` before anything else, without giving up an
-    /// order that explains all: where there is one, there is one that ends with that.
+    /// The one way to remove the last command of `client` now that keeps some explanation, if there is
+    /// any: if some order explains everything, then so does one that ends this way.
     fn only_way(&self, client: usize) -> Option<Way> {
         let effect = &self.entry(client).effect;
         let is_free = self.places[client] > self.least[client];
@@ -177,8 +179,8 @@ impl<'a> Search<'a> {
         let alone = |page: PageNo| taken[page.index()] == 0 && replaced[page.index()] == 0;
         match effect {
             Effect::Set(pages) => {
-                // Nobody else writes these contents: where they are wanted nowhere, all that takes
-                // them brings nothing that counts.
+                // No other command writes these contents. If they are not required anywhere, commands
+                // that read them add nothing that matters.
                 let counts = self.counts(pages);
                 if !counts && is_free {
                     return Some(Way::Drop);
@@ -216,7 +218,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether any of these contents is wanted anywhere.
+    /// Whether any of these contents is required anywhere.
     fn counts(&self, pages: &[(PageNo, u64)]) -> bool {
         let least = pages.iter().map(|(_, content)| *content).min().unwrap_or(0);
         let most = pages.iter().map(|(_, content)| *content).max().unwrap_or(0);
@@ -224,7 +226,7 @@ impl<'a> Search<'a> {
         wanted.into_iter().any(|wanted| pages.iter().any(|(_, content)| content == wanted))
     }
 
-    /// Takes the last command of `client` away; `None`, with nothing done, where that cannot be.
+    /// Removes the last command of `client`; `None`, with nothing changed, if that is not possible.
     fn take_away(&mut self, client: usize, way: Way) -> Option<Undo> {
         let entry = self.entry(client);
         let mut undo = Undo { client, wanted: Vec::new(), least: None };
@@ -237,7 +239,7 @@ impl<'a> Search<'a> {
             }
             Way::Keep => {}
         }
-        // What it wrote cannot come from anywhere else.
+        // Its contents cannot come from another command.
         if let Effect::Set(pages) = &entry.effect
             && self.counts(pages)
         {
@@ -253,7 +255,7 @@ impl<'a> Search<'a> {
         Some(undo)
     }
 
-    /// What was before `entry`, which is there, must be there.
+    /// `entry` took effect, so the commands that precede it must have, too.
     fn need_before(&mut self, client: usize, entry: &Issued) {
         for (at, own) in self.orders.clients.iter().enumerate() {
             let is_before =
@@ -264,8 +266,8 @@ impl<'a> Search<'a> {
         self.least[client] = self.least[client].max(self.places[client] - 1);
     }
 
-    /// Turns what is wanted behind `effect` into what is wanted before it, noting what changed. False
-    /// where it leaves something else.
+    /// Turns the contents required after `effect` into those required before it, and records the
+    /// changes. Returns false if `effect` results in other contents.
     fn want_before(&mut self, effect: &Effect, changed: &mut Vec<(usize, Option<u64>)>) -> bool {
         let mut want = |wanted: &mut Vec<Option<u64>>, page: PageNo, content: Option<u64>| {
             let old = std::mem::replace(&mut wanted[page.index()], content);
@@ -274,7 +276,7 @@ impl<'a> Search<'a> {
         };
         let wanted = &mut self.wanted;
         match effect {
-            // The last content of a page that comes twice counts: then nobody wants the first.
+            // If a page appears twice its last content counts; the first is not required.
             Effect::Set(pages) => pages.iter().rev().all(|(page, content)| {
                 want(wanted, *page, None).is_none_or(|behind| behind == *content)
             }),

@@ -1,4 +1,4 @@
-//! A device and its medium from one power-on to the next.
+//! A device and its medium from one power-on period to the next.
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
@@ -14,17 +14,17 @@ use super::powered::Powered;
 use super::rig::{Rig, Size};
 use super::subject::{Kept, Medium, Subject, Tested};
 
-/// How a stretch of virtual time ended.
+/// How a span of virtual time ended.
 pub(super) enum Ended<T> {
-    /// The main future is done.
+    /// The main future is finished.
     Done(T),
-    /// The power went in it.
+    /// The power was cut during it.
     Cut,
-    /// It stood still or panicked; what was wrong.
+    /// It stalled or panicked; a description.
     Wrong(String),
 }
 
-/// Runs `main` until it is done or the power goes.
+/// Runs `main` until it is finished or the power is cut.
 pub(super) fn powered<T: 'static>(
     runtime: &Virtual,
     main: impl Future<Output = T> + 'static,
@@ -42,17 +42,17 @@ pub(super) fn powered<T: 'static>(
     }
 }
 
-/// Errors that pass, of all that has power.
+/// Errors that pass, of the medium and everything beside it.
 #[derive(Clone)]
 pub(super) struct Errors(Vec<Episodes<Virtual>>);
 
 impl Errors {
-    /// They have passed.
+    /// The errors have passed.
     pub(super) fn end(&self) {
         self.0.iter().for_each(Episodes::end_all);
     }
 
-    /// Operations of these classes that failed so far.
+    /// Number of failed operations of these classes so far.
     pub(super) fn failed(&self, classes: &[IoClass]) -> u64 {
         let each = |episodes: &Episodes<Virtual>| -> u64 {
             classes.iter().map(|class| episodes.failed(*class)).sum()
@@ -60,15 +60,16 @@ impl Errors {
         self.0.iter().map(each).sum()
     }
 
-    /// Reads that failed so far, scans included.
+    /// Number of failed reads so far, including scans.
     pub(super) fn failed_reads(&self) -> u64 {
         self.failed(&[IoClass::Read, IoClass::Scan])
     }
 
-    /// Whether a read may be answered with `error`, during which reads failed beyond the first `failed`.
+    /// Checks that a read may return `error`: reads must have failed since there were `failed` failures.
     ///
     /// # Errors
-    /// `Corrupt`, where it is an I/O error and none did: nobody tried whether the errors have passed.
+    /// `Corrupt` if it is an I/O error but no read failed meanwhile: then the device has not tried whether the
+    /// errors have passed.
     pub(super) fn check_failed_since(&self, failed: u64, error: &Error) -> Result<(), Error> {
         if error.kind() != ErrorKind::Io || self.failed_reads() > failed {
             return Ok(());
@@ -78,10 +79,10 @@ impl Errors {
     }
 }
 
-/// What a device is made on or opened from, on this rig.
+/// The rig and medium on which a device is made or opened.
 type OpeningOf<R, Kept> = Opening<Virtual, Powered<<R as Rig>::Media>, Kept>;
 
-/// A device between two power-ons: its medium and what else survives.
+/// A device between two power-on periods: its medium and everything else that survives.
 pub(super) struct Bench<R: Rig, K: Tested<Powered<R::Media>>> {
     pub(super) rig: R,
     pub(super) subject: Subject<K>,
@@ -92,10 +93,10 @@ pub(super) struct Bench<R: Rig, K: Tested<Powered<R::Media>>> {
 }
 
 impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
-    /// A new one, in which nothing is damaged.
+    /// A new device, without damage.
     ///
     /// # Errors
-    /// `InvalidInput` where the device cannot have so many pages, or the medium.
+    /// `InvalidInput` if the device or the medium cannot have that many pages.
     pub(super) fn new(subject: &Subject<K>, seed: u64, pages: u64) -> Result<Self, Error> {
         let rig = match subject.medium(pages)? {
             Medium::Array(shape) => R::of_shape(seed, &shape)?,
@@ -111,8 +112,8 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         })
     }
 
-    /// Power comes on; what is to decay or to get lost then does. The device, and what it is made on or
-    /// opened from.
+    /// Switches the power on, and starts the planned decay and losses. Returns the device kind, and the means to
+    /// make or open the device.
     pub(super) fn open(
         &mut self,
         runtime: &Virtual,
@@ -130,7 +131,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         (kind, Opening { runtime: runtime.clone(), media, kept: self.kept.clone() })
     }
 
-    /// Plans a cut. One at what the device has not never comes.
+    /// Plans a cut. A cut at a part that the device lacks never happens.
     pub(super) fn plan(&mut self, cut: Cut) {
         let plan = CutPlan { after_operations: cut.after, fate: cut.fate };
         match cut.at {
@@ -139,7 +140,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         }
     }
 
-    /// Lets errors pass over the medium and what lies beside it. What is not there does not fail.
+    /// Starts errors that pass, on the medium and the parts beside it. A part that does not exist does not fail.
     pub(super) fn pass(&self, runtime: &Virtual, passing: &[Passing]) {
         for passing in passing {
             let episode = passing.episode(runtime.now_ns());
@@ -152,21 +153,21 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         }
     }
 
-    /// The errors that pass since the power came on.
+    /// The errors that pass during this power-on period.
     pub(super) fn errors(&self) -> Errors {
         let beside = K::Kept::CUT_AT.iter().filter_map(|at| self.kept.episodes(*at));
         Errors(self.rig.episodes().into_iter().chain(beside).collect())
     }
 
-    /// Tells whether the power has gone since it came on, at the medium or beside it; also where what lies there is
-    /// made only later, with the device.
+    /// Returns a function that reports whether the power has been cut since it came on, at the medium or a part
+    /// beside it; even if that part is made later, together with the device.
     pub(super) fn cut_watch(&self) -> impl Fn() -> bool + 'static {
         let media = self.rig.cut_watch();
         let kept = self.kept.clone();
         move || media() || kept.is_cut()
     }
 
-    /// Tells operations of the medium and beside it so far.
+    /// Returns a function that reports the number of operations so far, at the medium and beside it.
     pub(super) fn counts(&self) -> impl Fn() -> Operations + 'static {
         let (media, kept) = (self.rig.operations_watch(), self.kept.clone());
         move || {
@@ -177,11 +178,11 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         }
     }
 
-    /// Power is gone: what was in flight meets its fate, the device does what it does on stored energy,
-    /// and then the medium is damaged.
+    /// The power is off: operations in flight meet their fate, the device uses its stored energy, and then the
+    /// medium is damaged.
     ///
     /// # Errors
-    /// What went wrong in that.
+    /// A description of any failure.
     pub(super) fn dark(
         &mut self,
         runtime: Virtual,
@@ -197,7 +198,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         runtime: Virtual,
         device: Option<Rc<K::Device>>,
     ) -> Result<(), String> {
-        // What tasks store as they are dropped does not count.
+        // Stores that tasks make as they are dropped do not count.
         self.kept.cut();
         runtime.drop_tasks();
         self.power_off(&runtime)?;
@@ -215,14 +216,14 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         }
     }
 
-    /// What was in flight meets its fate.
+    /// Operations in flight meet their fate.
     fn power_off(&mut self, runtime: &Virtual) -> Result<(), String> {
         let medium = self.rig.power_off(runtime);
         let done = medium.and_then(|()| self.kept.power_off(runtime));
         done.map_err(|error| format!("the rig failed: {error}"))
     }
 
-    /// Looks what the dark left of what was not durable, and damages the medium.
+    /// Finds out which writes that were not durable have survived, and damages the medium.
     fn strike(&mut self, strikes: &[Strike]) -> Result<(), Error> {
         if !self.damage.is_kept() {
             return Ok(());
@@ -254,7 +255,7 @@ mod tests {
     use tantalum_base::Stamp;
     use tantalum_runtime::DeviceKind;
 
-    /// The medium of the first power-on is there before the NVRAM is.
+    /// The medium of the first power-on period exists before the NVRAM does.
     #[test]
     fn a_cut_at_the_nvram_stops_the_medium_at_the_first_power_on_too() {
         let subject = subjects::tx_cache(true);

@@ -1,5 +1,5 @@
-//! Many lives of one device: random ones until so many cuts were verified, or every cut of a small
-//! load. What breaks a promise is shrunk.
+//! Many lives of one device: random ones until enough cuts were verified, or every cut of a small load. A life
+//! that breaks a promise is shrunk.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tantalum_base::{Limits, Result, Rng};
@@ -15,82 +15,82 @@ use super::shrink::shrink;
 use super::subject::Coverage;
 use super::text::Replay;
 
-/// What to run.
+/// The options of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignOptions {
-    /// The device, as [`registry::find`] takes it.
+    /// The device, in the form that [`registry::find`] accepts.
     pub device: String,
     /// The medium.
     pub media: String,
-    /// What lives look like.
+    /// The distribution of lives.
     pub workload: Workload,
-    /// Verified cuts to reach; a campaign goes on to the end of the life that reaches them. Nothing
-    /// to an exhaustive one, which ends when all was done.
+    /// Number of verified cuts to reach; a campaign continues to the end of the life that reaches it. An
+    /// exhaustive campaign ignores it and ends when everything was done.
     pub cuts: u64,
-    /// What befalls one load everywhere, in place of random lives.
+    /// Faults at every operation of one load, in place of random lives.
     pub exhaustive: Option<Exhaustive>,
-    /// The exhaustive one's device is aged before: filled, and written over until it is cleaned.
+    /// Whether the device of an exhaustive campaign is aged first: filled, and overwritten until it is cleaned.
     pub aged: bool,
     /// Seed of everything.
     pub seed: u64,
-    /// Violations after which the campaign ends.
+    /// Number of violations after which the campaign ends.
     pub violations_max: usize,
-    /// Smaller lives to try for each violation; 0: it is given as it was found.
+    /// Maximum number of smaller lives to try for each violation; 0: it is reported as it was found.
     pub shrink_tries: u32,
-    /// Threads to use at most; the outcome does not depend on it.
+    /// Maximum number of threads; the outcome does not depend on it.
     pub threads: usize,
 }
 
-/// Lives that are begun before it is looked whether enough cuts were made.
+/// Number of lives that run before the number of cuts is checked.
 const LIVES_AT_ONCE: usize = 64;
-/// Which of them has a large medium, where the device can be had on one.
+/// Index of the life in each batch that has a large medium, if the device supports one.
 const LARGE_AT: usize = 7;
-/// Logical pages of the devices: few meet often, many fill the medium.
+/// Logical pages of the devices: with few, commands often meet; with many, the medium fills.
 pub(super) const PAGES: [u64; 3] = [24, 60, 120];
 
-/// A broken promise and how to break it again.
+/// A broken promise, and a way to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The seed of the life in which it was found.
     pub seed: u64,
-    /// What was broken, in the life as it was shrunk.
+    /// A description of the violation in the shrunk life.
     pub violation: String,
     /// The shrunk life.
     pub replay: Replay,
-    /// Commands of the life before it was shrunk.
+    /// Number of commands of the life before it was shrunk.
     pub commands_before: usize,
-    /// Cuts that had been verified when it was found.
+    /// Number of cuts that had been verified when it was found.
     pub after_cuts: u64,
 }
 
-/// What a campaign came to.
+/// The result of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Campaign {
     /// The device, with every parameter.
     pub device: String,
     /// The medium.
     pub media: String,
-    /// Lives.
+    /// Number of lives.
     pub lives: u64,
     /// Power cuts after which the device was recovered and every page of it verified.
     pub cuts: u64,
-    /// Power cuts in a recovery.
+    /// Power cuts during a recovery.
     pub cuts_in_recovery: u64,
     /// Commands.
     pub commands: u64,
-    /// What the loads reached.
+    /// The parts of the device that the loads reached.
     pub coverage: Coverage,
-    /// Openings that were refused, as something was damaged that recovery needs.
+    /// Openings that were refused because something that recovery needs was damaged.
     pub refused: u64,
     /// Slots of the medium that were damaged or lost.
     pub decayed: u64,
-    /// Operations that failed as I/O errors passed.
+    /// Operations that failed because of errors that pass.
     pub io_errors: u64,
-    /// Checks that were given up; none of them is taken for a broken promise.
+    /// Checks that were given up; none of them counts as a broken promise.
     pub undecided: u64,
-    /// Times that what is left without the medium was compared.
+    /// Number of comparisons of the content that remains without the medium.
     pub rescued: u64,
-    /// Of those, how many were newer than the time before.
+    /// Number of these in which it was newer than the time before.
     pub rescued_newer: u64,
     /// Broken promises.
     pub found: Vec<Found>,
@@ -112,7 +112,7 @@ impl Campaign {
     }
 }
 
-/// Refuses what a campaign of `device` on `media` would refuse.
+/// Checks that a campaign of `device` on `media` is possible.
 ///
 /// # Errors
 /// `InvalidInput`, which says what is accepted.
@@ -120,7 +120,7 @@ pub fn check(device: &str, media: &str) -> Result<()> {
     limits(&*registry::find(device, media)?).map(drop)
 }
 
-/// What the device offers with each number of pages that lives have.
+/// The limits of the device for each number of pages that lives use.
 fn limits(lives: &dyn Lives) -> Result<Vec<Limits>> {
     match lives.pages() {
         Some(pages) => Ok(vec![lives.limits(pages)?]),
@@ -128,7 +128,7 @@ fn limits(lives: &dyn Lives) -> Result<Vec<Limits>> {
     }
 }
 
-/// What the device offers on a large medium, where it can be had there.
+/// The limits of the device on a large medium, if it supports one.
 fn large(lives: &dyn Lives) -> Option<Limits> {
     if lives.pages().is_some() {
         return None;
@@ -136,11 +136,11 @@ fn large(lives: &dyn Lives) -> Option<Limits> {
     lives.limits(LARGE_PAGES).ok()
 }
 
-/// Runs a campaign. `progress` is told (cuts made, cuts in all), from this thread. Where runs are asked to end, it
-/// ends with the lives that were whole by then.
+/// Runs a campaign. Calls `progress` with (cuts made, cuts in total), from this thread. If runs are requested to
+/// end, it ends with the lives that were complete by then.
 ///
 /// # Errors
-/// `InvalidInput` where there is no such device or medium, or a device does not fit.
+/// `InvalidInput` if there is no such device or medium, or a device does not fit.
 pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -> Result<Campaign> {
     let lives = registry::find(&options.device, &options.media)?;
     let mut campaign =
@@ -181,14 +181,14 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
     Ok(campaign)
 }
 
-/// Where lives come from.
+/// The source of lives.
 enum Next {
     Random { rng: Rng, limits: Vec<Limits>, large: Option<Limits>, cut_at: &'static [CutAt] },
     Listed(std::vec::IntoIter<Life>),
 }
 
 impl Next {
-    /// Lives there are, where that is known.
+    /// The total number of lives, if it is known.
     fn goal(&self) -> Option<u64> {
         match self {
             Next::Random { .. } => None,
@@ -213,8 +213,8 @@ impl Next {
     }
 }
 
-/// Lives all of `batch`, on several threads where asked; the outcomes in its order. A life during which runs were
-/// asked to end has none.
+/// Runs all lives of `batch`, on several threads if requested; returns the outcomes in the same order. A life has
+/// no outcome if runs were requested to end during it.
 fn live_all(
     lives: &dyn Lives,
     options: &CampaignOptions,
@@ -247,7 +247,7 @@ fn live_all(
     Ok(outcomes.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Shrinks a life that breaks a promise, until runs are asked to end.
+/// Shrinks a life that breaks a promise, until runs are requested to end.
 fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: u64) -> Found {
     let breaks = |life: &Life| {
         let violated = !supervision::is_stopped() && !lives.live(life).violations.is_empty();
@@ -277,7 +277,7 @@ mod tests {
     use tantalum_runtime::Virtual;
     use tantalum_runtime::virtual_time::Schedule;
 
-    /// Zones in a page of the zone table (`docs/format.md`).
+    /// Number of zones in a page of the zone table (`docs/format.md`).
     const ZONES_IN_A_PAGE: u32 = 169;
 
     #[test]

@@ -19,22 +19,22 @@ pub(super) struct Client<D: PageDevice> {
     pub(super) device: Rc<D>,
     pub(super) number: u32,
     pub(super) history: Rc<RefCell<History<D::Page>>>,
-    /// What the transactions of all clients hold.
+    /// The pages that transactions of all clients hold.
     pub(super) holds: Rc<Holds>,
     pub(super) violations: Rc<RefCell<Vec<Violation>>>,
-    /// Whether the power has gone: an answer that comes then reaches nobody.
+    /// Whether the power has been cut: an answer after that reaches nobody.
     pub(super) is_cut: Rc<dyn Fn() -> bool>,
     /// Whether a trim is all or nothing.
     pub(super) trims_are_atomic: bool,
-    /// What fails that latches the device.
+    /// The failures that may latch the device.
     pub(super) may_latch: Latching,
     /// The errors that pass.
     pub(super) errors: Errors,
-    /// Whether a write in a transaction may find no room.
+    /// Whether a write in a transaction may be refused for lack of room.
     pub(super) transactions_may_fill: bool,
-    /// What of the medium is damaged.
+    /// The damage to the medium.
     pub(super) damage: Damage<D::Page>,
-    /// States that a check looks at, at the most.
+    /// Maximum number of states that a check visits.
     pub(super) states_max: usize,
 }
 
@@ -103,7 +103,7 @@ impl<D: PageDevice> Client<D> {
         }
     }
 
-    /// A trim whose pages may go in any order, some of them or all.
+    /// A trim whose pages take effect in any order, some of them or all.
     async fn trim_page_by_page(&self, range: PageRange, command: &Command) -> Result<()> {
         let entries: Vec<usize> = range
             .iter()
@@ -117,8 +117,8 @@ impl<D: PageDevice> Client<D> {
         entries.into_iter().try_for_each(|entry| self.ended(entry, trimmed.clone()))
     }
 
-    /// Makes a change of `pages`, in the transaction `tx` or outside, and checks that it was refused where another one holds
-    /// one of them and only there.
+    /// Makes a change of `pages`, in the transaction `tx` or outside, and checks that it was refused if and only if another
+    /// transaction holds one of them.
     async fn change(
         &self,
         tx: Option<TxId>,
@@ -153,7 +153,7 @@ impl<D: PageDevice> Client<D> {
         self.history.borrow_mut().issue(self.number, effect, is_durable, label)
     }
 
-    /// Notes how a command ended. One that was refused did nothing.
+    /// Records how a command ended. A refused command did nothing.
     fn ended(&self, entry: usize, result: Result<()>) -> Result<()> {
         self.check_power();
         let mut history = self.history.borrow_mut();
@@ -168,7 +168,7 @@ impl<D: PageDevice> Client<D> {
         Ok(())
     }
 
-    /// A transaction; what it wrote is seen inside of it and not outside.
+    /// A transaction; its writes must be visible inside it and not outside.
     async fn transact(&self, command: &Command, contents: Vec<(PageNo, u64)>) -> Result<()> {
         let device = &*self.device;
         let tx = match device.begin().await {
@@ -194,7 +194,8 @@ impl<D: PageDevice> Client<D> {
         }
         let entry = self.issue(Effect::Set(contents.clone()), command);
         let committed = self.end(tx, device.commit(tx)).await;
-        // Where home is awaited it may be in force, and its pages damaged on their way there.
+        // If commits wait for the home, the transaction may have taken effect, and its pages may have been damaged on their
+        // way to the home.
         if let Err(error) = &committed
             && !self.may_latch.awaits_home
             && self.is_lost(error, &contents)
@@ -205,13 +206,13 @@ impl<D: PageDevice> Client<D> {
         self.ended(entry, committed)
     }
 
-    /// Whether `error` says that one of `contents`, which a transaction had put on the medium, is damaged.
+    /// Whether `error` reports damage to one of `contents`, which a transaction had put on the medium.
     fn is_lost(&self, error: &Error, contents: &[(PageNo, u64)]) -> bool {
         let lost = || self.damage.excuses_in(&self.history.borrow()).lost;
         tells_of_damage(error) && contents.iter().any(|(_, number)| lost().contains(number))
     }
 
-    /// Whether `error`, of a write in a transaction, says that too much is open at once.
+    /// Whether `error`, of a write in a transaction, reports that the open transactions are too large.
     fn is_full(&self, error: &Error) -> bool {
         self.transactions_may_fill && error.kind() == ErrorKind::OutOfSpace
     }
@@ -232,29 +233,29 @@ impl<D: PageDevice> Client<D> {
         Err(Error::new(ErrorKind::Checksum, context))
     }
 
-    /// Whether a read of `range` that was issued at `issued` may be an error, for damage.
+    /// Whether damage allows that a read of `range` issued at `issued` fails.
     fn may_fail(&self, range: PageRange, issued: u64) -> bool {
         let history = self.history.borrow();
         let durability = self.device.limits().durability;
         let mut lost = self.damage.excuses_in(&history).lost;
         if self.may_latch.io {
-            // What a failing sync was to make durable may be gone.
+            // Contents that a failed sync was to make durable may be gone.
             lost.extend(history.not_promised(durability));
         }
         may_fail(&history, range, issued, &lost, durability, self.states_max)
     }
 
-    /// Stops everything where the power has gone.
+    /// Stops everything if the power has been cut.
     fn check_power(&self) {
         if (self.is_cut)() {
             PowerCut::unwind();
         }
     }
 
-    /// Reads `range` and checks what it gives.
+    /// Reads `range` and checks the result.
     ///
     /// # Errors
-    /// What the device answered, where damage does not excuse that.
+    /// The error of the device, if damage does not excuse it.
     pub(super) async fn read(&self, range: PageRange) -> Result<()> {
         let issued = self.history.borrow_mut().now();
         let failed = self.errors.failed_reads();
@@ -276,7 +277,7 @@ impl<D: PageDevice> Client<D> {
     }
 }
 
-/// Answers that a device may give to a client among several, with nothing done.
+/// Errors that a device may return to one client among several, with nothing done.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),

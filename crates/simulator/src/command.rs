@@ -1,8 +1,8 @@
-//! What clients do, and what a device holds afterwards.
+//! The commands of clients, and their effect on the content of a device.
 use tantalum_base::{PAGE_BYTES, PageNo, PageRange, Payload};
 
 /// One command. Contents are not part of it: every page that is written gets a content of its own,
-/// numbered in the order of the scenario's text, so that a read tells which write it saw.
+/// numbered in the order of the scenario's text, so that a read identifies the write that it saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Writes the range, as one atomic command.
@@ -22,7 +22,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Pages that it writes, each of which takes a content.
+    /// Number of pages that it writes, each with a content of its own.
     pub fn pages_written(&self) -> u64 {
         match self {
             Command::Write(range) => range.pages,
@@ -42,20 +42,20 @@ impl Command {
     }
 }
 
-/// What a command does to what the device holds.
+/// The effect of a command on the content of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// These pages get these contents; the last one of a page counts.
+    /// These pages get these contents; for a page that appears twice the last one counts.
     Set(Vec<(PageNo, u64)>),
     /// These pages hold nothing.
     Clear(PageRange),
-    /// Each left page takes what the right page held before.
+    /// Each left page gets the previous content of the right page.
     Share(Vec<(PageNo, PageNo)>),
 }
 
 impl Effect {
-    /// What it leaves on `page` alone, whatever was there; `None` where it leaves it as it was. A
-    /// share leaves what nobody knows before: `Some(None)`.
+    /// Its effect on `page` alone, independent of the state before; `None` if it does not change
+    /// the page. The content after a share is not known in advance: `Some(None)`.
     pub(super) fn on(&self, page: PageNo) -> Option<Option<u64>> {
         match self {
             Effect::Set(pages) => {
@@ -68,12 +68,12 @@ impl Effect {
     }
 }
 
-/// What each page holds, by the number of its content; 0 is "nothing".
+/// The content of each page, by number; 0 is "nothing".
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Contents(pub(super) Vec<u64>);
 
 impl Contents {
-    /// Nothing anywhere.
+    /// All pages are empty.
     pub(super) fn empty(pages: u64) -> Self {
         Contents(vec![0; pages as usize])
     }
@@ -83,7 +83,7 @@ impl Contents {
         self.0[page.index()]
     }
 
-    /// What `effect` leaves.
+    /// Applies `effect`.
     pub(super) fn apply(&mut self, effect: &Effect) {
         match effect {
             Effect::Set(pages) => {
@@ -91,7 +91,7 @@ impl Contents {
             }
             Effect::Clear(range) => range.iter().for_each(|page| self.0[page.index()] = 0),
             Effect::Share(pairs) => {
-                // All pairs at once: a page that is shared and replaced gives its old content.
+                // All pairs at once: a page that is both shared and replaced gives its old content.
                 let taken: Vec<u64> = pairs.iter().map(|(_, from)| self.get(*from)).collect();
                 for ((to, _), content) in pairs.iter().zip(taken) {
                     self.0[to.index()] = content;
@@ -101,7 +101,7 @@ impl Contents {
     }
 }
 
-/// Content number `number`, written to `page`; 0 is what was never written.
+/// Content number `number`, written to `page`; 0 is an unwritten page.
 pub(super) fn content<P: Payload>(page: PageNo, number: u64) -> P {
     if number == 0 {
         return P::zero();
@@ -109,7 +109,7 @@ pub(super) fn content<P: Payload>(page: PageNo, number: u64) -> P {
     let mut bytes = [0; PAGE_BYTES];
     bytes[..8].copy_from_slice(&(page.0 + 1).to_le_bytes());
     bytes[8..16].copy_from_slice(&number.to_le_bytes());
-    // A pattern to the last byte, so that a mixed page is seen; a stamp has none.
+    // A pattern up to the last byte, so that a mixed page is detected; a stamp has none.
     if P::zero().bytes().is_some() {
         for (at, byte) in bytes.iter_mut().enumerate().skip(16) {
             *byte = (at as u64).wrapping_mul(number | 1).wrapping_add(page.0) as u8;

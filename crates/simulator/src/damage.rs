@@ -1,8 +1,8 @@
-//! Damage to the medium: a bit, a page, what stands beside pages, an append that was never written though
-//! it was reported done. It falls in the dark, or on what is just being read. Any slot may be struck,
-//! whatever it holds; what that excuses `writes` knows. On a file the bytes are damaged, so that what an
-//! earlier opening of the zone left comes to light under a header; on flash what is read is, as an array
-//! that corrects errors would tell.
+//! Damage to the medium: a bit, a page, the metadata beside pages, or an append that was reported as done but
+//! never written. It occurs while the power is off, or to slots that are being read. It may hit any slot,
+//! whatever its content; `writes` computes what that excuses. On a file the stored bytes are damaged, so that
+//! content from an earlier opening of the zone can reappear under a header. On flash the result of reads is
+//! changed, as an array with error correction would report it.
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use tantalum_media::{AppendHeader, Body, ScannedAppend, Spare, ZoneGeometry};
 use super::life::{How, PowerOn, SLOT_BITS, Strike};
 use super::writes::{ALL, Gone, Tail, Writes};
 
-/// What a medium holds and what of it is damaged. Clones name the same one; it outlives the dark.
+/// The content of a medium and its damage. Clones share it; it survives power cuts.
 pub(super) struct Damage<P>(Option<Rc<RefCell<Marks<P>>>>);
 
 impl<P> Clone for Damage<P> {
@@ -23,40 +23,40 @@ impl<P> Clone for Damage<P> {
 }
 
 struct Marks<P> {
-    /// Once there is a medium.
+    /// Set once there is a medium.
     writes: Option<Writes<P>>,
-    /// The time of commands, which marks appends.
+    /// The clock of commands, which marks appends.
     commands: Rc<Cell<u64>>,
-    /// Appends since the power came on, and which are lost.
+    /// Number of appends since the power came on, and those that are to be lost.
     appends: u64,
     to_lose: BTreeMap<u64, LostBlocks>,
-    /// Reads of durable slots since the power came on, and at which of them what is read decays.
+    /// Number of reads of durable slots since the power came on, and the reads at which the slot decays.
     reads: u64,
     decaying: BTreeSet<u64>,
-    /// The device was checked since the power came on, or is new.
+    /// Whether the device was checked since the power came on, or is new.
     is_checked: bool,
-    /// Lost so far, also where zones were reset since.
+    /// Contents lost so far, including those in zones that were reset since.
     lost: Vec<P>,
     /// Commands may be acknowledged before they are appended.
     acknowledges_early: bool,
-    /// Of the checks to come: kept until the device was checked.
+    /// For the checks to come: kept until the device was checked.
     tail: Option<Tail<P>>,
-    /// Something that fell on what was being read may have stopped the device.
+    /// Whether damage to slots that were being read may have stopped the device.
     may_stop: bool,
     count: u64,
 }
 
-/// What a damaged medium excuses.
+/// The deviations that a damaged medium excuses.
 pub(super) struct Excuses<P> {
-    /// Contents of hosts' pages that are lost.
+    /// Lost contents of hosts' pages.
     pub(super) lost: Vec<P>,
-    /// The end of the log, where it may look like a cut.
+    /// The end of the log, if it may look like a cut.
     pub(super) tail: Option<Tail<P>>,
     /// Commands may have been acknowledged before they were appended.
     pub(super) acknowledges_early: bool,
 }
 
-/// An append under way: when it was begun, and what of it is lost.
+/// An append in progress: its start time, and the part of it that is lost.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Begun {
     at: u64,
@@ -69,8 +69,8 @@ impl<P: Payload> Damage<P> {
         Damage(None)
     }
 
-    /// Of a new medium; `commands` tells the time of commands, which the device `acknowledges_early`,
-    /// before they are appended, where its memory outlives the dark.
+    /// For a new medium. `commands` is the clock of commands. The device `acknowledges_early` if it acknowledges
+    /// commands before they are appended, as its memory survives power cuts.
     pub(super) fn new(commands: Rc<Cell<u64>>, acknowledges_early: bool) -> Self {
         Damage(Some(Rc::new(RefCell::new(Marks {
             writes: None,
@@ -96,12 +96,12 @@ impl<P: Payload> Damage<P> {
         self.0.as_ref().map_or_else(T::default, |state| work(&mut state.borrow_mut()))
     }
 
-    /// The same of what was written, where there is a medium.
+    /// The same for the list of writes, if there is a medium.
     fn of<T: Default>(&self, work: impl FnOnce(&mut Writes<P>) -> T) -> T {
         self.with(|state| state.writes.as_mut().map_or_else(T::default, work))
     }
 
-    /// Power comes on: what is to get lost and to decay then, counted from now on.
+    /// The power comes on: sets the planned losses and decay, counted from now on.
     pub(super) fn power_on(&self, geometry: &ZoneGeometry, power_on: &PowerOn) {
         self.with(|state| {
             state.is_checked = state.writes.is_none();
@@ -113,8 +113,8 @@ impl<P: Payload> Damage<P> {
         });
     }
 
-    /// These slots are being read: those whose bytes are to be damaged at that, with the bit, where it
-    /// is one.
+    /// These slots are being read. Returns the slots whose stored bytes are to be damaged now, with the bit, if
+    /// it is a single bit.
     pub(super) fn sense(
         &self,
         on_flash: bool,
@@ -129,7 +129,7 @@ impl<P: Payload> Damage<P> {
         })
     }
 
-    /// An append begins.
+    /// An append starts.
     pub(super) fn append_begins(
         &self,
         zone: ZoneNo,
@@ -163,12 +163,12 @@ impl<P: Payload> Damage<P> {
         });
     }
 
-    /// A sync begins; when.
+    /// A sync starts; returns the time.
     pub(super) fn sync_begins(&self) -> u64 {
         self.of(|writes| writes.sync_begins())
     }
 
-    /// The sync that began at `begun` has returned.
+    /// The sync that started at `begun` has returned.
     pub(super) fn synced(&self, begun: u64) {
         self.of(|writes| writes.synced(begun));
     }
@@ -178,7 +178,7 @@ impl<P: Payload> Damage<P> {
         self.of(Writes::anchored);
     }
 
-    /// A zone is being reset.
+    /// The reset of a zone starts.
     pub(super) fn reset_begins(&self, zone: ZoneNo) {
         self.with(Marks::note);
         self.of(|writes| writes.reset_begins(zone));
@@ -189,18 +189,18 @@ impl<P: Payload> Damage<P> {
         self.of(|writes| writes.reset_done(zone));
     }
 
-    /// Zones, with their epochs, in which it must be looked what the dark left.
+    /// Zones, with their epochs, in which it is uncertain which writes survived the power cut.
     pub(super) fn uncertain(&self) -> Vec<(ZoneNo, u64)> {
         self.of(|writes| writes.uncertain())
     }
 
-    /// This was left there.
+    /// Records the appends that survived there.
     pub(super) fn found(&self, zone: ZoneNo, epoch: u64, found: &[ScannedAppend]) {
         self.of(|writes| writes.found(zone, epoch, found));
     }
 
-    /// It is dark: where `strike` strikes, and what of it: the slots whose bytes are to be damaged, and
-    /// the bit, where it is one.
+    /// The power is off: applies `strike`. Returns the slots whose stored bytes are to be damaged, with the bit,
+    /// if it is a single bit.
     pub(super) fn strike(&self, on_flash: bool, strike: Strike) -> Vec<(SlotNo, Option<u32>)> {
         self.with(|state| {
             let Some(writes) = &mut state.writes else { return Vec::new() };
@@ -209,12 +209,12 @@ impl<P: Payload> Damage<P> {
         })
     }
 
-    /// All strikes were made: what they excuse of the end of the log.
+    /// All damage was done: computes the end of the log that it excuses.
     pub(super) fn struck(&self) {
         self.with(Marks::excuse_tail);
     }
 
-    /// The device was checked: what it holds is what counts from now on.
+    /// The device was checked: its present content is the new baseline.
     pub(super) fn verified(&self) {
         self.with(|state| {
             (state.tail, state.is_checked, state.may_stop) = (None, true, false);
@@ -222,7 +222,7 @@ impl<P: Payload> Damage<P> {
         });
     }
 
-    /// What is excused.
+    /// The deviations that are excused.
     pub(super) fn excuses(&self) -> Excuses<P> {
         let none = Excuses { lost: Vec::new(), tail: None, acknowledges_early: false };
         self.0.as_ref().map_or(none, |state| {
@@ -238,20 +238,20 @@ impl<P: Payload> Damage<P> {
         self.with(|state| state.tail.is_some())
     }
 
-    /// Whether opening may be refused, or the device latch.
+    /// Whether opening may be refused, or the device may latch.
     pub(super) fn may_refuse(&self) -> bool {
         self.with(|state| state.may_stop) || self.of(|writes| writes.may_refuse())
     }
 
-    /// Slots that were damaged so far.
+    /// Number of slots that were damaged so far.
     pub(super) fn count(&self) -> u64 {
         self.with(|state| state.count)
     }
 
-    /// What flash reads hosts' pages as, of which `out` was read from `slots`, and their spares.
+    /// Changes the result of a read on flash: `out` and the spares were read from `slots`.
     ///
     /// # Errors
-    /// `Uncorrectable`, where one of them cannot be read.
+    /// `Uncorrectable` if one of them cannot be read.
     pub(super) fn spoil(
         &self,
         slots: &[SlotNo],
@@ -274,7 +274,7 @@ impl<P: Payload> Damage<P> {
         spoiled.map_or(Ok(()), Err)
     }
 
-    /// The same of bytes of the device's own.
+    /// The same for the device's own pages.
     pub(super) fn spoil_own(&self, slot: SlotNo, page: PageBuf) -> Result<PageBuf> {
         match self.of(|writes| writes.gone(slot)) {
             ALL => Err(uncorrectable(slot)),
@@ -283,7 +283,7 @@ impl<P: Payload> Damage<P> {
         }
     }
 
-    /// What a scan of `zone` finds on flash, of which `found` is there.
+    /// Changes the result of a scan of `zone` on flash, which `found` has.
     pub(super) fn spoil_scan(
         &self,
         geometry: &ZoneGeometry,
@@ -301,7 +301,7 @@ impl<P: Payload> Damage<P> {
                     (0..).zip((append.first_offset..).zip(spares.iter_mut()))
                 {
                     let gone = writes.gone(geometry.slot(zone, offset));
-                    // The header is beside each page.
+                    // The header is stored beside each page.
                     is_found |= !gone.spare;
                     if gone != Gone::default() {
                         let written = spare.take().filter(|_| !gone.spare);
@@ -316,14 +316,14 @@ impl<P: Payload> Damage<P> {
         });
     }
 
-    /// Whether what stands beside the zone's first page can be read on flash.
+    /// Whether the spare of the zone's first page can be read on flash.
     pub(super) fn is_first_intact(&self, geometry: &ZoneGeometry, zone: ZoneNo) -> bool {
         !self.of(|writes| writes.gone(geometry.slot(zone, 0)).spare)
     }
 }
 
 impl<P: Payload> Marks<P> {
-    /// A slot is being read: what is to be damaged.
+    /// A slot is being read: returns the damage that is due.
     fn sense(&mut self, on_flash: bool, slot: SlotNo) -> Option<(SlotNo, Option<u32>)> {
         self.writes.as_ref().filter(|writes| writes.is_durable(slot))?;
         let number = self.reads;
@@ -332,19 +332,20 @@ impl<P: Payload> Marks<P> {
             return None;
         }
         let mut rng = Rng::split(number, "decay");
-        // More often near the beginning, where most pages of the device's own have all that they say.
+        // More often near the beginning, where most of the device's own pages have all their information.
         let bit = rng.below(u64::from(SLOT_BITS)) >> rng.below(10);
         let how = if rng.chance(0.3) { How::Wipe } else { How::Flip(bit as u32) };
         let damaged = self.hit(on_flash, slot, how);
         self.may_stop |= self.writes.as_ref().is_some_and(Writes::may_refuse);
-        // To a device that is served the end of the log is what it remembers of it.
+        // A device in service remembers the end of its log, so it does not read it from the medium.
         if !self.is_checked {
             self.excuse_tail();
         }
         damaged
     }
 
-    /// Damages a slot; that whose bytes are to be damaged, and the bit, where it is one.
+    /// Damages a slot; returns the slot whose stored bytes are to be damaged, and the bit, if it is a single
+    /// bit.
     fn hit(&mut self, on_flash: bool, slot: SlotNo, how: How) -> Option<(SlotNo, Option<u32>)> {
         let writes = self.writes.as_mut()?;
         let unit = writes.unit() as u32;
@@ -378,8 +379,9 @@ impl<P: Payload> Marks<P> {
                 Some((header, None))
             }
         };
-        // What the last check saw is there to stay: where nothing was begun since that says that it was durable,
-        // its end may look like a cut, and what it held before is not known any more.
+        // Contents that the last check saw must stay. If no append since then says that they were durable, their
+        // end may look like a cut, and the contents before them are not known any more: so this damage is
+        // undone.
         if writes.tail().is_some_and(|tail| tail.from == 0) {
             writes.mend(before);
             return None;
@@ -388,7 +390,7 @@ impl<P: Payload> Marks<P> {
         damaged
     }
 
-    /// Remembers what is lost by now, and which end of the log may look like a cut.
+    /// Records the contents lost by now, and the end of the log that may look like a cut.
     fn excuse_tail(&mut self) {
         self.note();
         let Some(new) = self.writes.as_ref().and_then(Writes::tail) else { return };
@@ -403,7 +405,7 @@ impl<P: Payload> Marks<P> {
         }
     }
 
-    /// Remembers what is lost by now.
+    /// Records the contents lost by now.
     fn note(&mut self) {
         let Some(writes) = self.writes.as_ref().filter(|writes| !writes.all_gone().is_empty())
         else {

@@ -1,33 +1,33 @@
-//! What a medium that fails or is damaged excuses of the device on it.
+//! The deviations of a device that failures of its medium, or damage to it, excuse.
 use tantalum_base::{Error, ErrorKind, Payload};
 
 use super::damage::Damage;
 use super::history::{History, LostTail};
 use super::verify;
 
-/// Answers that tell of damage.
+/// Errors that report damage.
 pub(super) fn tells_of_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Uncorrectable | ErrorKind::Checksum | ErrorKind::Corrupt)
 }
 
-/// Why a device may latch in this time with power.
+/// The reasons for which a device may latch in this power-on period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Latching {
-    /// A program fails, or something of the device's own is damaged.
+    /// A program fails, or one of the device's own pages is damaged.
     pub(super) programs: bool,
     /// A write or a sync fails.
     pub(super) io: bool,
     /// I/O errors pass.
     pub(super) passing: bool,
-    /// Changes are acknowledged when home has them.
+    /// Changes are acknowledged only once the home has them.
     pub(super) awaits_home: bool,
-    /// Contents are damaged: nothing goes home, and whoever waits for that gets an error, until it is known that they are lost.
+    /// Contents are damaged: nothing is written home, and commands that wait for that fail, until the contents are known to be
+    /// lost.
     pub(super) is_damaged: bool,
 }
 
 impl Latching {
-    /// Whether `error` is what such a device answers: to the command under which its log failed, and to all
-    /// later ones.
+    /// Whether such a device may return `error`: for the command during which its log failed, and for all later ones.
     pub(super) fn excuses(self, error: &Error) -> bool {
         match error.kind() {
             ErrorKind::Latched => self.programs || self.io || self.passing,
@@ -39,7 +39,7 @@ impl Latching {
 }
 
 impl<P: Payload> Damage<P> {
-    /// What is excused of the contents, in numbers of `history`.
+    /// The excuses for contents, as numbers of `history`.
     pub(super) fn excuses_in(&self, history: &History<P>) -> verify::Excuses {
         let excuses = self.excuses();
         let acknowledges_early = excuses.acknowledges_early;
@@ -52,7 +52,7 @@ impl<P: Payload> Damage<P> {
         verify::Excuses { lost: history.numbers(&excuses.lost), tail }
     }
 
-    /// Why the device may latch, beyond what fails.
+    /// The reasons for which the device may latch, in addition to failures.
     pub(super) fn latching(&self, failing: Latching) -> Latching {
         let is_damaged = !self.excuses().lost.is_empty();
         Latching { programs: failing.programs || self.may_refuse(), is_damaged, ..failing }

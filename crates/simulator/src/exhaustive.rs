@@ -1,4 +1,4 @@
-//! Every cut of one load, or every error that passes in it, on a new device or on one that is cleaned already.
+//! Every cut of one load, or every passing error in it, on a new device or on one that is already being cleaned.
 use tantalum_base::{Error, ErrorKind, Limits, PageNo, PageRange, Result, Rng};
 use tantalum_media::{Fate, IoClass, Reach};
 
@@ -10,35 +10,34 @@ use super::passing::{Passing, Span};
 use super::registry::Lives;
 use super::run::Outcome;
 
-/// Zones or blocks that are emptied in the aging of a device, at the least: all have been used then,
-/// most of them again.
+/// Minimum number of zones or blocks that are emptied while a device is aged: all have been used then, most of them again.
 const CLEANED_MIN: u64 = 12;
-/// Rounds of overwrites at the most until that is so.
+/// Maximum number of rounds of overwrites for that.
 const ROUNDS_MAX: u64 = 64;
 
-/// What befalls one load everywhere.
+/// The faults at every operation of one load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exhaustive {
     /// A power cut at every operation with every fate; then at every operation of each recovery, with fates in turn; and
-    /// behind each of those another cut in the next recovery.
+    /// after each of those another cut in the next recovery.
     Cuts,
-    /// I/O errors at every operation, reads and scans included, one and three in a row: of the load, of the recovery behind
-    /// it, and of the load behind that.
+    /// I/O errors at every operation, including reads and scans, one and three in a row: of the load, of the recovery after
+    /// it, and of the load after that.
     Errors,
 }
 
-/// All that befalls one load.
+/// The lives with all faults of one load.
 pub(super) struct Every {
-    /// The load without any of it.
+    /// The outcome of the load without faults.
     pub(super) dry: Outcome,
     pub(super) lives: Vec<Life>,
 }
 
-/// One load with `exhaustive` everywhere. Where the device is aged, it loses its power behind the aging, so that the
-/// load's first operations are those of a recovery.
+/// One load with the faults of `exhaustive` everywhere. An aged device loses its power after the aging, so that the load's
+/// first operations are those of a recovery.
 ///
 /// # Errors
-/// `InvalidInput` where the device does not fit, or is never cleaned.
+/// `InvalidInput` if the device does not fit, or is never cleaned.
 pub(super) fn every(
     lives: &dyn Lives,
     options: &CampaignOptions,
@@ -53,8 +52,8 @@ pub(super) fn every(
     Ok(Every { dry, lives })
 }
 
-/// A life of one load with all that the workload has, and a little to go on with; and the number of the power-on at
-/// which it begins.
+/// A life with the load and a second one, to continue with, both of the workload's full size; and the number of the power-on
+/// period of the first.
 fn load(lives: &dyn Lives, options: &CampaignOptions) -> Result<(Life, usize)> {
     let pages = lives.pages().unwrap_or(*PAGES.last().expect("there are some"));
     let limits = lives.limits(pages)?;
@@ -90,11 +89,11 @@ fn every_cut(lives: &dyn Lives, life: &Life, first: usize, dry: &Outcome) -> Vec
     all
 }
 
-/// Operations that fail in a row: one, and so many that whoever tries again at once meets it, too.
+/// Number of operations that fail in a row: one, or enough that an immediate retry fails, too.
 const ERRORS_IN_A_ROW: [u64; 2] = [1, 3];
 
-/// Lives of the device with errors at one operation each, until there is no operation left that they could befall. Beside
-/// the medium of a device that has nothing there none does.
+/// Lives of the device with errors at one operation each, up to the last operation. If the device has no part beside its
+/// medium, no error occurs there.
 fn every_error(lives: &dyn Lives, life: &Life, first: usize) -> Vec<Life> {
     let mut all = Vec::new();
     for power_on in first..life.power_ons.len() {
@@ -118,8 +117,8 @@ fn every_error(lives: &dyn Lives, life: &Life, first: usize) -> Vec<Life> {
     all
 }
 
-/// The lives in which the recovery behind the cut of `life`, the power-on with number `recovery`, is cut
-/// too, at each of its operations.
+/// The lives in which the recovery after the cut of `life`, in the power-on period with number `recovery`, is cut too, at
+/// each of its operations.
 fn cut_recoveries(
     lives: &dyn Lives,
     life: &Life,
@@ -145,11 +144,11 @@ fn cut_recoveries(
     }
 }
 
-/// A time with power in which every page is written, and pages at random again until as many zones were
-/// emptied as make the device an old one.
+/// A power-on period in which every page is written, and then random pages until enough zones were emptied that the device
+/// counts as old.
 ///
 /// # Errors
-/// `InvalidInput` where it is never cleaned.
+/// `InvalidInput` if it is never cleaned.
 fn aging(lives: &dyn Lives, limits: &Limits, seed: u64) -> Result<PowerOn> {
     let mut rng = Rng::split(seed, "aging");
     let len = u64::from(limits.atomic_write_pages_max).clamp(1, 8);

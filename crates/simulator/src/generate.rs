@@ -9,47 +9,46 @@ use super::life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, SLOT_BITS, Str
 use super::passing::Passing;
 use super::rig::Size;
 
-/// Decays in a life in which there are some, at the most.
+/// Maximum number of decaying reads in a life that has any.
 const DECAYS_MAX: u64 = 3;
-/// They strike within so many reads, of a slot each: in a recovery, in the check of all pages behind
-/// it, or later.
+/// They occur within this many reads of one slot each: in a recovery, in the check of all pages after it, or later.
 const DECAY_WITHIN_READS: u64 = 150;
 
-/// Times with power of a device on a large medium at the most, beside that in which it is filled.
+/// Maximum number of power-on periods of a device on a large medium, in addition to the one in which it is filled.
 const LARGE_POWER_ONS: u32 = 4;
-/// Strikes, lost appends and failing operations in a life in which there are some, at the most.
+/// Maximum number of strikes, lost appends and failing operations in a life that has any.
 const STRIKES_MAX: u64 = 3;
 const LOST_MAX: u64 = 2;
 const IO_FAULTS_MAX: u64 = 2;
 const PASSING_MAX: u64 = 12;
-/// Share of the lives in which I/O errors pass that have a time with power in which they pass over cleaning.
+/// Share of the lives with passing I/O errors that have a power-on period in which the errors occur during cleaning.
 const BUSY_CHANCE: f64 = 0.3;
-/// Places that are struck: so many of the newest, or so many of all that the lab's media have.
+/// Places that are damaged: among this many of the newest, or among all that the lab's media have.
 const NEW_PLACES: u64 = 24;
 const ALL_PLACES: u64 = 640;
 
-/// What random lives look like.
+/// The distribution of random lives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Clients at the most; each power-on has one to so many.
+    /// Maximum number of clients; each power-on period has from one to this many.
     pub clients: u32,
-    /// Commands of all clients in one power-on at the most.
+    /// Maximum number of commands of all clients in one power-on period.
     pub commands: u32,
-    /// Pages in a write or a transaction at the most.
+    /// Maximum number of pages in a write or a transaction.
     pub pages: u32,
-    /// Pages in a read at the most.
+    /// Maximum number of pages in a read.
     pub reads: u32,
-    /// Times with power in one life at the most.
+    /// Maximum number of power-on periods in one life.
     pub power_ons: u32,
     /// Share of lives in which programs of the medium fail.
     pub faults: f64,
-    /// Programs that fail in such a life at the most.
+    /// Maximum number of failing programs in such a life.
     pub failures: u32,
-    /// Share of lives in which the medium is damaged where it is read.
+    /// Share of lives in which slots of the medium are damaged as they are read.
     pub decay: f64,
-    /// Share of lives in which the medium is damaged in the dark, wherever that strikes.
+    /// Share of lives in which the medium is damaged while the power is off, at any place.
     pub damage: f64,
-    /// Share of lives in which appends are reported done and not there.
+    /// Share of lives in which appends are reported as done but not written.
     pub lost: f64,
     /// Share of lives in which writes and syncs of a file fail.
     pub io_faults: f64,
@@ -58,7 +57,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// What `--workload` takes.
+    /// The syntax of `--workload`.
     pub const SYNTAX: &'static str = "mixed:clients=3,commands=24,pages=6,reads=6,power_ons=24,faults=0.1,failures=2,decay=0.1,\
          damage=0.05,lost=0.05,io-faults=0.1,passing=0.1";
 
@@ -80,7 +79,7 @@ impl Workload {
             reads: spec.count("reads", 1..=64, 6)? as u32,
             power_ons: spec.count("power_ons", 1..=1000, 24)? as u32,
             faults: spec.number("faults", 0.0..=1.0, 0.1)?,
-            // More would use up the blocks that the lab's media keep in place of bad ones.
+            // More failures would use up the spare blocks of the lab's media.
             failures: spec.count("failures", 1..=2, 2)? as u32,
             decay: spec.number("decay", 0.0..=1.0, 0.1)?,
             damage: spec.number("damage", 0.0..=1.0, 0.05)?,
@@ -92,7 +91,7 @@ impl Workload {
         Ok(workload)
     }
 
-    /// With every parameter.
+    /// The text with every parameter.
     pub fn text(&self) -> String {
         let Workload {
             clients, commands, pages, reads, power_ons, faults, failures, decay, ..
@@ -105,10 +104,10 @@ impl Workload {
         )
     }
 
-    /// The life of `seed` on a device with these `limits` (which say more pages than it uses).
+    /// The life of `seed` on a device with these `limits`; it uses at most their number of pages.
     ///
     /// # Errors
-    /// `InvalidInput` where the device has no page.
+    /// `InvalidInput` if the device has no page.
     pub fn life(&self, limits: &Limits, seed: u64) -> Result<Life> {
         if limits.pages == 0 {
             return Err(Error::new(ErrorKind::InvalidInput, "a device without pages"));
@@ -138,7 +137,8 @@ impl Workload {
         Ok(Life { seed, pages: limits.pages, power_ons })
     }
 
-    /// What is damaged, lost and fails; each of a seed apart, so that a life is the same but for that.
+    /// Adds damage, losses and failures. Each has a random sequence of its own, so that the rest of a life is the same
+    /// without them.
     fn harm(&self, seed: u64, power_ons: &mut [PowerOn]) {
         let count = power_ons.len() as u64;
         let places = |label: &str, chance: f64, most: u64| {
@@ -166,8 +166,8 @@ impl Workload {
         }
     }
 
-    /// Lets errors pass, of a seed apart as well. In some of these lives they pass over a device that is cleaned all the
-    /// time, as every page is written and many are written over.
+    /// Adds passing errors, also from a sequence of its own. In some of these lives they occur on a device that is
+    /// cleaned all the time, because every page is written and many are overwritten.
     fn pass_errors(&self, seed: u64, pages: u64, power_ons: &mut Vec<PowerOn>) {
         let mut rng = Rng::split(seed, "passing errors");
         if !rng.chance(self.passing) {
@@ -190,8 +190,8 @@ impl Workload {
         }
     }
 
-    /// Moves cuts of a life that are planned at the medium to what lies beside it, and errors that pass, of seeds apart;
-    /// none where there is only NVRAM, which has its share already.
+    /// Moves planned cuts and passing errors of a life from the medium to the parts beside it, from sequences of their
+    /// own. Nothing moves if there is only NVRAM, which already has its share.
     pub(super) fn go_beside(life: &mut Life, beside: &[CutAt]) {
         let beside: Vec<CutAt> = beside.iter().copied().filter(|at| *at != CutAt::Nvram).collect();
         if beside.is_empty() {
@@ -214,7 +214,7 @@ impl Workload {
         }
     }
 
-    /// The clients of one load that has all the clients and commands there may be.
+    /// The clients of one load with the maximum numbers of clients and commands.
     pub(super) fn load(&self, limits: &Limits, rng: &mut Rng) -> Vec<Vec<Command>> {
         let shape = Shape { len_max: u64::from(self.pages), ..Shape::new(self, limits, rng) };
         let each = self.commands.div_ceil(self.clients);
@@ -232,7 +232,7 @@ impl Workload {
             0 => End::Close,
             1 | 2 => End::Dark,
             kind => {
-                // A third into the recovery, or right behind it.
+                // A third of them falls into the recovery, or right after it.
                 let most = if kind < 9 { 10 } else { 4 + u64::from(self.commands) * 2 };
                 let at =
                     if shape.nvram_cuts && rng.chance(0.5) { CutAt::Nvram } else { CutAt::Media };
@@ -244,7 +244,7 @@ impl Workload {
     }
 }
 
-/// A time with power in which every page is written, in an order that makes the map long.
+/// A power-on period in which every page is written, in an order that makes the map long.
 fn filling(limits: &Limits, rng: &mut Rng) -> PowerOn {
     let mut pages: Vec<PageNo> = (0..limits.pages).map(PageNo).collect();
     rng.shuffle(&mut pages);
@@ -252,12 +252,12 @@ fn filling(limits: &Limits, rng: &mut Rng) -> PowerOn {
     PowerOn { clients: vec![pages.into_iter().map(write).collect()], ..PowerOn::default() }
 }
 
-/// Where damage strikes, and how: mostly what is new, which no checkpoint has yet.
+/// A random place and kind of damage: mostly new slots, which no checkpoint covers yet.
 fn strike(rng: &mut Rng) -> Strike {
     let places = if rng.chance(0.6) { NEW_PLACES } else { ALL_PLACES };
     let place = rng.below(places);
     let how = match rng.below(10) {
-        // The head of a header, too.
+        // This includes the first bytes of a header.
         0 | 1 => How::Flip(rng.below(1024) as u32),
         2..=4 => How::Flip(rng.below(u64::from(SLOT_BITS)) as u32),
         5 | 6 => How::Spare,
@@ -266,7 +266,7 @@ fn strike(rng: &mut Rng) -> Strike {
     Strike { place, how }
 }
 
-/// What commands look like.
+/// The distribution of commands.
 struct Shape {
     pages: u64,
     hot_pages: u64,
@@ -291,7 +291,7 @@ impl Shape {
                 u64::from(limits.transaction_pages_max)
             },
             share_max: u64::from(limits.share_pairs_max),
-            // Few pages meet often; many fill the device.
+            // With few pages commands often meet; many pages fill the device.
             hot_pages: if rng.chance(0.5) { limits.pages } else { (limits.pages / 4).max(1) },
             nvram_cuts: rng.chance(0.5),
         }
@@ -324,14 +324,14 @@ impl Shape {
             }
             9..=11 if self.share_max > 0 && self.pages > 1 => self.share(rng),
             _ => {
-                // Mostly single pages, as databases write.
+                // Mostly single pages, as databases write them.
                 let most = if rng.chance(0.6) { 1 } else { self.write_max.min(self.len_max) };
                 Command::Write(self.range(rng, most))
             }
         }
     }
 
-    /// Pairs in which no page is left twice, or left and right.
+    /// Pairs in which no page is twice on the left, or on both sides.
     fn share(&self, rng: &mut Rng) -> Command {
         let mut pairs: Vec<(PageNo, PageNo)> = Vec::new();
         let count = 1 + rng.below(self.len_max.min(self.share_max));

@@ -1,5 +1,5 @@
-//! What was issued and acknowledged since the device was last opened and checked, in which order,
-//! and what a read may see meanwhile.
+//! The commands issued and acknowledged since the device was last opened and checked, their order, and the contents that a
+//! read may see meanwhile.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Durability, FastMap, PageNo, Payload, Result};
@@ -14,17 +14,17 @@ pub(super) struct Issued {
     pub(super) effect: Effect,
     pub(super) issued: u64,
     pub(super) acked: Option<u64>,
-    /// It is durable when acknowledged, whatever the device promises for others.
+    /// Whether it is durable once acknowledged, whatever the device promises for others.
     pub(super) is_durable: bool,
-    /// The text of violations.
+    /// Its text in violations.
     pub(super) label: String,
 }
 
-/// Where the numbers of clients begin that stand for parts of commands.
+/// The first of the client numbers that stand for parts of commands.
 const APART: u32 = 1 << 16;
 
-/// The end of the log that may be missing: the time when its first append was begun, the contents in it,
-/// and whether commands were acknowledged before they were appended.
+/// The end of the log that may be missing: the time at which its first append started, the contents in it, and whether
+/// commands were acknowledged before they were appended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LostTail {
     pub(super) from: u64,
@@ -35,7 +35,7 @@ pub(super) struct LostTail {
 }
 
 impl LostTail {
-    /// Whether what `entry` wrote is in it.
+    /// Whether it contains the writes of `entry`.
     pub(super) fn has(&self, entry: &Issued) -> bool {
         match &entry.effect {
             Effect::Set(pages) => pages.iter().any(|(_, content)| self.contents.contains(content)),
@@ -44,17 +44,17 @@ impl LostTail {
     }
 }
 
-/// Which commands must have survived.
+/// Determines which commands must have survived.
 pub(super) struct Survivors<'a> {
     durability: Durability,
-    /// Only what was promised before counts.
+    /// Only promises from before this time count.
     before: u64,
     flushed_before: u64,
     tail: Option<&'a LostTail>,
 }
 
 impl Survivors<'_> {
-    /// Whether `entry` must be there.
+    /// Whether `entry` must have survived.
     pub(super) fn has(&self, entry: &Issued) -> bool {
         let Some(acked) = entry.acked.filter(|acked| *acked < self.before) else { return false };
         let is_promised = acked < self.flushed_before
@@ -64,24 +64,24 @@ impl Survivors<'_> {
     }
 }
 
-/// The commands behind a state that is known.
+/// The commands since the last known state.
 pub(super) struct History<P> {
-    /// What the device held when it was last checked.
+    /// The contents of the device when it was last checked.
     pub(super) baseline: Contents,
     pub(super) entries: Vec<Issued>,
-    /// Flushes that completed: when each was issued, and when it completed.
+    /// Completed flushes: the times at which each was issued, and completed.
     flushes: Vec<(u64, u64)>,
     clock: Rc<Cell<u64>>,
-    /// Times that the device was checked.
+    /// Number of times that the device was checked.
     checks: Rc<Cell<u64>>,
-    /// What was before those, where that may count again.
+    /// The history before the last check, if it may matter again.
     pub(super) past: Option<Past>,
     written: Written<P>,
-    /// Checks that were given up.
+    /// Number of checks that were given up.
     pub(super) undecided: u64,
 }
 
-/// Every content that was ever written, to tell which one a page holds.
+/// Every content that was ever written, in order to identify a page's content.
 struct Written<P> {
     // By number; number 0 is nothing.
     contents: Vec<P>,
@@ -109,24 +109,25 @@ impl<P: Payload> History<P> {
         self.clock.get()
     }
 
-    /// What tells the time that commands are issued and acknowledged at.
+    /// The clock of issued and acknowledged commands.
     pub(super) fn clock(&self) -> Rc<Cell<u64>> {
         Rc::clone(&self.clock)
     }
 
-    /// The moments of what follows are kept, from the oldest on that may count; what tells them.
+    /// From now on keeps past moments, from the oldest one that may matter. Returns a function that reports the current
+    /// moment.
     pub(super) fn keep_moments(&mut self) -> impl Fn() -> u64 + 'static {
         self.past = Some(Past::default());
         let (checks, clock) = (Rc::clone(&self.checks), Rc::clone(&self.clock));
         move || Moment { checks: checks.get(), time: clock.get() }.number()
     }
 
-    /// Times that the device was checked.
+    /// Number of times that the device was checked.
     pub(super) fn checks(&self) -> u64 {
         self.checks.get()
     }
 
-    /// Makes content `number` for `page`; numbers are used once.
+    /// Makes content `number` for `page`; each number is used once.
     pub(super) fn write(&mut self, page: PageNo, number: u64) -> P {
         let made = content::<P>(page, number);
         let written = &mut self.written;
@@ -138,7 +139,7 @@ impl<P: Payload> History<P> {
         made
     }
 
-    /// Which content `seen` is; `None` where nobody wrote that.
+    /// The number of the content `seen`; `None` if nobody wrote it.
     pub(super) fn identify(&self, seen: &P) -> Option<u64> {
         if *seen == self.written.contents[0] {
             return Some(0);
@@ -147,7 +148,7 @@ impl<P: Payload> History<P> {
         numbers.iter().copied().find(|number| self.written.contents[*number as usize] == *seen)
     }
 
-    /// The numbers of `contents`, but for those that no client wrote.
+    /// The numbers of `contents`, without those that no client wrote.
     pub(super) fn numbers(&self, contents: &[P]) -> Vec<u64> {
         let known = contents.iter().filter_map(|content| self.identify(content));
         let mut numbers: Vec<u64> = known.filter(|number| *number != 0).collect();
@@ -156,7 +157,7 @@ impl<P: Payload> History<P> {
         numbers
     }
 
-    /// Whether `page` may hold content `number` at all, as far as it alone is looked at.
+    /// Whether `page` alone may have content `number` at all.
     pub(super) fn may_hold(&self, page: PageNo, number: u64) -> bool {
         let set = |entry: &Issued| match entry.effect.on(page) {
             Some(content) => content.is_none_or(|content| content == number),
@@ -165,7 +166,7 @@ impl<P: Payload> History<P> {
         self.baseline.get(page) == number || self.entries.iter().any(set)
     }
 
-    /// A command is issued; its place among the entries.
+    /// Records that a command is issued; returns its index.
     pub(super) fn issue(
         &mut self,
         client: u32,
@@ -178,43 +179,43 @@ impl<P: Payload> History<P> {
         self.entries.len() - 1
     }
 
-    /// A part of a command that takes effect in no order with other parts: as if a client of its own
-    /// had issued it. Its place among the entries.
+    /// Records a part of a command that takes effect in no fixed order with other parts, as if a client of its own had
+    /// issued it. Returns its index.
     pub(super) fn issue_apart(&mut self, effect: Effect, label: String) -> usize {
         let client = APART + self.entries.len() as u32;
         self.issue(client, effect, false, label)
     }
 
-    /// A command was acknowledged.
+    /// Records that a command was acknowledged.
     pub(super) fn acknowledge(&mut self, entry: usize) {
         self.entries[entry].acked = Some(self.tick());
     }
 
-    /// A command was refused with nothing done.
+    /// Records that a command was refused with nothing done.
     pub(super) fn refuse(&mut self, entry: usize) {
-        // The place stays, so that other commands' places stay valid.
+        // The entry stays, so that the indexes of other commands stay valid.
         self.entries[entry].effect = Effect::Set(Vec::new());
         self.entries[entry].acked = Some(self.tick());
     }
 
-    /// A command failed, and it is unknown what it left behind: it stays in flight. Its client goes on, and what comes next
-    /// does not wait for it.
+    /// Records that a command failed with unknown effect: it stays in flight. Its client continues, and its next commands
+    /// do not wait for it.
     pub(super) fn failed(&mut self, entry: usize) {
         self.entries[entry].client = APART + entry as u32;
     }
 
-    /// The time now, for a read or a flush that starts.
+    /// The current time, for a read or a flush that starts.
     pub(super) fn now(&mut self) -> u64 {
         self.tick()
     }
 
-    /// A flush completed that was issued at `issued`.
+    /// Records that a flush issued at `issued` has completed.
     pub(super) fn flushed(&mut self, issued: u64) {
         let completed = self.tick();
         self.flushes.push((issued, completed));
     }
 
-    /// Contents that need not have survived a cut now, of all that was written since the last check.
+    /// Contents written since the last check that need not have survived a cut now.
     pub(super) fn not_promised(&self, durability: Durability) -> Vec<u64> {
         let survivors = self.survivors(durability, None);
         let entries = self.entries.iter().filter(|entry| !survivors.has(entry));
@@ -225,8 +226,8 @@ impl<P: Payload> History<P> {
         sets.flatten().map(|(_, content)| *content).collect()
     }
 
-    /// What must have survived a cut now; where the end of the log may be missing from `tail` on, without
-    /// what may be in it.
+    /// The commands that must have survived a cut now. If the end of the log may be missing from `tail` on, without the
+    /// commands that may be in it.
     pub(super) fn survivors<'a>(
         &self,
         durability: Durability,
@@ -238,8 +239,8 @@ impl<P: Payload> History<P> {
         Survivors { durability, before, flushed_before, tail }
     }
 
-    /// Contents that a read of `page` may see which was issued at `issued` and returns now; `None`
-    /// where shares make that too many.
+    /// Contents that a read of `page` may see if it was issued at `issued` and returns now; `None` if shares make them too
+    /// many.
     pub(super) fn readable(&self, page: PageNo, issued: u64) -> Option<Vec<u64>> {
         let here = || self.entries.iter().filter(|entry| entry.effect.on(page).is_some());
         let replaced_after = |time: u64| {
@@ -258,12 +259,11 @@ impl<P: Payload> History<P> {
         Some(allowed)
     }
 
-    /// Checks one page of a read, issued at `issued`, that returned `seen` for it, without regard to the
-    /// others; the content, and whether that is all there is to check of it: shares may bring more than
-    /// is known here.
+    /// Checks one page of a read, issued at `issued`, that returned `seen` for it, independently of the other pages.
+    /// Returns the content, and whether this check is complete: shares may bring contents that are not known here.
     ///
     /// # Errors
-    /// `Checksum` where it could not see that.
+    /// `Checksum` if the read cannot have seen that.
     pub(super) fn check_page_read(
         &self,
         page: PageNo,
@@ -285,7 +285,7 @@ impl<P: Payload> History<P> {
         }
     }
 
-    /// The device was checked and holds `contents`: all before is decided.
+    /// The device was checked and has `contents`: everything before is settled.
     pub(super) fn verified(&mut self, contents: Contents) {
         let before = std::mem::replace(&mut self.baseline, contents);
         let entries = std::mem::take(&mut self.entries);

@@ -1,5 +1,5 @@
-//! Which pages transactions hold, as far as their clients can know. A device must refuse who changes one that is surely held, and
-//! may refuse nobody else with `Conflict`.
+//! Pages that transactions hold, as far as their clients can know. A device must refuse a change of a page that another transaction
+//! certainly holds, and may refuse no other change with `Conflict`.
 use std::cell::RefCell;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result, TxId};
 
@@ -7,15 +7,15 @@ use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result, TxId};
 struct Hold {
     tx: TxId,
     page: PageNo,
-    /// When its write was issued, and when that was acknowledged.
+    /// The times at which its write was issued, and acknowledged.
     issued: u64,
     taken: Option<u64>,
-    /// When the transaction's commit or abort was issued, and when that was answered.
+    /// The times at which the transaction's commit or abort was issued, and answered.
     ending: Option<u64>,
     ended: Option<u64>,
 }
 
-/// What all transactions since the power came on hold.
+/// The pages held by all transactions since the power came on.
 #[derive(Default)]
 pub(super) struct Holds(RefCell<Vec<Hold>>);
 
@@ -39,7 +39,7 @@ impl Holds {
         self.each_of(tx, |hold| hold.ending = Some(now));
     }
 
-    /// It has been.
+    /// `tx` has been committed or aborted.
     pub(super) fn ended(&self, tx: TxId, now: u64) {
         self.each_of(tx, |hold| hold.ended = Some(now));
     }
@@ -49,10 +49,11 @@ impl Holds {
         holds.iter_mut().filter(|hold| hold.tx == tx).for_each(change);
     }
 
-    /// Checks how a change of `pages` ended, in a transaction of its `own` or outside, that was issued and answered at these times.
+    /// Checks the result of a change of `pages`, in a transaction of its `own` or outside, that was issued and answered at these
+    /// times.
     ///
     /// # Errors
-    /// `Corrupt` where it should have ended otherwise.
+    /// `Corrupt` if the result should have been different.
     pub(super) fn check(
         &self,
         own: Option<TxId>,

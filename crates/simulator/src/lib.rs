@@ -1,25 +1,26 @@
-//! The crash lab: a device lives through power cuts at chosen operations, in its recoveries too, and
-//! every promise is checked each time that it comes back. `docs/crash-lab.md` says how to use it.
+//! The crash lab: it runs a device through power cuts at chosen operations, also during recovery,
+//! and checks every promise each time that the device is opened again. `docs/crash-lab.md` describes
+//! its use.
 //!
 //! ```text
-//! subject    what is under test: made once, opened again after each cut
-//! subjects   the devices, small                       registry  devices and media by name
-//! powered    the zones that a device gets: their power may go, and they may be damaged
-//! damage     slots that are struck in the dark or as they are read, and appends that are lost
-//! writes     what was written, and what may be lost, refused or missing where some of it is damaged
+//! subject    the device under test: made once, opened again after each cut
+//! subjects   the devices, in small sizes               registry  devices and media by name
+//! powered    the zones of a device: their power may be cut, and they may be damaged
+//! damage     slots that are damaged while the power is off or as they are read, and lost appends
+//! writes     the writes so far, and what damage to them may cause: loss, refusal, a missing end of the log
 //! passing    I/O errors that pass
-//! excuses    what all of that excuses of a device
+//! excuses    the deviations of a device that damage and failures allow
 //! tiered     a cache over a home, which loses power together with the flash
-//! moments    whether a home without its flash is as it was at one moment
-//! life       a scenario: each time with power, its clients and its end   text   written down
-//! command    what clients do                          generate  random lives from a seed
-//! possible   what a device can be asked for
-//! run        lives a life                             bench     one power-on to the next
-//! stay       the device between its opening and the end of its clients
-//! client     issues commands and checks reads         history   what was issued, acknowledged, read
-//! holds      which pages transactions hold, and whether others were refused
-//! verify     whether what a device holds, and what a read returns, is allowed
-//! order      whether some order of commands explains it   backwards  the search for one
+//! moments    whether a home without its flash is in its state of one moment
+//! life       a scenario: each power-on period, its clients and its end   text   its text form
+//! command    the commands of clients                  generate  random lives from a seed
+//! possible   checks a scenario against a device's limits
+//! run        runs a life                              bench     one power-on period to the next
+//! stay       the device from its opening to the end of its clients
+//! client     issues commands and checks reads         history   commands issued and acknowledged, reads
+//! holds      pages held by transactions, and whether other changes of them were refused
+//! verify     whether the contents of a device, and the result of a read, are allowed
+//! order      whether some order of commands explains them   backwards  the search for one
 //! campaign   many lives                               exhaustive  every cut of one load
 //! shrink     a smaller life that still fails
 //! ```

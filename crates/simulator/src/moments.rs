@@ -1,4 +1,4 @@
-//! Whether what is left of a device without its medium is what it was at one moment, and at the right one.
+//! Whether the content that remains of a device without its medium is its state at one moment, and at the right one.
 use std::collections::BTreeSet;
 use tantalum_base::{PageNo, Payload};
 
@@ -8,18 +8,18 @@ use super::order::{Answer, Orders};
 use super::subject::Alone;
 use super::verify::Sure;
 
-/// A time of commands, which begins anew each time that the device was checked.
+/// A time of commands; the clock restarts each time that the device is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
     pub(super) checks: u64,
     pub(super) time: u64,
 }
 
-/// Bits of a time.
+/// Number of bits of a time.
 const TIME_BITS: u32 = 32;
 
 impl Moment {
-    /// As one number, in their order.
+    /// As one number, in the same order.
     pub(super) fn number(self) -> u64 {
         self.checks << TIME_BITS | self.time
     }
@@ -29,16 +29,16 @@ impl Moment {
     }
 }
 
-/// The commands before the last check, as far back as what is left without the medium may be.
+/// The commands before the last check, back to the oldest state that may remain without the medium.
 #[derive(Default)]
 pub(super) struct Past {
-    /// The stretches between checks, the last one last.
+    /// The histories between checks, the newest last.
     stretches: Vec<Stretch>,
-    /// Checks before the first of them.
+    /// Number of checks before the first of them.
     dropped: u64,
     /// The newest moment that was seen.
     newest: Moment,
-    /// Pages of which the medium lost a content before it went home: what is left may be older there.
+    /// Pages of which the medium lost a content before it was written home: their remaining content may be older.
     lost: BTreeSet<PageNo>,
 }
 
@@ -48,7 +48,7 @@ struct Stretch {
 }
 
 impl Past {
-    /// The device was checked: this was `before`, and came after that.
+    /// The device was checked: `before` is the content before this part of the history, `entries` are its commands.
     pub(super) fn keep(&mut self, before: Contents, entries: Vec<Issued>) {
         self.stretches.push(Stretch { before, entries });
     }
@@ -60,10 +60,10 @@ impl Past {
     }
 }
 
-/// Compares what is left with `history`: what had been acknowledged at the moment that it names is there, some of what
-/// was issued by then may be, and nothing later; and it is no older than it was before. Where `all` is promised
-/// nothing was acknowledged after that moment. Pages of which the medium `lost` a content are not looked at. Whether the
-/// moment is a newer one, too.
+/// Compares the remaining content with `history`. Commands acknowledged by its moment are there, some of those issued by
+/// then may be, and nothing later. The moment is not older than the previous one. If `all` is promised, nothing was
+/// acknowledged after that moment. Pages of which the medium `lost` a content are not checked. Also returns whether the
+/// moment is newer than the previous one.
 pub(super) fn check<P: Payload>(
     alone: &Alone<P>,
     history: &mut History<P>,
@@ -92,7 +92,7 @@ pub(super) fn check<P: Payload>(
         Some(stretch) => (&stretch.before, &stretch.entries),
         None => (&history.baseline, &history.entries),
     };
-    // Entries stand in the order in which they were issued.
+    // Entries are in the order in which they were issued.
     let issued = entries.partition_point(|entry| entry.issued <= moment.time);
     let must = |entry: &Issued| match entry.acked {
         Some(acked) => acked <= moment.time || (all && writes(entry)),
@@ -114,7 +114,7 @@ pub(super) fn check<P: Payload>(
     Ok((sure, moment > newest))
 }
 
-/// Whether it changes something, whatever was there before; a trim may find nothing.
+/// Whether it changes something in every state; a trim may find nothing to change.
 fn writes(entry: &Issued) -> bool {
     matches!(&entry.effect, Effect::Set(pages) if !pages.is_empty())
 }

@@ -1,36 +1,38 @@
-//! Whether some order of commands explains what pages were seen to hold.
+//! Whether some order of commands explains the contents that pages were seen to have.
 use tantalum_base::PageNo;
 
 use super::backwards::Search;
 use super::command::{Contents, Effect};
 use super::history::Issued;
 
-/// What an order must explain: each command whole, every client's in its order, every command behind
-/// those acknowledged before it was issued, and all that must be there. What else was issued may be
-/// missing, with all that comes later in that order.
+/// The facts that an order must explain: each command is atomic, every client's commands are in its
+/// own order, every command comes after those acknowledged before it was issued, and all required
+/// commands are there. Other issued commands may be missing, together with all that come later in
+/// that order.
 pub(super) struct Orders<'a> {
     pub(super) baseline: &'a Contents,
-    /// By page; `None` where nobody looked.
+    /// By page; `None` if the content is unknown.
     pub(super) seen: Vec<Option<u64>>,
-    /// The commands that change something, a client's in its order.
+    /// The commands that change something, for each client in its order.
     pub(super) clients: Vec<Vec<&'a Issued>>,
-    /// How many of each client's commands must be there.
+    /// Number of each client's commands that must be there.
     pub(super) least: Vec<usize>,
 }
 
-/// What became of the search.
+/// The result of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// There is such an order.
     Explained,
-    /// There is none; why, in words.
+    /// There is none; the reason, in words.
     Impossible(String),
-    /// So many states were looked at that the search was given up.
+    /// The search was given up after too many states.
     Undecided,
 }
 
 impl<'a> Orders<'a> {
-    /// The orders of `entries`, behind `baseline`, in which those are that `must` names.
+    /// The orders of `entries`, starting from `baseline`, that contain all commands that `must`
+    /// selects.
     pub(super) fn new(
         baseline: &'a Contents,
         entries: &'a [Issued],
@@ -47,7 +49,8 @@ impl<'a> Orders<'a> {
             let at = numbers.partition_point(|number| *number < entry.client);
             clients[at].push(entry);
         }
-        // What was acknowledged before a command was issued that must be there must be there, too.
+        // If a command must be there, so must all commands that were acknowledged before it was
+        // issued.
         let latest = clients.iter().flatten().filter(|entry| must(entry));
         let latest = latest.map(|entry| entry.issued).max().unwrap_or(0);
         let must = |entry: &Issued| must(entry) || entry.acked.is_some_and(|acked| acked < latest);
@@ -59,7 +62,7 @@ impl<'a> Orders<'a> {
         Orders { baseline, seen, clients, least }
     }
 
-    /// Searches, looking at `states_max` states at the most.
+    /// Searches, visiting at most `states_max` states.
     pub(super) fn search(&self, states_max: usize) -> Answer {
         let mut nearest = None;
         if self.is_order_of_acknowledgement(&mut nearest) {
@@ -72,8 +75,8 @@ impl<'a> Orders<'a> {
         }
     }
 
-    /// Whether the commands in the order in which they were acknowledged explain all, up to one of
-    /// them; mostly they do. `nearest` is where the fewest pages differ.
+    /// Whether the commands in the order of their acknowledgements, up to one of them, explain
+    /// everything; usually they do. `nearest` is the state in which the fewest pages differ.
     fn is_order_of_acknowledgement(&self, nearest: &mut Option<Nearest>) -> bool {
         let mut order: Vec<(u64, u64, usize, usize)> = Vec::new();
         for (client, own) in self.clients.iter().enumerate() {
@@ -95,7 +98,7 @@ impl<'a> Orders<'a> {
                 }
             }
             let Some(&(_, _, client, at)) = order.get(next) else { return false };
-            // A client went on though it had no answer: not the client's own order.
+            // A client continued without an answer, so this is not the client's own order.
             if places[client] != at {
                 return false;
             }
@@ -124,9 +127,9 @@ impl<'a> Orders<'a> {
     }
 }
 
-/// How far some order is from what was seen.
+/// The difference between some order and the contents seen.
 struct Nearest {
-    /// Pages that differ, and the first of them.
+    /// Number of pages that differ, and the first of them.
     count: usize,
     page: PageNo,
     held: u64,
@@ -134,7 +137,7 @@ struct Nearest {
 }
 
 impl Nearest {
-    /// `None` where nothing differs.
+    /// `None` if nothing differs.
     fn between(seen: &[Option<u64>], contents: &Contents) -> Option<Nearest> {
         let mut differ = seen.iter().zip(&contents.0).zip(0..).filter_map(|((seen, is), page)| {
             seen.filter(|seen| seen != is).map(|seen| (PageNo(page), seen, *is))
@@ -167,7 +170,7 @@ mod tests {
         entry.acked.is_some()
     }
 
-    /// Every content that some order leaves on all pages, by trying all.
+    /// All contents that some order results in, found by trying all orders.
     fn every(
         entries: &[Issued],
         must: &dyn Fn(&Issued) -> bool,
@@ -213,7 +216,7 @@ mod tests {
             clock += 1;
             let client = rng.below(3) as usize;
             match busy[client].take() {
-                // One in eight goes on without an answer, as behind an error.
+                // One in eight continues without an answer, as after an error.
                 Some(at) if rng.chance(0.88) => entries[at].acked = Some(clock),
                 Some(_) => {}
                 None if entries.len() < 6 => {
@@ -237,7 +240,7 @@ mod tests {
                 let to = rng.below(PAGES);
                 let from = (to + 1 + rng.below(PAGES - 1)) % PAGES;
                 let other = (0..PAGES).find(|page| *page != to && *page != from).unwrap_or(0);
-                // The second takes what the first replaces, as it was.
+                // The second reads the content that the first replaces, from before that.
                 if rng.chance(0.3) {
                     share(&[(to, from), (other, to)])
                 } else {
@@ -263,7 +266,7 @@ mod tests {
         for _ in 0..3000 {
             let entries = entries(&mut rng);
             let baseline = Contents((0..PAGES).map(|page| rng.below(2) * (page + 1)).collect());
-            // As with promises: all that was acknowledged, or what was up to some time.
+            // As with promises: everything that was acknowledged, or everything up to some time.
             let until = rng.below(16);
             let all = rng.chance(0.5);
             let must = move |entry: &Issued| entry.acked.is_some_and(|acked| all || acked < until);
@@ -275,7 +278,7 @@ mod tests {
                     .copied()
                     .map(Some)
                     .collect();
-                // What was seen partly, or belongs to several orders.
+                // Contents that were seen only in part, or belong to several orders.
                 for (page, seen) in seen.iter_mut().enumerate() {
                     match rng.below(6) {
                         0 => *seen = None,
@@ -312,7 +315,8 @@ mod tests {
 
     #[test]
     fn a_search_that_is_given_up_is_undecided() {
-        // Nobody knows which share came last, and the order of acknowledgement is not it.
+        // It is unknown which share came last, and the order of acknowledgements does not explain
+        // it.
         let entries = [
             entry(0, set(&[(0, 11)]), 1, Some(5)),
             entry(1, share(&[(1, 0)]), 2, Some(6)),
@@ -329,8 +333,8 @@ mod tests {
         assert!(matches!(search([11, 2, 2, 4], 100), Answer::Impossible(_)));
     }
 
-    /// Four clients whose commands all met, on few pages that take contents from each other: so many
-    /// orders that they cannot be tried.
+    /// Four clients whose commands all overlap, on few pages that get contents from each other: too
+    /// many orders to try all.
     #[test]
     fn many_commands_at_once_are_decided() {
         let mut rng = Rng::new(7);
@@ -338,7 +342,7 @@ mod tests {
         for round in 0..20 {
             let entries: Vec<Issued> = (0..60)
                 .map(|at| {
-                    // Each of a client's overlaps two or three of every other's.
+                    // Each command of a client overlaps two or three of every other's.
                     let (client, turn) = (at % 4, at / 4);
                     let issued = u64::from(turn * 20 + client + 1);
                     let effect = effect(&mut rng, &mut content);
@@ -346,7 +350,7 @@ mod tests {
                 })
                 .collect();
             let baseline = Contents(vec![1, 2, 3, 4]);
-            // Some order of those that met at each turn.
+            // Some order of the commands that overlap at each turn.
             let mut contents = baseline.clone();
             for turn in entries.chunks(4) {
                 let mut order = [0, 1, 2, 3];

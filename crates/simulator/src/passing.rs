@@ -1,5 +1,5 @@
-//! I/O errors that pass: over the medium, a home or its journal. While they last operations fail and change nothing;
-//! afterwards all is there that was there before.
+//! I/O errors that pass, of the medium, a home or its journal. While they last operations fail and change nothing;
+//! afterwards all earlier content is there.
 use std::fmt::Write;
 use std::ops::Range;
 use tantalum_base::{PAGE_BYTES, Rng};
@@ -7,25 +7,25 @@ use tantalum_media::{Episode, IoClass, Reach};
 
 use super::life::CutAt;
 
-/// Errors that pass in one time with power.
+/// Errors that pass in one power-on period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passing {
-    /// What they pass over.
+    /// The part that they affect.
     pub at: CutAt,
-    /// What fails.
+    /// The operations that fail.
     pub classes: Vec<IoClass>,
-    /// When.
+    /// The time at which they fail.
     pub span: Span,
-    /// Where: in slots of the medium, in pages of a home or a journal.
+    /// The place: slots of the medium, pages of a home or a journal.
     pub reach: Reach,
 }
 
-/// When errors pass.
+/// The time of passing errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// At these of the operations that they may concern, counted since the power came on.
+    /// These of the operations that they can affect, counted since the power came on.
     Operations(Range<u64>),
-    /// At this time since the power came on, in microseconds.
+    /// This span since the power came on, in microseconds.
     TimeUs(Range<u64>),
 }
 
@@ -38,7 +38,7 @@ impl Span {
 }
 
 impl Passing {
-    /// The episode that begins at `now_ns`, when the power comes on. Of a home and a journal, in bytes.
+    /// The episode if the power comes on at `now_ns`. For a home and a journal it is in bytes.
     pub(super) fn episode(&self, now_ns: u64) -> Episode {
         let reach = match (&self.reach, self.at) {
             (reach, CutAt::Media | CutAt::Nvram) => reach.clone(),
@@ -53,7 +53,7 @@ impl Passing {
         episode.during(at_ns(time_us.start)..at_ns(time_us.end))
     }
 
-    /// As it stands behind an end: `r5+3`, `hw200us+1000`, `rs0:64+32`, `y7:%4.2.1`.
+    /// Its text after an end: `r5+3`, `hw200us+1000`, `rs0:64+32`, `y7:%4.2.1`.
     pub(super) fn text(&self) -> String {
         let mut text = self.at.letter().to_owned();
         text.extend(self.classes.iter().map(|class| letter(*class)));
@@ -74,7 +74,7 @@ impl Passing {
         text
     }
 
-    /// Reads that; `None` where it is not understood.
+    /// Reads that text; `None` if it is not valid.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (when, reach) = match text.split_once(':') {
             Some((when, reach)) => (when, parse_reach(reach)?),
@@ -102,7 +102,7 @@ impl Passing {
         Some(Passing { at, classes, span, reach })
     }
 
-    /// Errors of any kind over the medium.
+    /// Random errors of the medium.
     pub(super) fn random(rng: &mut Rng) -> Self {
         use IoClass::{Read, Reset, Scan, Sync, Write};
         let classes = match rng.below(12) {
@@ -113,7 +113,7 @@ impl Passing {
             10 => vec![Reset],
             _ => IoClass::ALL.to_vec(),
         };
-        // Many fall into an opening.
+        // Many occur during an opening.
         let is_early = rng.chance(0.4);
         let mut start = |most: u64| rng.below(if is_early { most / 8 } else { most });
         let (operation, us) = (start(OPERATIONS), start(TIME_US));
@@ -123,7 +123,7 @@ impl Passing {
                 Span::Operations(operation..operation + 1 + rng.below(most))
             }
             10..=16 => Span::TimeUs(us..us + 100 + rng.below(TIME_US / 3)),
-            // To the end of this time with power.
+            // To the end of this power-on period.
             _ => Span::Operations(operation..u64::MAX),
         };
         let reach = match rng.below(10) {
@@ -141,14 +141,15 @@ impl Passing {
         Passing { at: CutAt::Media, classes, span, reach }
     }
 
-    /// What goes on of errors that last to the end of a time with power in the next one, for some operations.
+    /// The continuation, in the next power-on period and for some operations, of errors that last to the end of a
+    /// period.
     pub(super) fn continued(&self, rng: &mut Rng) -> Option<Self> {
         let goes_on = self.span.range().end == u64::MAX && rng.chance(0.6);
         let span = Span::Operations(0..1 + rng.below(OPERATIONS));
         goes_on.then(|| Passing { span, ..self.clone() })
     }
 
-    /// Plainer ones in place of these: everywhere, of one class, shorter.
+    /// Simpler errors in place of these: everywhere, of one class, shorter.
     pub(super) fn plainer(&self) -> Vec<Self> {
         let mut plainer = vec![Passing { reach: Reach::Everything, ..self.clone() }];
         if self.classes.len() > 1 {
@@ -169,10 +170,10 @@ impl Passing {
     }
 }
 
-/// Whatever passes has passed so long after the power came on: who waits for it must not wait for ever.
+/// All errors have passed this long after the power came on, so that no wait for that is endless.
 const LAST_US: u64 = 300_000;
 
-/// Operations and time of one time with power, and slots of a medium, among which errors begin.
+/// Operations and time of one power-on period, and slots of a medium, among which errors start.
 const OPERATIONS: u64 = 160;
 const TIME_US: u64 = 30_000;
 const SLOTS: u64 = 448;

@@ -1,5 +1,5 @@
-//! What a device can be asked for: a scenario beyond that is a mistake of who wrote it, and no
-//! promise broken.
+//! The requests that a device accepts: a scenario beyond them is a mistake of its author, not a
+//! broken promise.
 use tantalum_base::{Error, ErrorKind, Limits, Result};
 
 use super::command::Command;
@@ -7,10 +7,10 @@ use super::life::Life;
 use super::text::command_text;
 
 impl Life {
-    /// Checks every command against what the device offers.
+    /// Checks every command against the limits of the device.
     ///
     /// # Errors
-    /// `InvalidInput`, which names the first that is beyond it.
+    /// `InvalidInput`, which names the first command beyond them.
     pub fn check(&self, limits: &Limits) -> Result<()> {
         let clients = self.power_ons.iter().flat_map(|power_on| &power_on.clients);
         for command in clients.flatten() {

@@ -1,4 +1,4 @@
-//! Zones under which the power may go, and which are damaged.
+//! Zones whose power may be cut, and which may be damaged.
 use std::iter;
 use tantalum_base::{PageBuf, Result, SlotNo, ZoneNo};
 use tantalum_media::block_store::LostBlocks;
@@ -9,21 +9,21 @@ use tantalum_media::{
 
 use super::damage::Damage;
 
-/// Zones under which the power may go.
+/// Zones whose power may be cut.
 pub type Powered<M> = DamagedZones<UntilCut<M>>;
 
-/// Zones that are damaged in the dark and as they are read, and of which appends get lost.
+/// Zones that are damaged while the power is off and as they are read, and which lose appends.
 pub struct DamagedZones<M: ZoneMedia> {
     inner: M,
     damage: Damage<M::Page>,
-    /// Tells the medium, where that is a file, to lose the next append.
+    /// Makes the medium lose the next append, if it is a file.
     lose_next: Box<dyn Fn(LostBlocks)>,
-    /// Damages what is stored of a slot, where the medium is a file: one bit of it, or all.
+    /// Damages the stored bytes of a slot, if the medium is a file: one bit of it, or all.
     strike: Box<dyn Fn(SlotNo, Option<u32>)>,
 }
 
 impl<M: ZoneMedia> DamagedZones<UntilCut<M>> {
-    /// Wraps `inner`, whose power is gone once `is_cut` says so.
+    /// Wraps `inner`, whose power is off once `is_cut` returns true.
     pub fn new(inner: M, is_cut: impl Fn() -> bool + 'static) -> Self {
         DamagedZones {
             inner: UntilCut::new(inner, is_cut),
@@ -35,8 +35,8 @@ impl<M: ZoneMedia> DamagedZones<UntilCut<M>> {
 }
 
 impl<M: ZoneMedia> DamagedZones<M> {
-    /// It is damaged as `damage` says; where it is a file `lose_next` tells it to lose the next append,
-    /// and `strike` damages what is stored of a slot: one bit of it, or all.
+    /// Adds the damage of `damage`. If the medium is a file, `lose_next` makes it lose the next append,
+    /// and `strike` damages the stored bytes of a slot: one bit of it, or all.
     pub(super) fn damaged(
         self,
         damage: Damage<M::Page>,
@@ -46,15 +46,15 @@ impl<M: ZoneMedia> DamagedZones<M> {
         DamagedZones { damage, lose_next: Box::new(lose_next), strike: Box::new(strike), ..self }
     }
 
-    /// These slots are being read, which may decay at that. Tells whether bytes did that are stored.
+    /// These slots are being read, and may decay now. Returns whether stored bytes decayed.
     fn sense(&self, slots: impl Iterator<Item = SlotNo>) -> bool {
         let damaged = self.damage.sense(M::READS_SPARES, slots);
         damaged.iter().for_each(|(slot, bit)| (self.strike)(*slot, *bit));
         !damaged.is_empty()
     }
 
-    /// A scan of `zone` has found these appends, headers and all. Tells whether to scan again, as bytes
-    /// decayed.
+    /// A scan of `zone` has found these appends, with their headers. Returns whether to scan again
+    /// because bytes decayed.
     fn sense_scan(&self, zone: ZoneNo, found: &[ScannedAppend]) -> bool {
         let geometry = self.inner.geometry();
         self.sense(found.iter().flat_map(|append| {
@@ -64,7 +64,7 @@ impl<M: ZoneMedia> DamagedZones<M> {
         }))
     }
 
-    /// What a scan of `zone` that found `found` is told.
+    /// The result of a scan of `zone` that found `found`, after the damage.
     fn spoiled(&self, zone: ZoneNo, mut found: Vec<ScannedAppend>) -> Vec<ScannedAppend> {
         if M::READS_SPARES {
             self.damage.spoil_scan(&self.inner.geometry(), zone, &mut found);
@@ -138,7 +138,7 @@ impl<M: ZoneMedia> ZoneLayer for DamagedZones<M> {
         if M::READS_SPARES { self.damage.spoil(slots, out, spares) } else { Ok(()) }
     }
 
-    /// One after the other: where one is damaged those behind it are not read.
+    /// One slot after the other: slots after a damaged one are not read.
     async fn read_meta_run(&self, first: SlotNo, out: &mut [PageBuf]) -> Result<()> {
         for (slot, page) in (first.0..).map(SlotNo).zip(out) {
             let one = std::slice::from_mut(page);

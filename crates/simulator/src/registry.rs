@@ -1,4 +1,4 @@
-//! Devices and media by their names.
+//! Devices and media by name.
 use tantalum_base::{Error, ErrorKind, Limits, PageBuf, Result, Spec, Stamp};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -16,11 +16,11 @@ use tantalum_cache::{Destage, Mode};
 use tantalum_models::baselines::{Clustering, WalCommit};
 use tantalum_models::personality::PersonalitySpec;
 
-/// The media, as `--media` takes them: NAND with stamps for contents, NAND with real bytes, a file.
+/// The media that `--media` accepts: NAND with stamps for contents, NAND with real bytes, a file.
 pub const MEDIA: &[&str] = &["nand", "nand-bytes", "file"];
 
-/// Every device that is in the crash lab, with the parameters in which the promises differ: what
-/// `--device` has where none is given.
+/// Every device of the crash lab, with the parameters in which the promises differ: the choice of
+/// `--device` if none is given.
 pub const DEVICES: &[&str] = &[
     "ssd:cache=durable",
     "ssd:cache=through",
@@ -51,18 +51,18 @@ pub const DEVICES: &[&str] = &[
     PERSONALITIES[3],
 ];
 
-/// Devices of the papers by the names that `replay` and `serve` know them by, each small enough to be cut
-/// everywhere: with its link, its cache's kind and its durations.
+/// Devices of the papers by the names that `replay` and `serve` use, each small enough to be cut
+/// everywhere: with its link, its kind of cache and its durations.
 pub const PROFILES: &[&str] = &["durassd", "ssd-a", "ssd-b", "openssd", "x25-m", "txssd", "mtron"];
 
 /// Whether `device` runs on `media`. Block mapping, BAST, FAST and DFTL need blocks that are erased,
-/// which a file has not; [`PROFILES`] are devices of flash.
+/// which a file lacks; [`PROFILES`] are flash devices.
 pub fn carries(media: &str, device: &str) -> bool {
     let name = device.split(':').next().unwrap_or(device);
     media != "file" || !(PersonalitySpec::NAMES.contains(&name) || PROFILES.contains(&name))
 }
 
-/// `text` with the device's name as it is written here, where case or hyphens are others.
+/// `text` with the device's name in the spelling used here, if case or hyphens differ.
 pub fn spelled(text: &str) -> String {
     let known = DEVICES.iter().chain(PROFILES).map(|device| device.split(':').next());
     let names: Vec<&str> = known.flatten().collect();
@@ -71,25 +71,25 @@ pub fn spelled(text: &str) -> String {
 
 /// A kind of device on a kind of medium, for any number of lives.
 pub trait Lives {
-    /// As `--device` takes it, with every parameter.
+    /// Its name for `--device`, with every parameter.
     fn device(&self) -> String;
 
-    /// As `--media` takes it.
+    /// Its name for `--media`.
     fn media(&self) -> &str;
 
-    /// Logical pages of the device, where it is made for that number alone.
+    /// Number of logical pages, if the device exists only with that number.
     fn pages(&self) -> Option<u64>;
 
-    /// At what power can be cut beside the medium.
+    /// The parts beside the medium at which power can be cut.
     fn cut_at(&self) -> &'static [CutAt];
 
-    /// What such a device with `pages` pages offers.
+    /// The limits of such a device with `pages` pages.
     ///
     /// # Errors
-    /// `InvalidInput` where the medium is too small.
+    /// `InvalidInput` if the medium is too small.
     fn limits(&self, pages: u64) -> Result<Limits>;
 
-    /// Lives one.
+    /// Runs one life.
     fn live(&self, life: &Life) -> Outcome;
 }
 

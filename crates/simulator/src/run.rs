@@ -1,4 +1,4 @@
-//! Lives a device's life and checks every promise at every power-on.
+//! Runs the life of a device and checks every promise in every power-on period.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_media::{IoClass, ZoneMedia};
@@ -19,45 +19,47 @@ use super::stay::Stay;
 use super::subject::{Coverage, Damaged, FailedProgram, Kept, Subject, Tested, WithoutMedium};
 use super::verify::{self, Sure};
 
-/// What a life came to.
+/// The result of a life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Power cuts after which the device was recovered and every page of it verified.
     pub cuts: u64,
-    /// Power cuts that fell into a recovery; the recovery after it was cut again or verified.
+    /// Power cuts during a recovery; the recovery after it was cut again or verified.
     pub cuts_in_recovery: u64,
     /// Commands that were issued.
     pub commands: u64,
-    /// Operations of the medium and of what lies beside it, at each power-on (since the format, the
-    /// first time): what a cut can fall on. The last one is the verification at the end.
+    /// Numbers of operations of the medium and the parts beside it, in each power-on period (since
+    /// the format, the first time), at which a cut can occur. The last entry is the verification at
+    /// the end.
     pub operations: Vec<Operations>,
-    /// Of those, how many recovery took.
+    /// Number of these that belong to the recovery.
     pub recovery_operations: Vec<Operations>,
-    /// What the loads reached.
+    /// The parts of the device that the loads reached.
     pub coverage: Coverage,
-    /// Checks, of a read or after a cut, that were given up: of so many orders of the commands, those
-    /// tried explain nothing.
+    /// Checks, of a read or after a cut, that were given up: there are too many orders of the
+    /// commands, and those tried explain nothing.
     pub undecided: u64,
     /// Slots of the medium that were damaged or lost.
     pub decayed: u64,
-    /// Operations that failed as I/O errors passed.
+    /// Operations that failed because of errors that pass.
     pub io_errors: u64,
-    /// Openings that were refused as something was damaged that recovery needs; a life ends with one.
+    /// Openings that were refused because something that recovery needs was damaged; a life ends with
+    /// one.
     pub refused: u64,
-    /// Times that what is left without the medium was compared.
+    /// Number of comparisons of the content that remains without the medium.
     pub rescued: u64,
-    /// Of those, how many were newer than the time before.
+    /// Number of these in which it was newer than the time before.
     pub rescued_newer: u64,
-    /// Broken promises; a life ends with the first power-on that breaks one.
+    /// Broken promises; a life ends with the first power-on period that breaks one.
     pub violations: Vec<Violation>,
 }
 
-/// Lives `life` on a fresh rig.
+/// Runs `life` on a fresh rig.
 pub fn run<R: Rig, K: Tested<Powered<R::Media>>>(subject: &Subject<K>, life: &Life) -> Outcome {
     run_looking::<R, K>(subject, life, verify::STATES_MAX)
 }
 
-/// Lives `life`; checks look at `states_max` states of a search at the most.
+/// Runs `life`; checks visit at most `states_max` states of a search.
 fn run_looking<R: Rig, K: Tested<Powered<R::Media>>>(
     subject: &Subject<K>,
     life: &Life,
@@ -88,7 +90,7 @@ struct Living<R: Rig, K: Tested<Powered<R::Media>>> {
     outcome: Outcome,
 }
 
-/// What a power-on tells while it lasts, also where the power goes.
+/// The results of a power-on period so far, also if the power is cut.
 struct Session<D> {
     device: RefCell<Option<Rc<D>>>,
     verified: Cell<bool>,
@@ -120,7 +122,8 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         }
     }
 
-    /// One power-on from the first operation to the dark. Tells whether all was well.
+    /// One power-on period from the first operation until the power is off. Returns whether all was
+    /// well.
     fn go_through(&mut self, number: usize, power_on: &PowerOn) -> bool {
         let seed = self.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let runtime = Virtual::new(Schedule::Shuffled(seed));
@@ -171,13 +174,13 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             self.outcome.cuts_in_recovery += self.unverified_cuts - 1;
             self.unverified_cuts = 0;
         }
-        // A close in good order leaves nothing to cut.
+        // A close in good order leaves nothing that could be cut.
         if is_cut || end != End::Close {
             self.unverified_cuts += 1;
         }
     }
 
-    /// The medium is lost for a moment: compares what is left.
+    /// Pretends that the medium is lost, and checks the remaining content.
     fn look_without_medium(&mut self) -> Result<(), String> {
         let promised = self.bench.subject.promises.without_medium;
         if promised == WithoutMedium::Nothing {
@@ -218,7 +221,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
         }
     }
 
-    /// Recovery (but for the first time), verification, the clients, and the end.
+    /// Recovery (except the first time), verification, the clients, and the end.
     fn live(
         &mut self,
         runtime: &Virtual,
@@ -261,7 +264,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             let device = match opening {
                 None => session.device.borrow().clone().expect("formatted just now"),
                 Some((kind, on)) => match kind.open(on).await {
-                    // Nothing was checked; the next power-on finds all as it was.
+                    // Nothing was checked; the next power-on period finds everything unchanged.
                     Err(error) if may_latch.excuses(&error) => return Ok(()),
                     Err(error) if stay.may_refuse(&error) => {
                         session.refused.set(true);
@@ -272,7 +275,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             };
             session.recovery.set(counts());
             *session.device.borrow_mut() = Some(Rc::clone(&device));
-            // Whatever the kind, what follows is compiled once.
+            // Type erasure: the rest is compiled once for all kinds.
             let any = SimulatedDevice::new(Rc::clone(&device));
             if !is_new && !stay.verify(&any, &session.verified).await? {
                 return Ok(());
@@ -297,7 +300,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
             self.outcome.commands += 1;
             (command.clone(), first)
         };
-        // A client without commands is none, as in the text.
+        // A client without commands does not count, as in the text.
         let clients = clients.iter().filter(|client| !client.is_empty());
         clients.map(|client| client.iter().map(&mut next).collect()).collect()
     }
@@ -322,7 +325,7 @@ mod tests {
             let (hasty, thorough) = (live(0), live(verify::STATES_MAX));
             assert_eq!(thorough.undecided, 0);
             assert_eq!((&hasty.violations, &thorough.violations), (&vec![], &vec![]));
-            // The life goes on behind such a check.
+            // The life continues after such a check.
             assert_eq!(hasty.cuts, thorough.cuts);
             given_up += hasty.undecided;
         }

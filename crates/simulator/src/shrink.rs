@@ -5,18 +5,18 @@ use super::command::Command;
 use super::life::{Cut, End, How, Life, Strike};
 use tantalum_base::{PageNo, PageRange};
 
-/// A life that was made smaller.
+/// The result of shrinking a life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// It.
+    /// The smaller life.
     pub life: Life,
-    /// Lives that were tried for it.
+    /// Number of lives that were tried.
     pub tried: u32,
 }
 
-/// Shrinks `life`, of which `breaks` says that a promise is broken in it, by trying `tries_max`
-/// smaller ones at the most. What is dropped, in this order: power-ons, clients, commands, pages of
-/// commands, failures, damage, cuts. A cut moves to the front, and to the plainest fate.
+/// Shrinks `life`, which breaks a promise according to `breaks`, by trying at most `tries_max`
+/// smaller lives. It drops, in this order: power-on periods, clients, commands, pages of commands,
+/// failures, damage, cuts. A cut moves to the front, and to the simplest fate.
 pub fn shrink(life: &Life, tries_max: u32, breaks: impl Fn(&Life) -> bool) -> Shrunk {
     let mut shrinker = Shrinker { life: life.clone(), tried: 0, tries_max, breaks };
     loop {
@@ -40,7 +40,7 @@ struct Shrinker<F> {
 }
 
 impl<F: Fn(&Life) -> bool> Shrinker<F> {
-    /// Keeps what `change` makes of the life where that is another one that breaks a promise too.
+    /// Keeps the result of `change` if it is a different life that breaks a promise, too.
     fn attempt(&mut self, change: impl FnOnce(&mut Life)) -> bool {
         let mut smaller = self.life.clone();
         change(&mut smaller);
@@ -58,7 +58,7 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
         breaks
     }
 
-    /// Drops stretches of `len()` things, long ones first.
+    /// Drops ranges of `len()` items, long ones first.
     fn drop_stretches(
         &mut self,
         len: impl Fn(&Life) -> usize,
@@ -66,7 +66,7 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
     ) {
         let mut stretch = len(&self.life);
         while stretch > 0 {
-            // From the end: what comes later mostly matters less.
+            // From the end: later items usually matter less.
             let mut end = len(&self.life);
             while end > 0 {
                 let start = end.saturating_sub(stretch);
@@ -101,7 +101,7 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
     fn drop_commands(&mut self) {
         for at in (0..self.life.power_ons.len()).rev() {
             for client in (0..self.life.power_ons[at].clients.len()).rev() {
-                // A client that lost its last command is gone, and another may have its number.
+                // A client that lost its last command is gone, and another may have its number now.
                 self.drop_stretches(
                     |life| life.power_ons[at].clients.get(client).map_or(0, Vec::len),
                     |life, range| {
@@ -155,7 +155,7 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
         }
         for nth in 0..self.life.power_ons[at].strikes.len() {
             let Strike { place, how } = self.life.power_ons[at].strikes[nth];
-            // All of a slot is plainer than a bit.
+            // A whole slot is simpler than a bit.
             if matches!(how, How::Flip(_)) {
                 let wiped = Strike { place, how: How::Wipe };
                 self.attempt(|life| life.power_ons[at].strikes[nth] = wiped);
@@ -186,7 +186,7 @@ impl<F: Fn(&Life) -> bool> Shrinker<F> {
     }
 }
 
-/// Drops what is not needed of `list`, one at a time.
+/// Drops unnecessary items of `list`, one at a time.
 fn drop_each<F: Fn(&Life) -> bool, T>(
     shrinker: &mut Shrinker<F>,
     list: impl Fn(&mut Life) -> &mut Vec<T>,
@@ -196,7 +196,7 @@ fn drop_each<F: Fn(&Life) -> bool, T>(
     }
 }
 
-/// What a command might be in its place, smallest first.
+/// Simpler replacements for a command, smallest first.
 fn simpler(command: &Command) -> Vec<Command> {
     match command {
         Command::Write(range) => shorter(*range).map(Command::Write).collect(),

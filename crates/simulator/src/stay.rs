@@ -1,4 +1,4 @@
-//! A device between its opening and the end of its clients. It is one of any kind, so that this is compiled once.
+//! A device from its opening to the end of its clients. Its kind is erased, so that this is compiled once.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Durability, Error, ErrorKind, PageDevice, PageNo, PageRange, Payload};
@@ -17,21 +17,21 @@ use super::life::Violation;
 use super::subject::{Damaged, Promises};
 use super::verify::{self, Sure};
 
-/// All that one power-on has beside the device.
+/// The state of one power-on period beside the device.
 pub(super) struct Stay<P: Payload> {
     pub(super) runtime: Virtual,
     pub(super) history: Rc<RefCell<History<P>>>,
     pub(super) violations: Rc<RefCell<Vec<Violation>>>,
-    /// Whether the power has gone.
+    /// Whether the power has been cut.
     pub(super) is_cut: Rc<dyn Fn() -> bool>,
     pub(super) promises: Promises,
-    /// What fails that latches the device.
+    /// The failures that may latch the device.
     pub(super) may_latch: Latching,
     /// The errors that pass.
     pub(super) errors: Errors,
-    /// What of the medium is damaged.
+    /// The damage to the medium.
     pub(super) damage: Damage<P>,
-    /// States that a check looks at, at the most.
+    /// Maximum number of states that a check visits.
     pub(super) states_max: usize,
 }
 
@@ -43,11 +43,12 @@ impl<P: Payload> Stay<P> {
             && (self.damage.may_refuse() || refuses_end && self.damage.may_hide_end())
     }
 
-    /// Checks every page of a device that was opened again, and notes in `verified` that it is as promised. Tells whether
-    /// clients can go on: not after a violation, and not where what cannot be read yet leaves all to the next power-on.
+    /// Checks every page of a device that was opened again, and sets `verified` if it is as promised. Returns whether
+    /// clients can continue: not after a violation, and not if pages that cannot be read yet leave everything to the next
+    /// power-on period.
     ///
     /// # Errors
-    /// What the device must not answer.
+    /// An error that the device must not return.
     pub(super) async fn verify(
         &self,
         device: &SimulatedDevice<P>,
@@ -70,10 +71,10 @@ impl<P: Payload> Stay<P> {
         }
     }
 
-    /// Runs the clients, each with its commands, to their ends; where the power went meanwhile, it goes here.
+    /// Runs the clients, each with its commands, to their ends; if the power was cut meanwhile, stops here.
     ///
     /// # Errors
-    /// What the device must not answer.
+    /// An error that the device must not return.
     pub(super) async fn go_on(
         &self,
         device: &Rc<SimulatedDevice<P>>,
@@ -100,7 +101,7 @@ impl<P: Payload> Stay<P> {
             task.await;
         }
         if self.may_latch.passing {
-            // They have passed: all can be read.
+            // The errors have passed: everything can be read.
             self.errors.end();
             let count = self.history.borrow().baseline.0.len() as u64;
             for page in (0..count).map(PageNo) {
@@ -116,7 +117,7 @@ impl<P: Payload> Stay<P> {
     /// Closes the device.
     ///
     /// # Errors
-    /// What the device must not answer.
+    /// An error that the device must not return.
     pub(super) async fn close(&self, device: &SimulatedDevice<P>) -> Result<(), Error> {
         let issued = self.history.borrow_mut().now();
         match device.close().await {
@@ -130,21 +131,21 @@ impl<P: Payload> Stay<P> {
     }
 }
 
-/// How long errors that pass are waited for.
+/// The retries of reads while errors pass.
 #[derive(Clone, Copy)]
 struct Patience<'a> {
     runtime: &'a Virtual,
     errors: &'a Errors,
-    /// Whether there are any.
+    /// Whether there are passing errors.
     passing: bool,
 }
 
 impl Patience<'_> {
-    /// Times that a read is tried again, and what is waited before.
+    /// Maximum number of retries of a read, and the pause before each.
     const TRIES: u32 = 40;
     const PAUSE_NS: u64 = 500_000;
 
-    /// Reads a page, again and again where I/O errors pass.
+    /// Reads a page, with retries while I/O errors pass.
     async fn read<D: PageDevice>(&self, device: &D, page: PageNo) -> Result<D::Page, Error> {
         let mut out = [D::Page::zero()];
         for _ in 0..Self::TRIES {
@@ -161,7 +162,7 @@ impl Patience<'_> {
     }
 }
 
-/// Reads every page and compares; what is there is what counts from now on.
+/// Reads every page and compares; the contents found are the new baseline.
 async fn verify<D: PageDevice>(
     device: &D,
     history: &RefCell<History<D::Page>>,

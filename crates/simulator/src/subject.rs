@@ -1,4 +1,4 @@
-//! What is under test: a device as it is made and opened, and what the lab must know of it beyond that.
+//! The device under test: how it is made and opened, and the facts about it that the lab needs.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Payload, Result};
 use tantalum_media::{CutPlan, Episodes, ZoneGeometry, ZoneMedia};
@@ -9,31 +9,31 @@ use tantalum_runtime::{DeviceCounters, DeviceKind, LifeCycle, Virtual};
 
 use super::life::CutAt;
 
-/// The medium that a device stands on.
+/// The medium of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Medium {
-    /// The lab's, for so many logical pages.
+    /// The lab's medium, for this number of logical pages.
     Lab {
-        /// Zones that the device needs beyond those that others of its size have.
+        /// Zones that the device needs in addition to those of other devices of its size.
         more_zones: u32,
     },
     /// An array of its own.
     Array(ArrayShape),
 }
 
-/// What a load reached; the lab says so, as a load that reaches nothing tests nothing.
+/// The parts that a load reached; the lab reports them, as a load that reaches nothing tests nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Zones (or blocks) cleaned.
     pub cleaned: u64,
     /// Checkpoints written.
     pub checkpoints: u64,
-    /// Pages of open transactions that were moved out of a cache too small for them.
+    /// Pages of open transactions that were moved out of a cache that was too small for them.
     pub spilled: u64,
 }
 
 impl Coverage {
-    /// Adds what another load reached.
+    /// Adds the coverage of another load.
     pub fn add(&mut self, more: Coverage) {
         let Coverage { cleaned, checkpoints, spilled } = more;
         self.cleaned += cleaned;
@@ -49,62 +49,61 @@ impl From<DeviceCounters> for Coverage {
     }
 }
 
-/// What a program of the medium that fails does to a device.
+/// The effect of a failing program of the medium on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedProgram {
-    /// Nobody notices: it is written elsewhere.
+    /// None: the data is written elsewhere.
     Survived,
-    /// The command fails, and so does every later change, until the device is opened again; then all
-    /// that was acknowledged is there. Recovery itself may fail for it.
+    /// The command fails, and so does every later change, until the device is opened again; then everything
+    /// acknowledged is there. Recovery itself may fail because of it.
     Latches,
 }
 
-/// What a device promises of what is damaged.
+/// The promise of a device for damaged content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damaged {
-    /// The page is an error, and no other is; opening is refused only where something is damaged that
+    /// A damaged page is an error, and no other page is; opening is refused only if something is damaged that
     /// recovery needs and that is in no checkpoint.
     IsError,
-    /// As [`IsError`](Self::IsError); and opening may be refused where the end of the log is damaged so that it looks
-    /// like a cut: a home may have some of it.
+    /// Like [`IsError`](Self::IsError); in addition opening may be refused if the end of the log is damaged so that
+    /// it looks like a cut: a home may have some of it.
     IsErrorOrEndRefused,
-    /// Nothing: it cannot tell damage from an end that was cut short. Nothing is damaged in its lives.
+    /// None: it cannot distinguish damage from an end that was cut. Nothing is damaged in its lives.
     IsNotTold,
 }
 
-/// What a device promises of what is left where its medium is lost.
+/// The promise of a device for the content that remains if its medium is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithoutMedium {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// All that had been acknowledged by the moment that it names, and nothing that was issued later; that moment
-    /// never goes back.
+    /// Everything acknowledged by the moment that it names, and nothing issued later; that moment never goes back.
     OneMoment,
-    /// The same, and all that was acknowledged at all.
+    /// The same, and everything that was ever acknowledged.
     Everything,
 }
 
-/// What a device promises beyond its `limits()`, where the lab reads durability, atomic writes,
-/// transactions and shares.
+/// The promises of a device beyond its `limits()`, from which the lab reads durability, atomic writes, transactions
+/// and shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
-    /// A trim of several pages is all or nothing; otherwise each of its pages is.
+    /// Whether a trim of several pages is all or nothing; otherwise each of its pages is.
     pub trims_are_atomic: bool,
-    /// A write in a transaction may be refused with `OutOfSpace`, where what is open at once takes all
-    /// the room there is for that; nothing is done then, and the transaction can be aborted.
+    /// Whether a write in a transaction may be refused with `OutOfSpace` because the open transactions fill the room
+    /// for them; then nothing is done, and the transaction can be aborted.
     pub transactions_may_fill: bool,
-    /// It acknowledges what is nowhere but in memory, because that outlives the dark.
+    /// Whether it acknowledges changes that are only in memory, because that memory survives power cuts.
     pub acknowledges_early: bool,
-    /// What a failing program does.
+    /// The effect of a failing program.
     pub failed_program: FailedProgram,
-    /// What it promises of what is damaged.
+    /// The promise for damaged content.
     pub damaged: Damaged,
-    /// What it promises where the medium is lost.
+    /// The promise if the medium is lost.
     pub without_medium: WithoutMedium,
 }
 
 impl Promises {
-    /// Those that most devices keep.
+    /// The promises of most devices.
     pub const USUAL: Promises = Promises {
         trims_are_atomic: true,
         transactions_may_fill: false,
@@ -115,56 +114,56 @@ impl Promises {
     };
 }
 
-/// What outlives the dark beside the medium, and loses its power with it. It may be made only with the device:
-/// before that there is nothing to cut.
+/// The parts beside the medium that survive, and lose power with it. A part may be made only together with the
+/// device: before that there is nothing to cut.
 pub trait Kept {
-    /// What of it power can be cut at.
+    /// Its kinds of operations at which power can be cut.
     const CUT_AT: &'static [CutAt];
 
-    /// Power comes on; what is left to chance comes from `seed`.
+    /// The power comes on; random choices use `seed`.
     fn power_on(&self, runtime: &Virtual, seed: u64);
 
-    /// Plans a cut at what `at` counts; none where it has nothing of that.
+    /// Plans a cut at operations that `at` counts; does nothing if it has no such part.
     fn plan(&self, at: CutAt, plan: CutPlan);
 
-    /// The errors that pass over it since its power came on; none where it cannot fail.
+    /// The errors that pass in it since its power came on; `None` if it cannot fail.
     fn episodes(&self, _at: CutAt) -> Option<Episodes<Virtual>> {
         None
     }
 
-    /// Operations of this kind so far.
+    /// Number of operations of this kind so far.
     fn operations(&self, at: CutAt) -> u64;
 
-    /// Whether the power has been cut here since it came on.
+    /// Whether the power was cut here since it came on.
     fn is_cut(&self) -> bool;
 
-    /// The power goes, wherever it was cut: what is done from now on does not count.
+    /// The power is off, wherever it was cut: later operations do not count.
     fn cut(&self);
 
-    /// The tasks are gone: what was in flight meets its fate.
+    /// The tasks are gone: operations in flight meet their fate.
     ///
     /// # Errors
-    /// None but for a mistake of the lab.
+    /// Only for a mistake of the lab.
     fn power_off(&self, runtime: &Virtual) -> Result<()>;
 
-    /// What the device takes for the time of day: a moment in the order of commands.
+    /// Sets the device's clock for the time of day: moments in the order of commands.
     fn tell_time(&self, _clock: Rc<dyn Fn() -> u64>) {}
 
-    /// What is left where the medium is lost in the dark; `None` where nothing is. The device itself loses nothing by
-    /// that.
+    /// The content that remains if the medium is lost while the power is off; `None` if nothing does. The device
+    /// itself loses nothing by this call.
     ///
     /// # Errors
-    /// Where what should be left cannot be had.
+    /// If the content that should remain is not available.
     fn without_medium<P: Payload>(&self) -> Result<Option<Alone<P>>> {
         Ok(None)
     }
 }
 
-/// What is left of a device without its medium.
+/// The content of a device that remains without its medium.
 pub struct Alone<P> {
     /// Every page.
     pub pages: Vec<P>,
-    /// The moment as of which it says they are; 0 before the first one.
+    /// The moment that the content claims; 0 before the first one.
     pub moment: u64,
 }
 
@@ -225,9 +224,8 @@ fn region<P: Payload, T>(kept: &KeptNvram<P>, work: impl FnOnce(&Nvram) -> T) ->
     kept.borrow().as_ref().map(|nvram| work(nvram.region()))
 }
 
-/// A device that can be under test on zones `M`. When power is cut, every task stops where it stands, in
-/// the middle of a poll where need be, and the device is dropped and never asked again, but for what it
-/// does on stored energy.
+/// A device that can be tested on zones `M`. At a power cut every task stops at once, even in the middle of a poll.
+/// The device is dropped and not called again, except for its work on stored energy.
 pub trait Tested<M: ZoneMedia>:
     DeviceKind<Virtual, M, Kept: Kept, Device: LifeCycle + PageDevice<Page = M::Page>>
 {
@@ -238,17 +236,17 @@ impl<M: ZoneMedia, K> Tested<M> for K where
 {
 }
 
-/// The device on zones of a shape, with so many pages.
+/// Makes the device kind for zones of a geometry and a number of pages.
 type MakeKind<K> = dyn Fn(&ZoneGeometry, u64) -> K;
 
-/// The medium of a device with so many pages.
+/// Chooses the medium for a number of pages.
 type ChooseMedium = dyn Fn(u64) -> Result<Medium>;
 
 /// A kind of device in the crash lab, for any number of pages.
 pub struct Subject<K> {
-    /// As `--device` takes it: `ssd:cache=durable`.
+    /// Its name for `--device`: `ssd:cache=durable`.
     pub text: String,
-    /// Logical pages of the devices in random lives, where it is made for some number alone.
+    /// Number of logical pages of the devices in random lives, if it is fixed.
     pub pages: Option<u64>,
     /// What it promises.
     pub promises: Promises,
@@ -265,7 +263,7 @@ impl<K> Clone for Subject<K> {
 }
 
 impl<K> Subject<K> {
-    /// The device that `kind` gives for zones of a shape and a number of pages, on the lab's media.
+    /// The device that `kind` makes for zones of a geometry and a number of pages, on the lab's media.
     pub fn new(text: &str, kind: impl Fn(&ZoneGeometry, u64) -> K + 'static) -> Self {
         Subject {
             text: text.to_owned(),
@@ -276,12 +274,12 @@ impl<K> Subject<K> {
         }
     }
 
-    /// The same with zones beyond those that others of its size have.
+    /// The same with additional zones.
     pub fn more_zones(self, more_zones: u32) -> Self {
         self.on(move |_| Ok(Medium::Lab { more_zones }))
     }
 
-    /// The same on the medium that `medium` gives for a number of pages.
+    /// The same on the medium that `medium` chooses for a number of pages.
     pub fn on(self, medium: impl Fn(u64) -> Result<Medium> + 'static) -> Self {
         Subject { medium: Rc::new(medium), ..self }
     }
@@ -301,7 +299,7 @@ impl<K> Subject<K> {
         Subject { text: text.to_owned(), pages, promises, kind, medium }
     }
 
-    /// The device with `pages` pages on zones of this shape.
+    /// The device with `pages` pages on zones of this geometry.
     pub fn kind(&self, geometry: &ZoneGeometry, pages: u64) -> K {
         (self.kind)(geometry, pages)
     }
@@ -309,7 +307,7 @@ impl<K> Subject<K> {
     /// The medium of a device with `pages` pages.
     ///
     /// # Errors
-    /// `InvalidInput` where the device cannot have so many.
+    /// `InvalidInput` if the device cannot have that many.
     pub fn medium(&self, pages: u64) -> Result<Medium> {
         (self.medium)(pages)
     }

@@ -1,4 +1,4 @@
-//! The devices under test, each so small that it can be cut everywhere.
+//! The devices under test, each small enough to be cut everywhere.
 use tantalum_base::{Error, ErrorKind, Limits, Result, Spec};
 use tantalum_buffer::BufferedKind;
 use tantalum_cache::{Destage, Mode, TieredOptions};
@@ -18,22 +18,22 @@ use super::rig::{ArrayShape, SMALL, SMALL_ZONES};
 use super::subject::{Damaged, FailedProgram, Medium, Promises, Subject, WithoutMedium};
 use super::tiered::TieredKind;
 
-/// Pages of the write cache: small, so that it fills.
+/// Pages of the write cache: so few that it fills.
 const CACHE_PAGES: u32 = 24;
 
-/// What the dump area and delta pages take on the lab's media.
+/// Zones of the dump area and delta pages on the lab's media.
 const DUMP_ZONES: u32 = 7;
 
-/// Few, so that clients meet the limit.
+/// Few, so that clients reach the limit.
 const TRANSACTIONS_MAX: u32 = 2;
 
-/// Checkpoints often enough that a small load crosses several.
+/// Checkpoints are frequent enough that a small load crosses several.
 fn ftl_options(pages: u64) -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 64, ..FtlOptions::new(pages) }
 }
 
-/// An SSD with one kind of write cache. A durable one has the least energy that its dump can do
-/// with, so that changed mapping entries are backed up all the time.
+/// An SSD with one kind of write cache. A durable one has the minimum energy for its dump, so that changed mapping entries
+/// are backed up all the time.
 pub fn ssd(cache: CacheKind) -> Subject<SsdKind> {
     let name = match cache {
         CacheKind::Durable => "durable",
@@ -54,7 +54,7 @@ pub fn ssd(cache: CacheKind) -> Subject<SsdKind> {
     .promises(Promises { acknowledges_early: is_durable, ..Promises::USUAL })
 }
 
-/// That SSD, whose cleaning goes in step with what hosts append, as that of volumes does.
+/// That SSD, with cleaning in step with the hosts' appends, as on volumes.
 pub fn paced(cache: CacheKind) -> Subject<SsdKind> {
     let ssd = ssd(cache);
     let text = format!("{},cleaning=paced", ssd.text);
@@ -64,7 +64,7 @@ pub fn paced(cache: CacheKind) -> Subject<SsdKind> {
     })
 }
 
-/// Pages of a staged transaction that stay in memory: so few that most outgrow it.
+/// Pages of a staged transaction that stay in memory: so few that most transactions exceed them.
 const STAGED_MEMORY_PAGES: u32 = 3;
 
 /// Zones for as many pages again as hosts see.
@@ -87,7 +87,7 @@ pub fn staged(cache: CacheKind) -> Subject<SsdKind> {
     .more_zones(STAGING_ZONES)
 }
 
-/// Pages of the buffer: fewer than the device has, so that pages come and go.
+/// Pages of the buffer: fewer than the device has, so that pages are evicted.
 const BUFFER_PAGES: u32 = 16;
 
 /// That SSD behind a buffer.
@@ -102,8 +102,8 @@ fn small_lru(limits: &Limits) -> Result<Option<Box<dyn Policy>>> {
     PolicySpec::parse("lru")?.build(BUFFER_PAGES, workload).map(Some)
 }
 
-/// A cache over a home, in which pages go home soon, and of which pages that home has leave; with transactions of any size
-/// where they are `staged`.
+/// A cache over a home, which soon writes its pages home, and then evicts them; with transactions of any size if they are
+/// `staged`.
 pub fn tiered(destage: Destage, mode: Mode, staged: bool) -> Subject<TieredKind> {
     let text = match destage {
         Destage::Ordered => "tiered:destage=ordered",
@@ -121,7 +121,7 @@ pub fn tiered(destage: Destage, mode: Mode, staged: bool) -> Subject<TieredKind>
     };
     let damaged = match destage {
         Destage::Ordered => Damaged::IsError,
-        // What home has of the end nothing says then.
+        // Then nothing records how much of the end the home has.
         Destage::Dense => Damaged::IsErrorOrEndRefused,
     };
     let kind = move |geometry: &ZoneGeometry, pages| {
@@ -170,22 +170,22 @@ fn tiered_kind(
     TieredKind { ftl, ssd, tiered }
 }
 
-/// Pages of the write cache before a cache over a home, and of a write to it: so few that its few pages may be dirty.
+/// Pages of the write cache before a cache over a home, and of a write to it: so few that they fit into its few dirty
+/// pages.
 const TIERED_CACHE_PAGES: u32 = 8;
 const TIERED_WRITE_PAGES_MAX: u32 = 6;
 /// Pages in which its transactions are staged: so few that two large ones fill them.
 const TIERED_STAGING_PAGES: u64 = 40;
 
-/// Frames of the page cache, and pages of the extended cache: so few that three open transactions
-/// are moved out of the one, and four fill the other.
+/// Frames of the page cache, and pages of the extended cache: so few that three open transactions overflow the former, and
+/// four fill the latter.
 const TX_CACHE_PAGES: u32 = 14;
 const EXTENDED_PAGES: u32 = 16;
 
-/// What the extended cache takes on the lab's media.
+/// Zones of the extended cache on the lab's media.
 const EXTENDED_ZONES: u32 = 2;
 
-/// A TxCache, with transactions or as the paper's NVCache. NVRAM survives, and power is cut at its
-/// stores too.
+/// A TxCache, with transactions or as the paper's NVCache. NVRAM survives, and power is cut at its stores too.
 pub fn tx_cache(transactions: bool) -> Subject<TxCacheKind> {
     let (text, options) = match transactions {
         true => ("txcache", TxCacheOptions::new(TX_CACHE_PAGES)),
@@ -203,13 +203,13 @@ pub fn tx_cache(transactions: bool) -> Subject<TxCacheKind> {
         move |pages| TxCacheKind { ftl: ftl_options(pages + u64::from(EXTENDED_PAGES)), cache };
     Subject::new(text, move |_, pages| kind(pages)).more_zones(EXTENDED_ZONES).promises(Promises {
         acknowledges_early: true,
-        // Open transactions share the page cache and the extended cache; one that finds both full is told.
+        // Open transactions share the page cache and the extended cache; a write that finds both full is refused.
         transactions_may_fill: true,
         ..Promises::USUAL
     })
 }
 
-/// What the log takes on the lab's media.
+/// Zones of the log on the lab's media.
 const LOG_ZONES: u32 = 4;
 
 /// A redo log in flash.
@@ -223,10 +223,10 @@ pub fn wal(commit: WalCommit) -> Subject<WalKind> {
         WalOptions { log_pages: 64, memory_pages: 8, transactions_max: TRANSACTIONS_MAX, commit };
     let kind = move |pages| WalKind { ftl: ftl_options(pages), wal };
     Subject::new(text, move |_, pages| kind(pages)).more_zones(LOG_ZONES).promises(Promises {
-        // A failed program in the log is not written elsewhere.
+        // After a failed program in the log the data is not written elsewhere.
         failed_program: FailedProgram::Latches,
-        // The last transactions of its log look like a cut where they are damaged: nothing behind them
-        // says that they were durable.
+        // The last transactions of its log look like a cut if they are damaged: nothing after them says that they were
+        // durable.
         damaged: Damaged::IsNotTold,
         ..Promises::USUAL
     })
@@ -245,9 +245,9 @@ pub fn shadow(clustering: Clustering) -> Subject<ShadowKind> {
 /// Parameters with which a small load reaches merges and misses of the cached map.
 pub const PERSONALITIES: [&str; 4] = ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5"];
 
-/// A translation layer of an earlier device, without any cache before it.
+/// A translation layer of an earlier device, without a cache before it.
 pub fn personality(spec: PersonalitySpec) -> Subject<PersonalityKind> {
-    // A page takes a whole flash page, half of which is left.
+    // A page occupies a whole flash page, half of which is unused.
     let more_zones = match spec {
         PersonalitySpec::BlockMap | PersonalitySpec::Bast { .. } => 0,
         PersonalitySpec::Fast { .. } => 1,
@@ -258,26 +258,26 @@ pub fn personality(spec: PersonalitySpec) -> Subject<PersonalityKind> {
         .promises(Promises {
             // A trim writes or erases page by page.
             trims_are_atomic: false,
-            // There is no log to go on in elsewhere.
+            // It has no log that could continue elsewhere.
             failed_program: FailedProgram::Latches,
             damaged: Damaged::IsNotTold,
             ..Promises::USUAL
         })
 }
 
-/// SSDs of the papers that [`profile`] takes.
+/// SSDs of the papers that [`profile`] accepts.
 pub const SSD_PROFILES: [&str; 5] = ["durassd", "ssd-a", "ssd-b", "openssd", "x25-m"];
 
-/// Pages of a device of a size that was asked for, at the most: every one is read at every power-on.
+/// Maximum number of pages of a device whose size was given: every page is read in every power-on period.
 const PAGES_MAX: u64 = 1 << 20;
 
-/// The SSD of a profile that `text` names, behind its link. Where neither `pages` nor `capacity` is
-/// given it is scaled down to the lab's array, cache and least energy, and keeps all else: kind of
-/// cache, what a flush means, quota, sharers, cleaning, durations.
+/// The SSD of a profile that `text` names, behind its link. If neither `pages` nor `capacity` is given, its array, cache
+/// and energy are scaled down to the lab's. It keeps the rest: kind of cache, meaning of a flush, quota, sharers,
+/// cleaning, durations.
 ///
 /// # Errors
-/// `InvalidInput`, which lists what is accepted; also where flushes do not reach a cache that needs
-/// them: such a device promises nothing that could be checked.
+/// `InvalidInput`, which lists the accepted values; also if flushes do not reach a cache that needs them: such a device
+/// promises nothing that could be checked.
 pub fn profile(text: &str) -> Result<Subject<Linked<SsdKind>>> {
     let refuse =
         |problem: &str| Err(Error::new(ErrorKind::InvalidInput, format!("{text}: {problem}")));
@@ -343,7 +343,7 @@ fn scaled(whole: &DeviceConfig, pages: u64) -> Result<DeviceConfig> {
 /// A TxSSD: its link before the lab's TxCache. It has no parameters here.
 ///
 /// # Errors
-/// `InvalidInput`, where some are given.
+/// `InvalidInput` if some are given.
 pub fn tx_ssd(text: &str) -> Result<Subject<Linked<TxCacheKind>>> {
     match DeviceSpec::parse(plain(text)?)? {
         DeviceSpec::TxSsd(config) => Ok(linked(text, tx_cache(true), config.link)),
@@ -351,10 +351,10 @@ pub fn tx_ssd(text: &str) -> Result<Subject<Linked<TxCacheKind>>> {
     }
 }
 
-/// An MTRON: its link before BAST with as few logs as the lab's has. It has no parameters here.
+/// An MTRON: its link before BAST with as few logs as the lab's. It has no parameters here.
 ///
 /// # Errors
-/// `InvalidInput`, where some are given.
+/// `InvalidInput` if some are given.
 pub fn mtron(text: &str) -> Result<Subject<Linked<PersonalityKind>>> {
     match DeviceSpec::parse(plain(text)?)? {
         DeviceSpec::Hybrid(config) => {

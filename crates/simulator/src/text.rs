@@ -1,23 +1,23 @@
-//! Lives as text: what a violation prints, and what `--replay` takes.
+//! Lives as text: printed for a violation, and accepted by `--replay`.
 //!
-//! `DEVICE; MEDIUM; pages=30; seed=7; POWER-ON; POWER-ON; …`, where a power-on is
-//! `CLIENT / CLIENT -> END`, a client is commands between blanks, and
+//! `DEVICE; MEDIUM; pages=30; seed=7; POWER-ON; POWER-ON; …`. A power-on is `CLIENT / CLIENT -> END`, a client is
+//! commands separated by blanks, and
 //!
 //! | | |
 //! |---|---|
 //! | `w3`, `w3+4` | write page 3; pages 3 to 6 as one command |
 //! | `c3.9.4`, `a3.9` | a transaction over these pages that commits; that aborts |
 //! | `r3`, `r3+4` | read page 3; pages 3 to 6 as one command |
-//! | `t3+4`, `s3<9.4<1`, `f` | trim; share (page 3 takes page 9's content, 4 takes 1's); flush |
-//! | `dark`, `close` | power goes when all clients are done; after the device was closed |
+//! | `t3+4`, `s3<9.4<1`, `f` | trim; share (page 3 gets page 9's content, 4 gets 1's); flush |
+//! | `dark`, `close` | power is cut when all clients are done; after the device was closed |
 //! | `land@5`, `vanish@5`, `tear@5` | power is cut at media operation 5, which meets that fate |
 //! | `land@n5`, `land@h5`, `land@j5` | the same at NVRAM store 5; at operation 5 of the home, of the journal |
-//! | `fail@3` | behind the end: program 3 fails |
-//! | `decay@7` | behind the end: what is read as slot 7 decays, or the first behind it that may |
-//! | `lost@4`, `lost@h4` | behind the end: append 4 is reported done and not there; its header |
-//! | `eio@6`, `enospc@6` | behind the end: write or sync 6 fails |
-//! | `err@r5+3`, `err@hw200us+1000` | behind the end: reads 5 to 7 fail, and pass; writes of the home for a time |
-//! | `flip@3.77`, `wipe@3`, `spare@3` | behind the end, in the dark: what is damaged of place 3 |
+//! | `fail@3` | after the end: program 3 fails |
+//! | `decay@7` | after the end: slot 7 decays as it is read, or the first one after it that may |
+//! | `lost@4`, `lost@h4` | after the end: append 4 is reported as done but not written; its header |
+//! | `eio@6`, `enospc@6` | after the end: write or sync 6 fails |
+//! | `err@r5+3`, `err@hw200us+1000` | after the end: reads 5 to 7 fail, and pass; writes of the home for a time |
+//! | `flip@3.77`, `wipe@3`, `spare@3` | after the end: damage to place 3 while the power is off |
 use std::fmt::Write;
 use std::str::FromStr;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
@@ -29,17 +29,17 @@ use super::command::Command;
 use super::life::{Cut, CutAt, End, How, Life, LostWrite, PowerOn, SLOT_BITS, Strike};
 use super::passing::Passing;
 
-/// What may stand behind an end.
+/// The syntax of additions to an end.
 const BEHIND_ENDS: &str = "fail@N, decay@N, lost@N, lost@hN, eio@N, enospc@N, err@CLASSES.., flip@N.BIT, wipe@N or spare@N";
 
-/// A life with the device and the medium it is lived on.
+/// A life with its device and its medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The device, as `--device` takes it.
+    /// The device, in the form that `--device` accepts.
     pub device: String,
-    /// The medium, as `--media` takes it.
+    /// The medium, in the form that `--media` accepts.
     pub media: String,
-    /// What happens.
+    /// The events.
     pub life: Life,
 }
 
@@ -70,7 +70,7 @@ impl Replay {
     /// Reads the text.
     ///
     /// # Errors
-    /// `InvalidInput` with the part that is not understood.
+    /// `InvalidInput` with the part that is not valid.
     pub fn parse(text: &str) -> Result<Replay> {
         let mut parts = text.split(';').map(str::trim);
         let mut head = |what: &str| {
@@ -132,7 +132,7 @@ fn end_text(end: End) -> String {
     }
 }
 
-/// Whatever is lost, fails or is struck.
+/// Appends losses, failures and damage.
 fn damage_text(text: &mut String, power_on: &PowerOn) {
     for LostWrite { append, part } in &power_on.lost_writes {
         let part = if *part == LostBlocks::First { "h" } else { "" };
@@ -154,7 +154,7 @@ fn damage_text(text: &mut String, power_on: &PowerOn) {
     }
 }
 
-/// Takes what stands behind an end; `None` where it is not understood.
+/// Parses an addition to an end; `None` if it is not valid.
 fn add_damage(power_on: &mut PowerOn, what: &str, at: &str) -> Option<()> {
     let strike = |place: &str, how: How| Some(Strike { place: number(place)?, how });
     let fault = |kind| Some(IoFault { operation: number(at)?, kind });

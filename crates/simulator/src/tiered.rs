@@ -15,19 +15,20 @@ use tantalum_ssd::{Drive, SsdOptions, Transactional};
 use super::life::CutAt;
 use super::subject::{Alone, Kept};
 
-/// Where the first content of a journal lies, behind its head.
+/// The place of a journal's first content, after its head.
 const JOURNAL_HEAD_BYTES: u64 = 1 << 20;
 
-/// Pages of an epoch whose contents stay in memory: fewer than an epoch has, so that they are read back.
+/// Pages of an epoch whose contents stay in memory: fewer than an epoch has, so that the others are read
+/// back.
 const JOURNAL_MEMORY_PAGES: u32 = 8;
 
-/// Identity of the only volume there is.
+/// Identity of the only volume.
 const VOLUME_ID: u128 = 77;
 
 /// A cache on zones over a home of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct TieredKind {
-    /// The FTL, which is a cache.
+    /// The FTL, in the role of a cache.
     pub ftl: FtlOptions,
     /// Write cache and transactions.
     pub ssd: SsdOptions,
@@ -73,7 +74,7 @@ impl TieredKind {
         Pair { volume_id: VOLUME_ID, pages: self.ftl.home_pages() }
     }
 
-    /// Pages that the journal must have room for.
+    /// Minimum number of pages of the journal.
     fn journal_pages_min(&self) -> u64 {
         self.tiered.dirty_hard_pages + u64::from(self.ssd.cache_pages)
     }
@@ -104,7 +105,8 @@ impl TieredKind {
     }
 }
 
-/// The home and the journal, which the device makes; and what tells the time that epochs are closed at.
+/// The home and the journal, which the device makes; and the clock for the times at which epochs are
+/// closed.
 #[derive(Clone, Default)]
 pub struct KeptHome(Rc<RefCell<Kit>>);
 
@@ -185,7 +187,7 @@ impl Kept for KeptHome {
         self.0.borrow_mut().clock = Some(clock);
     }
 
-    /// As `tantalum rescue` does, on copies: the life goes on with the flash.
+    /// As `tantalum rescue` does, but on copies: the life continues with the flash.
     fn without_medium<P: Payload>(&self) -> Result<Option<Alone<P>>> {
         let kit = self.0.borrow();
         let Some(rig) = &kit.rig else { return Ok(None) };
@@ -196,7 +198,7 @@ impl Kept for KeptHome {
     }
 }
 
-/// Brings `home` to the epoch that is committed in `journal`, if one is.
+/// Brings `home` to the epoch that is committed in `journal`, if there is one.
 async fn rescue<P: Payload>(home: MemoryStore, journal: MemoryStore) -> Result<Alone<P>> {
     let pair = Journal::<_, P>::pair_of(&journal).await?;
     let (journal, committed) = Journal::<_, P>::open(journal, pair, 0).await?;

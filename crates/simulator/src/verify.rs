@@ -1,5 +1,4 @@
-//! Whether what a device holds after a cut, and what a read returns, is something that its promise
-//! allows.
+//! Whether the contents of a device after a cut, and the result of a read, are allowed by its promise.
 use tantalum_base::{Durability, Error, ErrorKind, PageNo, PageRange, Payload, Result};
 
 use super::command::{Contents, Effect};
@@ -7,33 +6,32 @@ use super::history::{History, Issued, LostTail, Survivors};
 use super::life::Violation;
 use super::order::{Answer, Orders};
 
-/// States of one search for an order that are looked at before it is given up.
+/// Maximum number of states that one search for an order visits.
 pub(super) const STATES_MAX: usize = 300_000;
 
-/// How sure a check is that found nothing wrong.
+/// The certainty of a check that found nothing wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sure {
-    /// All that was seen is allowed.
+    /// Everything that was seen is allowed.
     Right,
-    /// No order was found that explains it, and not all were tried.
+    /// No order was found that explains it, but not all were tried.
     Undecided,
 }
 
-/// Guesses of what one page lost that are made for a check.
+/// Maximum number of guesses of lost contents in one check.
 const GUESSES_MAX: u64 = 4096;
 
-/// What a damaged medium excuses, in numbers of contents.
+/// The deviations that a damaged medium excuses, as numbers of contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Excuses {
     /// Contents that are lost.
     pub(super) lost: Vec<u64>,
-    /// The end of the log, where it may look like a cut.
+    /// The end of the log, if it may look like a cut.
     pub(super) tail: Option<LostTail>,
 }
 
-/// Compares what every page was found to hold (`None`: it is an error, for damage) with what `history`
-/// allows and `excuses` excuse; the contents. A search for an order looks at `states_max` states at the
-/// most.
+/// Compares the content found in every page (`None`: a read error because of damage) with the contents that `history` allows and
+/// `excuses` excuse. Returns the contents. A search for an order visits at most `states_max` states.
 pub(super) fn check<P: Payload>(
     pages: &[Option<P>],
     history: &History<P>,
@@ -43,13 +41,13 @@ pub(super) fn check<P: Payload>(
 ) -> Result<(Contents, Sure), Violation> {
     let mut found = Contents::empty(pages.len() as u64);
     let out_of_order = out_of_order(history, excuses.tail.as_ref());
-    // What an error stands for: pages, with the contents that they may have lost, the newest first.
+    // The pages with errors, with the contents that they may have lost, the newest first.
     let mut errors: Vec<(PageNo, Vec<u64>)> = Vec::new();
     for (page, seen) in (0..).map(PageNo).zip(pages) {
         let Some(seen) = seen else {
             let lost = excuses.lost.iter().rev().copied();
             let may: Vec<u64> = lost.filter(|number| history.may_hold(page, *number)).collect();
-            // An older content that is lost as well may be in force again.
+            // The page may have an older content again, and that may be lost as well.
             let any_lost = excuses.lost.last().filter(|_| out_of_order.contains(&page));
             match any_lost {
                 Some(lost) => found.0[page.index()] = *may.first().unwrap_or(lost),
@@ -80,7 +78,7 @@ pub(super) fn check<P: Payload>(
     for page in &out_of_order {
         seen[page.index()] = None;
     }
-    // Where the pages that can be read are wrong no guess makes them right.
+    // If the readable pages are wrong, no guess makes them right.
     let mut checked = search(seen.clone())?;
     if !errors.is_empty() && checked == Sure::Right {
         let (sure, guess) = guess(&errors, seen, search, GUESSES_MAX)?;
@@ -90,9 +88,9 @@ pub(super) fn check<P: Payload>(
     Ok((found, checked))
 }
 
-/// Fills in what the pages in `errors` may have lost until `search` finds an order that explains it, with all other pages as
-/// `seen`; with what they then held. It goes page by page: what cannot be, whatever the pages behind it held, needs no guess of
-/// those.
+/// Guesses the lost contents of the pages in `errors`, with all other pages as `seen`, until `search` finds an order that explains
+/// everything. Returns the contents guessed. It works page by page: if the pages so far are impossible with any content of the later
+/// ones, those need no guesses.
 fn guess(
     errors: &[(PageNo, Vec<u64>)],
     seen: Vec<Option<u64>>,
@@ -103,27 +101,27 @@ fn guess(
     let sure = match (guesses.fill(0, Sure::Right), guesses.first) {
         (Some(sure), _) => sure,
         (None, Some(violation)) if guesses.left > 0 => return Err(violation),
-        // The right one may be among those that were not tried.
+        // The right guess may be among those that were not tried.
         (None, _) => Sure::Undecided,
     };
     Ok((sure, guesses.seen.into_iter().map(Option::unwrap_or_default).collect()))
 }
 
-/// What is guessed, so far.
+/// The guesses so far.
 struct Guesses<'a, S> {
     errors: &'a [(PageNo, Vec<u64>)],
-    /// By page; `None` where nothing is guessed yet.
+    /// By page; `None` if nothing is guessed yet.
     seen: Vec<Option<u64>>,
     search: S,
-    /// Guesses that may still be made.
+    /// Number of guesses that may still be made.
     left: u64,
-    /// Why the first that was wrong is wrong.
+    /// The violation of the first wrong guess.
     first: Option<Violation>,
 }
 
 impl<S: Fn(Vec<Option<u64>>) -> Result<Sure, Violation>> Guesses<'_, S> {
-    /// Guesses the pages from the one with this place in `errors` on, where those before it are filled in and as `sure`; how sure it
-    /// is of all of them, `None` where none was right.
+    /// Guesses the pages from index `at` in `errors` on; those before are filled in, and their check was `sure`. Returns the
+    /// certainty for all of them, `None` if no guess was right.
     fn fill(&mut self, at: usize, sure: Sure) -> Option<Sure> {
         let Some((page, may)) = self.errors.get(at) else { return Some(sure) };
         for content in may {
@@ -146,9 +144,9 @@ impl<S: Fn(Vec<Option<u64>>) -> Result<Sure, Violation>> Guesses<'_, S> {
     }
 }
 
-/// Pages that may hold anything older where the end of the log is missing, on a device that acknowledges
-/// before it appends: what is gone from the log is no end of what was acknowledged, and what a trim or a
-/// share replaced in memory never came to the log.
+/// Pages that may have any older content if the end of the log is missing, on a device that acknowledges before it appends. There
+/// the end of the log is not the end of the acknowledged commands, and contents that a trim or a share replaced in memory never
+/// reached the log.
 fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Vec<PageNo> {
     let Some(tail) = tail.filter(|tail| tail.acknowledges_early) else { return Vec::new() };
     let is_record = |entry: &&Issued| {
@@ -158,8 +156,8 @@ fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Ve
     let is_missing = |page: PageNo| {
         tail.contents.iter().any(|number| history.may_hold(page, *number))
             || history.entries.iter().filter(is_record).any(|one| one.effect.on(page).is_some())
-            // Recovery does over what was under way, though it was seen before; what was acknowledged
-            // since outlives the dark in memory.
+            // Recovery repeats commands in progress, even if their effect was seen before; commands acknowledged since survive in
+            // memory.
             || tail.has_records
                 && history.baseline.get(page) == 0
                 && history
@@ -170,8 +168,8 @@ fn out_of_order<P: Payload>(history: &History<P>, tail: Option<&LostTail>) -> Ve
     (0..history.baseline.0.len() as u64).map(PageNo).filter(|page| is_missing(*page)).collect()
 }
 
-/// Whether a read of `range`, issued at `issued`, may be an error, where the contents in `lost` are
-/// lost: one of its pages may hold one of them.
+/// Whether a read of `range`, issued at `issued`, may fail if the contents in `lost` are lost: one of its pages may have one of
+/// them.
 pub(super) fn may_fail<P: Payload>(
     history: &History<P>,
     range: PageRange,
@@ -194,12 +192,11 @@ pub(super) fn may_fail<P: Payload>(
     })
 }
 
-/// Compares what a read of `range`, issued at `issued`, returned with what `history` allows. Where
-/// the device promises order, its pages are what they were at one time between the two; on a volatile
-/// device each is what it was at some time.
+/// Compares the result of a read of `range`, issued at `issued`, with the contents that `history` allows. If the device promises
+/// order, its pages are as of one moment between issue and return; on a volatile device each page is as of some moment.
 ///
 /// # Errors
-/// `Checksum` where it could not see that.
+/// `Checksum` if the read cannot have seen that.
 pub(super) fn check_read<P: Payload>(
     history: &History<P>,
     range: PageRange,
@@ -238,9 +235,8 @@ fn sure(answer: Answer) -> Result<Sure, String> {
     }
 }
 
-/// A volatile device: page by page, what was flushed and not written since, or anything that was
-/// written since. Of pages in `errors` any of the contents that they may have lost; the first that is
-/// allowed is put into `found`.
+/// For a volatile device, page by page: the flushed content if it was not written since, or any content written since. A page in
+/// `errors` may have any of the contents that it may have lost; the first allowed one is put into `found`.
 fn check_pages<P: Payload>(
     found: &mut Contents,
     errors: &[(PageNo, Vec<u64>)],
@@ -292,7 +288,7 @@ mod tests {
         let entry = history.issue(0, effect(1), false, "w1+2".to_owned());
         history.acknowledge(entry);
         let issued = history.now();
-        // In flight together with the read.
+        // In flight at the same time as the read.
         let new = [history.write(PageNo(1), 3), history.write(PageNo(2), 4)];
         history.issue(1, effect(3), false, "w1+2".to_owned());
         let check = |seen: [Stamp; 2], durability| {
@@ -306,7 +302,7 @@ mod tests {
                 assert!(error.to_string().contains("never held together"), "{error}");
             }
         }
-        // Nothing promises that on a volatile device; but never what was never there.
+        // A volatile device does not promise that; but it never returns content that never existed.
         assert_eq!(check([old[0], new[1]], Durability::Volatile).ok(), Some(Sure::Right));
         assert!(check([old[0], old[0]], Durability::Volatile).is_err());
         assert!(check([Stamp::default(), old[1]], Durability::Volatile).is_err());
@@ -324,7 +320,7 @@ mod tests {
         history
     }
 
-    /// What a check of pages with these contents says (`None`: an error), where some are excused.
+    /// The result of checking pages with these contents (`None`: an error), with some excused.
     fn checked(
         history: &History<Stamp>,
         seen: &[Option<u64>],
@@ -355,15 +351,15 @@ mod tests {
             };
             assert_eq!(check([Some(0), Some(13), Some(12)], &[13]), Ok(Sure::Right));
             assert_eq!(check([Some(0), None, Some(12)], &[13]), Ok(Sure::Right));
-            // An older content of it that is damaged is no reason; nor what another page held.
+            // An older damaged content of it is no excuse; nor is a content of another page.
             assert!(check([Some(0), None, Some(12)], &[11]).is_err());
             assert!(check([Some(0), None, Some(12)], &[12]).is_err());
             assert!(check([Some(0), None, Some(12)], &[]).is_err());
-            // Damage brings nothing old back, of this page or of others.
+            // Damage does not bring old content back, of this page or of others.
             assert!(check([Some(0), Some(11), Some(12)], &[13]).is_err());
             assert!(check([Some(0), None, Some(0)], &[13]).is_err());
         }
-        // Nor where nothing was flushed, on a device that keeps order.
+        // Nor without a flush, on a device that keeps order.
         let gone = checked(&history, &[Some(0), None, Some(0)], &[13], None, Durability::OnFlush);
         assert!(gone.is_err());
     }
@@ -371,7 +367,7 @@ mod tests {
     #[test]
     fn the_end_of_the_log_may_be_missing_as_a_whole_and_nothing_before_it() {
         let history = written(3, &[(0, 10), (1, 11), (2, 12), (1, 13)]);
-        // The append that 12 was in, which was issued at 5, and all behind it.
+        // The append with 12, which was issued at 5, and everything after it.
         let tail = || {
             Some(LostTail {
                 from: 5,
@@ -385,7 +381,7 @@ mod tests {
         for allowed in [[10, 11, 0], [10, 11, 12], [10, 13, 12]] {
             assert_eq!(check(allowed), Ok(Sure::Right), "{allowed:?}");
         }
-        // Something before it; something of its middle.
+        // A part before the end is missing; a part of its middle is there.
         for forbidden in [[0, 11, 0], [10, 0, 0], [0, 0, 0], [10, 13, 0]] {
             assert!(check(forbidden).is_err(), "{forbidden:?}");
         }
@@ -393,7 +389,7 @@ mod tests {
         assert!(without.is_err());
     }
 
-    /// A cache that outlives the dark acknowledged 10 and 11, then appended 10, and that append is lost.
+    /// A cache that survives the power cut acknowledged 10 and 11, then appended 10, and that append is lost.
     #[test]
     fn memory_that_outlives_the_dark_keeps_what_came_behind_a_lost_append() {
         let mut history = written(3, &[(0, 10), (1, 11)]);
@@ -412,7 +408,7 @@ mod tests {
         assert!(check([0, 11, 0], Some(in_order)).is_err());
     }
 
-    /// Such a cache held 11 when a trim of pages 1 and 2 took it away, and the append of the trim is lost.
+    /// Such a cache held 11 when a trim of pages 1 and 2 removed it, and the append of the trim is lost.
     #[test]
     fn what_a_lost_trim_took_from_memory_is_gone() {
         let mut history = written(3, &[(0, 10), (1, 11), (2, 12)]);
@@ -431,7 +427,7 @@ mod tests {
 
     #[test]
     fn pages_that_are_lost_are_guessed_one_by_one() {
-        // The newer content of each page has the smaller number, so that it is guessed last.
+        // The newer content of each page has the smaller number, so it is guessed last.
         let pages = 40;
         let commands: Vec<(u64, u64)> = (0..pages)
             .map(|page| (page, 100 + page))
@@ -446,13 +442,13 @@ mod tests {
         };
         assert_eq!(check(40, &lost), Ok(Sure::Right));
         assert!(check(40, &lost[pages as usize..]).is_err());
-        // Where a page that can be read is wrong no guess is needed.
+        // If a readable page is wrong no guess is needed.
         let mut seen = vec![None; pages as usize];
         seen[0] = Some(100);
         assert!(checked(&history, &seen, &lost, None, Durability::OnAck).is_err());
     }
 
-    /// Three pages that may hold 1 or 2 each; nothing is known of two of them alone.
+    /// Three pages that may hold 1 or 2 each; two of them alone show nothing.
     #[test]
     fn guesses_that_are_given_up_are_undecided() {
         let errors: Vec<(PageNo, Vec<u64>)> =
@@ -465,7 +461,7 @@ mod tests {
             };
             guess(&errors, vec![None; 3], search, guesses_max)
         };
-        // Two of the first page, four of the first two, eight of all.
+        // Two for the first page, four for the first two, eight for all.
         let last = Some([2, 2, 2]);
         assert_eq!(guess(last, 14), Ok((Sure::Right, vec![2, 2, 2])));
         assert_eq!(guess(last, 13).map(|(sure, _)| sure), Ok(Sure::Undecided));

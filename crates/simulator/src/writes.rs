@@ -1,15 +1,15 @@
-//! What was written to a medium: append by append, when each was begun and when it was durable. From this
-//! list alone, and from which slots were damaged since, it follows what may be lost, refused or taken for
-//! an end that was cut short. How the device finds that out is not asked here.
+//! The writes to a medium: for each append, when it started and when it was durable. This list and the slots damaged
+//! since determine what may be lost, refused, or mistaken for a cut end of the log. How the device detects that does not
+//! matter here.
 //!
-//! - The contents of damaged slots are lost, where no later copy of the same version is durable: the pages
-//!   that hold them may be errors, and no other page may.
-//! - Opening may be refused only where nothing that is left says which pages are meant: where something of
-//!   the device's own is damaged that no checkpoint covers, or the page of a checkpoint in force, or what
-//!   stands beside pages that no checkpoint covers.
-//! - What no intact append was begun after that was durable by then may look like a cut before it. Only
-//!   then may anything be older than what was acknowledged.
-//! - In slots in which nothing is in force damage has no effect.
+//! - The contents of damaged slots are lost if no later copy of the same version is durable: the pages with these
+//!   contents may be errors, and no other page may.
+//! - Opening may be refused only if no remaining information identifies the affected pages: one of the device's own pages
+//!   is damaged that no checkpoint covers, or a page of the checkpoint in force, or the metadata beside pages that no
+//!   checkpoint covers.
+//! - A durable append may look like a cut if no intact append that started after it says that it was durable. Only then
+//!   may any content be older than acknowledged.
+//! - Damage to slots without content in force has no effect.
 mod let_go;
 mod tail;
 
@@ -24,33 +24,33 @@ use tantalum_media::{AppendHeader, Body, ScannedAppend, SlotKind, Spare, ZoneGeo
 /// Streams that the rules name (`docs/format.md`).
 const CLEANING: u8 = 1;
 
-/// Where a page of a checkpoint says what it is, and what a footer says there (`docs/format.md`).
+/// Offset of the kind in a page of a checkpoint, and the kind of a footer (`docs/format.md`).
 const PIECE_KIND_AT: usize = 16;
 const FOOTER: u8 = 3;
 
-/// What is gone of a slot.
+/// The parts of a slot that are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Gone {
     /// Its content.
     pub(super) content: bool,
-    /// What stands beside the content; on a file, where a page has nothing beside it, as `content`.
+    /// The metadata beside the content; on a file, where a page has none, the same as `content`.
     pub(super) spare: bool,
 }
 
 /// All of a slot.
 pub(super) const ALL: Gone = Gone { content: true, spare: true };
 
-/// The list. Times are its own; marks are its caller's, and only grow.
+/// The list. Times are its own; marks come from its caller, and only grow.
 pub(super) struct Writes<P> {
     geometry: ZoneGeometry,
-    /// In the order in which they were begun; those in zones that were reset since are gone.
+    /// In the order in which they started; appends in zones that were reset since are removed.
     appends: Vec<Append<P>>,
     gone: BTreeMap<SlotNo, Gone>,
     /// By number.
     checkpoints: BTreeMap<u64, Checkpoint>,
     /// Contents of zones that were reset since the device was checked.
     given_up: Vec<GivenUp<P>>,
-    /// When an anchor was last written, where there are any: it says which checkpoint is in force.
+    /// The last time at which an anchor was written, if there are any: it determines the checkpoint in force.
     anchored: Option<u64>,
     clock: u64,
 }
@@ -62,14 +62,14 @@ struct Append<P> {
     header: AppendHeader,
     spares: Vec<Spare>,
     bodies: Vec<Body<P>>,
-    /// Which of the pages are on the medium.
+    /// The pages that are on the medium.
     present: Vec<bool>,
     begun: u64,
     durable: Option<u64>,
     returned: Option<u64>,
-    /// It was in flight or not durable when the power went, and is there.
+    /// It was in flight or not durable at the power cut, and is there.
     landed: bool,
-    /// It landed beside a dump, whose mapping says where pages are and knows nothing of it.
+    /// It landed beside a dump, whose mapping has the places of pages and does not include it.
     unseen: bool,
     mark: u64,
 }
@@ -77,9 +77,9 @@ struct Append<P> {
 #[derive(Clone, Copy)]
 struct Checkpoint {
     begun: u64,
-    /// Up to where its first page said that all was durable.
+    /// The watermark that its first page contains: everything up to this version was durable.
     durable: Version,
-    /// When its last page was durable.
+    /// The time at which its last page was durable.
     finished: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ impl<P: Clone> Writes<P> {
         self.clock
     }
 
-    /// An append begins; by what it is told of later.
+    /// An append starts; returns its start time, which identifies it in later calls.
     pub(super) fn begin(
         &mut self,
         zone: ZoneNo,
@@ -161,12 +161,12 @@ impl<P: Clone> Writes<P> {
         self.anchored = Some(self.tick());
     }
 
-    /// A sync begins; when.
+    /// A sync starts; returns the time.
     pub(super) fn sync_begins(&self) -> u64 {
         self.clock
     }
 
-    /// The sync that began at `begun` has returned.
+    /// The sync that started at `begun` has returned.
     pub(super) fn synced(&mut self, begun: u64) {
         let now = self.tick();
         let is_covered = |append: &&mut Append<P>| append.returned.is_some_and(|at| at <= begun);
@@ -175,13 +175,13 @@ impl<P: Clone> Writes<P> {
         }
     }
 
-    /// A zone is being reset: nothing in it is needed any more.
+    /// The reset of a zone starts: nothing in it is needed any more.
     pub(super) fn reset_begins(&mut self, zone: ZoneNo) {
         let (now, given_up) = (self.tick(), &mut self.given_up);
         let checkpoints = &mut self.checkpoints;
         self.appends.retain(|append| {
             if append.zone == zone {
-                // One that no recovery found to be in force.
+                // A checkpoint that no recovery found to be in force.
                 append.footer().map(|id| checkpoints.remove(&id));
                 let pages = append.spares.iter().zip(&append.bodies);
                 given_up.extend(pages.filter_map(|(spare, body)| {
@@ -198,7 +198,7 @@ impl<P: Clone> Writes<P> {
         self.gone.retain(|slot, _| geometry.zone_of(*slot) != zone);
     }
 
-    /// The power has gone: zones, with their epochs, in which appends were not durable.
+    /// The power has been cut. Returns zones, with their epochs, in which appends were not durable.
     pub(super) fn uncertain(&self) -> Vec<(ZoneNo, u64)> {
         let uncertain = self.appends.iter().filter(|append| append.durable.is_none());
         let mut zones: Vec<(ZoneNo, u64)> =
@@ -208,7 +208,7 @@ impl<P: Clone> Writes<P> {
         zones
     }
 
-    /// This is what became of them in a zone, before anything was damaged that is to come.
+    /// Records the fate of these appends in a zone, before later damage.
     pub(super) fn found(&mut self, zone: ZoneNo, epoch: u64, found: &[ScannedAppend]) {
         let now = self.tick();
         let (geometry, mut finished) = (self.geometry, Vec::new());
@@ -236,7 +236,7 @@ impl<P: Clone> Writes<P> {
         finished.into_iter().for_each(|id| self.finish(Some(id)));
     }
 
-    /// The device was opened and checked, which makes durable what it found.
+    /// The device was opened and checked, which makes the content that it found durable.
     pub(super) fn verified(&mut self) {
         let now = self.tick();
         for append in &mut self.appends {
@@ -248,28 +248,28 @@ impl<P: Clone> Writes<P> {
         self.given_up.clear();
     }
 
-    /// Slots that are programmed together.
+    /// Number of slots that are programmed together.
     pub(super) fn unit(&self) -> usize {
         self.geometry.append_unit_slots as usize
     }
 
-    /// Whether `slot` is of an append that is durable.
+    /// Whether `slot` belongs to a durable append.
     pub(super) fn is_durable(&self, slot: SlotNo) -> bool {
         let mut durable = self.appends.iter().filter(|append| append.durable.is_some());
         durable.any(|append| slots_of(&self.geometry, append).any(|own| own == slot))
     }
 
-    /// What was found gone of `slot`.
+    /// The parts of `slot` that are gone.
     pub(super) fn gone(&self, slot: SlotNo) -> Gone {
         self.gone.get(&slot).copied().unwrap_or_default()
     }
 
-    /// What is, by slot.
+    /// The parts that are gone, by slot.
     pub(super) fn all_gone(&self) -> &BTreeMap<SlotNo, Gone> {
         &self.gone
     }
 
-    /// This and no more is gone.
+    /// Sets exactly these parts as gone.
     pub(super) fn mend(&mut self, gone: BTreeMap<SlotNo, Gone>) {
         self.gone = gone;
     }
@@ -281,15 +281,15 @@ impl<P: Clone> Writes<P> {
         now.spare |= gone.spare;
     }
 
-    /// The slots of the append that `slot` belongs to, its header's first; none where there is none.
+    /// The slots of the append that `slot` belongs to, its header's first; none if there is no such append.
     pub(super) fn append_at(&self, slot: SlotNo) -> Vec<SlotNo> {
         let at = |append: &&Append<P>| slots_of(&self.geometry, append).any(|own| own == slot);
         let append = self.appends.iter().rev().find(at);
         append.map_or(Vec::new(), |append| slots_of(&self.geometry, append).collect())
     }
 
-    /// Every slot of the medium once: those of appends from the newest on, each with its header first,
-    /// then all others, as they lie.
+    /// Every slot of the medium once: those of appends from the newest on, each with its header first, then all others,
+    /// in the order of their places.
     pub(super) fn place(&self, number: u64) -> SlotNo {
         let all = u64::from(self.geometry.zones) * u64::from(self.geometry.slots_per_zone);
         let mut places: Vec<SlotNo> =
@@ -305,13 +305,13 @@ impl<P: Clone> Writes<P> {
         other.unwrap_or(SlotNo(number as u32))
     }
 
-    /// Contents of hosts' pages that are lost.
+    /// Lost contents of hosts' pages.
     pub(super) fn lost(&self) -> Vec<P> {
         let mut lost = Vec::new();
         for (append, index, slot) in self.pages() {
             let gone = self.gone(slot);
             let is_known = self.is_known(append, slot);
-            // On a file what the map has of a page is enough to read it.
+            // On a file the entry in the map is enough to read a page.
             let is_unreadable = gone.content
                 || (gone.spare && self.is_flash())
                 || (!is_known && !self.is_covered(append, index));
@@ -322,7 +322,8 @@ impl<P: Clone> Writes<P> {
                 (Body::Data(page), _) if !self.has_later_place(append, index) => {
                     lost.push(page.clone());
                 }
-                // Which other pages have what this append's pages hold, and which pages have their content at home alone.
+                // A record of the other pages that share this append's contents, or of pages whose content is only at
+                // home.
                 (
                     Body::Meta(page),
                     Spare { kind: SlotKind::Record, version: Version::NEVER, .. },
@@ -336,8 +337,8 @@ impl<P: Clone> Writes<P> {
         lost
     }
 
-    /// Whether opening the device may be refused, or cleaning stop: nothing that is left says which pages
-    /// are damaged.
+    /// Whether opening the device may be refused, or cleaning may stop, because no remaining information identifies the
+    /// damaged pages.
     pub(super) fn may_refuse(&self) -> bool {
         let newest = self.newest_checkpoint();
         self.pages().any(|(append, index, slot)| {
@@ -347,7 +348,7 @@ impl<P: Clone> Writes<P> {
             let is_hit = !is_known || (is_own && self.gone(slot).content);
             let in_force = match spare.kind {
                 SlotKind::Checkpoint => newest.is_some_and(|(number, _)| number == spare.version.0),
-                // The checkpoint knows which page should be there.
+                // The checkpoint records which page should be there.
                 SlotKind::Copy => {
                     newest.is_none_or(|(_, newest)| spare.version > newest.durable)
                         && !self.is_covered(append, index)
@@ -372,7 +373,7 @@ impl<P: Clone> Writes<P> {
         })
     }
 
-    /// Whether what says which page `slot` of the append holds is there.
+    /// Whether the metadata that identifies the page in `slot` of the append is there.
     fn is_known(&self, append: &Append<P>, slot: SlotNo) -> bool {
         if self.is_flash() { !self.gone(slot).spare } else { self.has_header(append) }
     }
@@ -394,7 +395,7 @@ impl<P: Clone> Writes<P> {
         newest.next().map(|(number, checkpoint)| (*number, *checkpoint))
     }
 
-    /// Whether the newest checkpoint has what this page of the append says.
+    /// Whether the newest checkpoint has the information of this page of the append.
     fn is_covered(&self, append: &Append<P>, index: usize) -> bool {
         let Some((_, newest)) = self.newest_checkpoint() else { return false };
         let spare = append.spares[index];
@@ -404,13 +405,13 @@ impl<P: Clone> Writes<P> {
                 header.batch_first.0 + u64::from(header.batch_len) <= newest.durable.0 + 1
             }
             SlotKind::Record if spare.version != Version::NEVER => spare.version <= newest.durable,
-            // The checkpoint that makes its mapping void leaves its pages in force.
+            // The checkpoint that invalidates its mapping leaves its pages in force.
             SlotKind::Dump => false,
             _ => append.returned.is_some_and(|returned| newest.begun > returned),
         }
     }
 
-    /// Whether the page was copied since, under the same version, and the copy is durable.
+    /// Whether the page was copied later, under the same version, and the copy is durable.
     fn has_later_place(&self, append: &Append<P>, index: usize) -> bool {
         let spare = append.spares[index];
         let mut later = self.appends.iter().rev().take_while(|other| other.begun > append.begun);
@@ -443,8 +444,8 @@ impl<P> Append<P> {
         })
     }
 
-    /// Whether what says which other pages have what its pages hold is on the medium. Where a cut left
-    /// it out, they stay where they were.
+    /// Whether the record of the other pages that share its contents is on the medium. If a cut left it out, those pages
+    /// keep their old place.
     fn names_all_pages(&self) -> bool {
         let is_sharers =
             |spare: &Spare| spare.kind == SlotKind::Record && spare.version == Version::NEVER;

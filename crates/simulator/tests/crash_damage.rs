@@ -1,10 +1,10 @@
-//! Media that are damaged wherever it strikes, appends that get lost, and files whose writes and syncs fail:
-//! random lives of which nothing old comes back, and protections switched off that these lives notice.
+//! Media that are damaged at any place, appends that get lost, and files whose writes and syncs fail: random
+//! lives in which no old content comes back, and protections switched off, which these lives notice.
 use tantalum_base::fault_points::plant;
 use tantalum_ftl::fault_points::Fault;
 use tantalum_simulator::{Campaign, CampaignOptions, Replay, Workload, campaign, find};
 
-/// Runs so many verified cuts of `device` on `media`; prints what is broken.
+/// Runs this many verified cuts of `device` on `media`; prints the violations.
 fn cuts(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     let nightly = std::env::var_os("TANTALUM_NIGHTLY").is_some();
     let options = CampaignOptions {
@@ -28,15 +28,15 @@ fn cuts(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> Camp
     println!(
         "{device} on {media}: {lives} lives, {cuts} cuts, {decayed} damaged, {refused} refused"
     );
-    // An end that is missing on a device that acknowledges early leaves much open.
+    // A missing end of the log leaves many possibilities on a device that acknowledges early.
     assert!(undecided * 100 < lives, "{undecided} checks were given up");
     done
 }
 
-/// Lives in all of which something is damaged: most go on.
+/// Lives that all have damage: most continue.
 fn damaged(workload: &str, device: &str, media: &str, seed: u64) {
     let done = cuts(workload, device, media, 1_500, seed);
-    // A life that ends before so many appends loses none.
+    // A life that ends before the lost append loses nothing.
     assert!(done.decayed > done.lives / 3, "the medium is damaged");
     assert!(done.refused > 0 && done.refused * 2 < done.lives, "most devices stay in use");
 }
@@ -70,7 +70,7 @@ fn appends_that_get_lost() {
     damaged(LOST, "txcache", "nand", 14);
 }
 
-/// A device latches under a write or a sync that fails, and keeps what it acknowledged.
+/// A device latches when a write or a sync fails, and keeps everything that it acknowledged.
 #[test]
 fn files_that_fail() {
     let workload = "mixed:decay=0,io-faults=1";
@@ -91,8 +91,8 @@ fn files_that_fail() {
     }
 }
 
-/// Lives `text` with `harm` behind its end, with each number up to 30 in place of `N`: one of them breaks a
-/// promise where `fault` is planted, and not where it is not. Without the harm nothing breaks.
+/// Runs the life `text` with `harm` after its end, with each number up to 30 in place of `N`: one of these
+/// lives breaks a promise if `fault` is planted, and none without it. Without the harm nothing breaks.
 fn is_noticed(fault: Fault, text: &str, harm: &str) {
     let live = |text: &str, planted: Option<Fault>| {
         let replay = Replay::parse(text).unwrap();
@@ -147,7 +147,7 @@ fn copies_that_a_sync_dropped_and_that_are_read_are_noticed() {
     is_noticed(Fault::CopiesNotTakenBack, text, "enospc@N");
 }
 
-/// The footer of the checkpoint that makes a dump's frames void is damaged.
+/// The footer of the checkpoint that invalidates a dump's frames is damaged.
 #[test]
 fn frames_that_are_written_back_over_newer_content_are_noticed() {
     let text = "ssd:cache=durable; file; pages=120; seed=2241785586811318724; w24 w11 -> dark; \

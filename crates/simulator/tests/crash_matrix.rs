@@ -1,6 +1,6 @@
-//! Cuts power at every operation of a load by several clients, with every fate, at every operation of
-//! the recoveries behind it, and again in the next recovery; or has every operation fail.
-//! `TANTALUM_NIGHTLY=1` takes larger loads.
+//! Cuts power at every operation of a load by several clients, with every fate, at every operation of the
+//! recoveries after it, and again in the next recovery; or makes every operation fail. `TANTALUM_NIGHTLY=1`
+//! runs larger loads.
 use tantalum_simulator::{Campaign, CampaignOptions, DEVICES, Exhaustive, Workload, campaign};
 
 fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
@@ -8,12 +8,12 @@ fn matrix(device: &str, media: &str, clients: u32, seed: u64) {
     assert!(device != "txcache" || done.coverage.spilled > 0, "transactions outgrow the cache");
 }
 
-/// The same of a device whose commands take many operations each.
+/// The same for a device whose commands consist of many operations each.
 fn short_matrix(device: &str, media: &str, seed: u64) {
     cut_everywhere(device, media, (1, COMMANDS / 3), seed, false);
 }
 
-/// Commands of a load.
+/// Number of commands of a load.
 const COMMANDS: u32 = 30;
 
 fn is_nightly() -> bool {
@@ -29,17 +29,18 @@ fn cut_everywhere(
 ) -> Campaign {
     let load = (clients, commands);
     let done = everywhere(Exhaustive::Cuts, device, media, load, seed, aged);
-    // FAST writes next to nothing when it recovers.
+    // FAST writes almost nothing during recovery.
     let recoveries = if device == "fast:logs=2" { 20 } else { 50 };
     assert!(done.cuts > 100 && done.cuts_in_recovery > recoveries);
     done
 }
 
-/// Every operation of a load on a device that is cleaned, of the recovery behind it and of what follows fails.
+/// Every operation of a load on a device that is being cleaned, of the recovery after it and of the load after
+/// that fails.
 fn fail_everywhere(device: &str, media: &str, seed: u64) {
     let done = everywhere(Exhaustive::Errors, device, media, (1, COMMANDS / 2), seed, true);
     println!("{} errors", done.io_errors);
-    // The life without one fails nowhere. What is tried again may meet more than one.
+    // The life without an error has no failure. A retry may meet more than one.
     assert!(done.lives > 100 && done.io_errors + 1 >= done.lives);
 }
 
@@ -78,10 +79,10 @@ fn everywhere(
     done
 }
 
-/// The same of a device that is full and cleaned all the time: cuts fall into cleaning.
+/// The same for a device that is full and cleaned all the time: cuts fall into cleaning.
 fn aged_matrix(device: &str, media: &str, seed: u64) {
     let done = cut_everywhere(device, media, (1, COMMANDS), seed, true);
-    // More than the aging of every life did, of which each cleans about as much.
+    // More than the aging of every life, each of which cleans about as much.
     println!("{:?} in {} lives", done.coverage, done.lives);
     assert!(done.coverage.cleaned > 12 * done.lives, "the load is cleaned, too");
 }

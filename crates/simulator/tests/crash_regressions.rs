@@ -1,4 +1,4 @@
-//! What the crash lab once found, as it was shrunk: each broke a promise and must not again.
+//! Earlier findings of the crash lab in shrunk form: each broke a promise and must not do so again.
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Ftl;
@@ -13,8 +13,8 @@ fn live(text: &str) -> Outcome {
     outcome
 }
 
-/// A durable cache that survived held older content of the page, which was written back behind the
-/// trim: nothing knew that the trim had to wait for it.
+/// A durable cache that survived held older content of the page, which was written back after the trim: nothing recorded that the
+/// trim had to wait for it.
 #[test]
 fn a_trim_waits_for_what_survived_in_the_cache() {
     let text = "ssd:cache=durable; nand; pages=120; seed=14826776597221591277; \
@@ -24,8 +24,8 @@ fn a_trim_waits_for_what_survived_in_the_cache() {
     assert_eq!(outcome.cuts, 2);
 }
 
-/// A write was accepted while a trim of the same pages was under way: one of its pages reached the
-/// log before the trim and the other behind it, so that neither order explained what was there.
+/// A write was accepted while a trim of the same pages was in progress: one of its pages reached the log before the trim and the
+/// other after it, so that neither order explained the contents.
 #[test]
 fn a_write_does_not_fall_apart_around_a_trim() {
     let text = "ssd:cache=durable; nand; pages=24; seed=17534550087593906601;  -> dark;  -> dark; \
@@ -33,9 +33,9 @@ fn a_write_does_not_fall_apart_around_a_trim() {
     assert_eq!(live(text).violations, []);
 }
 
-/// The first append of a zone had vanished under the header of an earlier opening, and a later one had
-/// not. The next opening saw none of it, used its versions and its epoch again, and the one after that
-/// took the remains for what came next: a write that was gone came back.
+/// The first append of a zone had vanished under the header of an earlier opening, but a later one had not. The next opening saw
+/// none of it and used its versions and its epoch again, and the one after that took the remains for the following appends: a
+/// write that was gone came back.
 #[test]
 fn what_an_unseen_opening_left_stays_gone() {
     for text in [
@@ -51,8 +51,9 @@ fn what_an_unseen_opening_left_stays_gone() {
     }
 }
 
-/// A zone could not be reset for a moment, just when acknowledged writes were to go to the log, and the trim behind them went
-/// there without them: it outlived what was acknowledged before it, and readers still saw the write that it had trimmed.
+/// A zone could not be reset for a moment, just when acknowledged writes were to go to the log, and the trim after them reached
+/// the log without them: it survived, although writes acknowledged before it did not, and readers still saw the write that it had
+/// trimmed.
 #[test]
 fn no_change_outlives_acknowledged_ones_that_could_not_be_written() {
     let outlived = || {
@@ -68,8 +69,8 @@ fn no_change_outlives_acknowledged_ones_that_could_not_be_written() {
     assert_noticed(Ftl::LaterChangesOutlive, outlived);
 }
 
-/// The flash failed a write while an epoch waited for what had been accepted, and readers still saw it: the epoch took it home,
-/// and the flash dropped it at the next opening.
+/// The flash failed a write while an epoch waited for the accepted writes, and readers still saw it: the epoch wrote it home, and
+/// the flash dropped it at the next opening.
 #[test]
 fn no_epoch_has_a_write_that_the_flash_refused() {
     let text = "tiered:destage=ordered; nand; pages=120; seed=7083995638180524458; w78+4 w98+2 c3 a80 t41+2 t17+4 / c11.6.59 \
@@ -81,8 +82,9 @@ fn no_epoch_has_a_write_that_the_flash_refused() {
     assert_noticed(Device::FailedTakenForSettled, violation);
 }
 
-/// The flash had refused a write of a page, and another one of it and its neighbour was on its way when the page was to go home
-/// by itself: home got the second one, half of it before the power went, and the flash refused that, too.
+/// The flash had refused a write of a page, and another write of it and its neighbour was in progress when the page was to be
+/// written home by itself: the home got the second one, one of its two pages, before the power was cut, and the flash refused
+/// that, too.
 #[test]
 fn no_page_goes_home_that_the_flash_refused() {
     let text = "tiered:destage=dense; nand; pages=24; seed=14839152907269764076; c0.3 w12+2 c14.17 c4 -> dark err@z1+1;  -> \
@@ -91,8 +93,8 @@ fn no_page_goes_home_that_the_flash_refused() {
     assert_noticed(Cache::RefusedWritesGoHome, violation);
 }
 
-/// A list of pages that are at home alone was reported written and was not: nothing says any more that home has them, and an error
-/// tells of it.
+/// A list of pages that are only at home was reported as written but was not: nothing records any more that the home has them, and
+/// an error reports that.
 #[test]
 fn pages_that_were_let_go_are_lost_with_the_list_of_them() {
     let text = "tiered:destage=dense; nand; pages=24; seed=14704605632150779635; w19 w7 w13 w10 c17 w3 c14 -> dark;  -> dark; c14 \
@@ -101,8 +103,8 @@ fn pages_that_were_let_go_are_lost_with_the_list_of_them() {
     assert_eq!(live(text).violations, []);
 }
 
-/// Some pages of a share were written again, and were in the mapping only later than the others: a
-/// share at the same time took one page as it was before the first share and another as it was behind.
+/// Some pages of a share were written again, and entered the mapping only later than the others: a concurrent share used one page
+/// as it was before the first share and another as it was after it.
 #[test]
 fn shares_at_the_same_time_see_each_other_whole() {
     let text = "ssd:cache=through; nand; pages=60; seed=5409951330553684501; w23+2 -> dark; w12 -> dark; \
@@ -111,8 +113,8 @@ fn shares_at_the_same_time_see_each_other_whole() {
     assert_eq!(live(text).violations, []);
 }
 
-/// A share built on one before it, whose append was still under way when its own had returned. The dump
-/// took the first one back, of which nobody had been told, and left the second in force.
+/// A share built on an earlier one, whose append was still in progress when its own had returned. The dump took back the first
+/// one, which had not been acknowledged, and left the second in force.
 #[test]
 fn a_share_that_builds_on_a_lost_one_is_lost_with_it() {
     for text in [
@@ -127,7 +129,7 @@ fn a_share_that_builds_on_a_lost_one_is_lost_with_it() {
     }
 }
 
-/// What the log held went home at recovery, where room had to be made first; and nobody cleaned.
+/// The content of the log was written home during recovery, which first had to make room; and nothing cleaned.
 #[test]
 fn a_redo_log_finds_room_when_it_recovers() {
     let text = "wal:commit=record; file; pages=60; seed=15975531445579089031; c31 c55 -> dark;  -> dark;  -> dark; \
@@ -137,8 +139,8 @@ fn a_redo_log_finds_room_when_it_recovers() {
     assert_eq!(live(text).violations, []);
 }
 
-/// A program that fails latches a device without a log to go on in: what it had acknowledged is there
-/// when it is opened again, and the lab takes the refusals for what they are.
+/// A failing program latches a device whose log cannot continue elsewhere: everything that it had acknowledged is there when it is
+/// opened again, and the lab accepts the refusals.
 #[test]
 fn a_device_that_latches_keeps_what_it_acknowledged() {
     for device in
@@ -148,14 +150,14 @@ fn a_device_that_latches_keeps_what_it_acknowledged() {
             "{device}; nand; pages=24; seed=5; w1 w2 w3 w4 w5 w1 r2 w7 -> dark fail@4; r1 w1 w9 -> dark"
         );
         assert_eq!(live(&text).violations, [], "{device}");
-        // A device that promises to survive it may not refuse.
+        // A device that promises to survive the failure must not refuse.
         let text = text.replace(device, "ssd:cache=through");
         assert_eq!(live(&text).violations, []);
     }
 }
 
-/// All transaction headers were held by committed transactions, and a write outside replaced the last page
-/// of one: its header was free, and the begin that waited for one was not told.
+/// All transaction headers were held by committed transactions, and a write outside replaced the last page of one: its header was
+/// free, but the begin that waited for one was not woken.
 #[test]
 fn a_header_set_free_by_a_write_is_found_by_a_begin() {
     for text in [
@@ -169,9 +171,9 @@ fn a_header_set_free_by_a_write_is_found_by_a_begin() {
     }
 }
 
-/// A program failed, the batch was written again in another zone, and there a program failed too. The second
-/// zone was emptied first, in which one page of the batch was dead already: of that page there was only what
-/// the first failing program had left, and recovery took it for damage.
+/// A program failed, the batch was written again in another zone, and a program failed there, too. The second zone was emptied
+/// first, and one page of the batch was already dead in it: the only copy of that page was the one left by the first failing
+/// program, and recovery took it for damage.
 #[test]
 fn what_a_failing_program_left_is_no_damage() {
     let text = "ssd:cache=through; nand; pages=60; seed=128224508670310693; c0 w1+3 -> dark; \
@@ -179,8 +181,8 @@ fn what_a_failing_program_left_is_no_damage() {
     assert_eq!(live(text).violations, []);
 }
 
-/// A commit waited for a trim of one of its pages, and meanwhile its pages were moved to the extended
-/// cache to make room: it committed them from both places.
+/// A commit waited for a trim of one of its pages, and meanwhile its pages were moved to the extended cache to make room: it
+/// committed them in both places.
 #[test]
 fn pages_do_not_move_while_their_commit_waits_for_a_trim() {
     let text = "txcache; file; pages=24; seed=1330734955971460371; t23 / w4 c23.10.4 / \
@@ -188,8 +190,8 @@ fn pages_do_not_move_while_their_commit_waits_for_a_trim() {
     assert_eq!(live(text).violations, []);
 }
 
-/// Pages of one read that were not what they were at any one time: a part of a write, a commit, a trim or
-/// a share that was in flight together with it.
+/// The pages of one read did not match the contents of any one moment: they had a part of a write, a commit, a trim or a share
+/// that was in flight at the same time.
 #[test]
 fn a_read_of_several_pages_shows_them_as_they_were_at_one_time() {
     for text in TORN_READS {
@@ -216,7 +218,7 @@ const TORN_READS: [&str; 10] = [
      c2.1.12 / c6.5 c11 w12 / c7.39.8.10 r11+2 -> dark",
 ];
 
-/// What is read first, second and so on at the last power-on decays; how many slots did.
+/// The slot that is read first, second and so on in the last power-on period decays; returns the number of damaged slots.
 fn decays_at(life: &str, read: u64) -> u64 {
     let text = format!("{life} decay@{read}");
     let outcome = live(&text);
@@ -224,8 +226,8 @@ fn decays_at(life: &str, read: u64) -> u64 {
     outcome.decayed
 }
 
-/// A page of a checkpoint decayed on a file after the scan that found it: a bit of it was taken as it was
-/// read, and the pages that it had mapped were gone. Here each of the first reads of an opening in turn.
+/// A page of a checkpoint decayed on a file after the scan that found it: a flipped bit was accepted as it was read, and the pages
+/// that it had mapped were gone. Here each of the first reads of an opening decays in turn.
 #[test]
 fn a_checkpoint_that_decays_behind_its_scan_is_noticed() {
     let mut decayed = 0;
@@ -239,8 +241,7 @@ fn a_checkpoint_that_decays_behind_its_scan_is_noticed() {
     assert!(decayed > 0);
 }
 
-/// A committed page in TxCache's extended cache decayed: the device latched, where the page alone is
-/// lost.
+/// A committed page in TxCache's extended cache decayed: the device latched, although only that page is lost.
 #[test]
 fn a_decayed_page_of_the_extended_cache_is_lost_alone() {
     for text in [
@@ -260,8 +261,8 @@ fn a_decayed_page_of_the_extended_cache_is_lost_alone() {
     }
 }
 
-/// Damage to what the conclusion of a recovery covers, when the power went before the anchor named that
-/// conclusion: opening was refused for it. And a host's page damaged in a dump: all of the dump was refused.
+/// Damage to pages that the checkpoint of a recovery covers, when the power was cut before the anchor named that checkpoint:
+/// opening was refused because of it. And a damaged host's page in a dump: the whole dump was refused.
 #[test]
 fn damage_to_what_is_known_elsewhere_refuses_nothing() {
     for text in [
@@ -276,7 +277,7 @@ fn damage_to_what_is_known_elsewhere_refuses_nothing() {
     }
 }
 
-/// The end of the log was damaged, behind which nothing was written; what it replaced had been given up.
+/// The end of the log was damaged, and nothing was written after it; the contents that it replaced had been given up.
 #[test]
 fn what_a_damaged_end_replaced_may_be_gone() {
     for text in [
@@ -292,8 +293,8 @@ fn what_a_damaged_end_replaced_may_be_gone() {
     }
 }
 
-/// Two shares of one page were under way and both appends failed, the earlier one first: the later one
-/// fell back on the earlier one's content of that page, and the dump kept half a share.
+/// Two shares of one page were in progress and both appends failed, the earlier one first: the later one fell back to the earlier
+/// one's content of that page, and the dump kept half a share.
 #[test]
 fn a_share_that_fails_falls_back_on_no_other_that_failed() {
     let text = "ssd:cache=durable; file; pages=24; seed=7068129398997074643; c4 c18 -> dark;  -> dark;  -> \
@@ -302,8 +303,8 @@ fn a_share_that_fails_falls_back_on_no_other_that_failed() {
     assert_eq!(live(text).violations, []);
 }
 
-/// The checkpoint that made a dump void was damaged, its frames were left out by a recovery, and this
-/// concluded and was cut before it was done. The next one put the frames in the place of newer content.
+/// The checkpoint that invalidated a dump was damaged, a recovery left out the dump's frames, and was cut while it wrote its own
+/// checkpoint. The next recovery replaced newer content by the frames.
 #[test]
 fn frames_that_were_written_back_stay_out_of_every_later_recovery() {
     let text = "ssd:cache=durable; file; pages=120; seed=7870999049769613436; w27+3 w5 t27 w21 w15+3 w22 c25 \
@@ -323,8 +324,8 @@ fn frames_that_were_written_back_stay_out_of_every_later_recovery() {
     }
 }
 
-/// The last page of a checkpoint that was never finished decayed after the scan that found it: opening was
-/// refused, though damage that the scan finds there refuses nothing.
+/// The last page of a checkpoint that was never finished decayed after the scan that found it: opening was refused, although the
+/// same damage found by the scan does not cause a refusal.
 #[test]
 fn a_page_of_an_unfinished_checkpoint_is_not_needed() {
     let text = "ssd:cache=durable; file; pages=60; seed=7782955268374213654; w2 c14.0.45.27.7 -> dark; w9 \
@@ -333,7 +334,7 @@ fn a_page_of_an_unfinished_checkpoint_is_not_needed() {
     assert!((0..150).map(|read| decays_at(text, read)).sum::<u64>() > 50);
 }
 
-/// A read of several pages met damage where one of them had been until cleaning moved it meanwhile.
+/// A read of several pages met damage at the old place of one of them, which cleaning had moved meanwhile.
 #[test]
 fn a_read_of_several_pages_goes_where_cleaning_moved_them() {
     let text = "ssd:cache=ordered; nand; pages=120; seed=16916583014400099944; c27 / w19 w10 -> dark; s28<19 \
@@ -344,8 +345,8 @@ fn a_read_of_several_pages_goes_where_cleaning_moved_them() {
     assert!((0..350).map(|read| decays_at(text, read)).sum::<u64>() > 10);
 }
 
-/// The file was full when a page was written back, and a trim of that page behind it was in the log: the trim
-/// was acknowledged, though the log had failed before it, and the page was read from the cache as it had been.
+/// The file was full when a page was written back, and a later trim of that page was in the log: the trim was acknowledged,
+/// although the log had failed before it, and reads returned the old page from the cache.
 #[test]
 fn a_trim_behind_a_log_that_failed_is_not_acknowledged() {
     let text = "ssd:cache=ordered; file; pages=24; seed=6597974924091090807; c22 c1 s3<1.2<22 w4 s19<1.5<4 -> \
@@ -353,9 +354,8 @@ fn a_trim_behind_a_log_that_failed_is_not_acknowledged() {
     assert_eq!(live(text).violations, []);
 }
 
-/// A page was written back and found the file full while a trim waited behind it in the log: the cache had
-/// given the trimmed page up and took the error for "no room, nothing done", so that the page held at home,
-/// after the power cut, what had been there long before.
+/// The write-back of a page found the file full while a trim waited after it in the log. The cache had given up the trimmed page
+/// and took the error for "no room, nothing done". So after the power cut the home's much older content of the page was visible.
 #[test]
 fn a_trim_that_fails_behind_a_full_file_is_not_forgotten() {
     let text = "txcache; file; pages=120; seed=15248162773277052332;  -> dark;  -> dark;  -> dark; c109.10 -> \
@@ -368,9 +368,8 @@ fn a_trim_that_fails_behind_a_full_file_is_not_forgotten() {
     }
 }
 
-/// A page took another one's content, cleaning copied it, and the power went before the page was there that
-/// says whose the copy is besides: it stays where it was, and when that decays it is lost, though the copy is
-/// there.
+/// A page got another one's content, cleaning copied it, and the power was cut before the record of the other page with that
+/// content was written: the other page keeps its old place, and when that decays it is lost, although the copy is there.
 #[test]
 fn a_copy_whose_other_pages_are_not_named_is_a_copy_of_one_page() {
     let text = "ssd:cache=through; nand; pages=120; seed=18248617616940701669; c57 c19 -> dark; w102 w45 -> \
@@ -382,8 +381,8 @@ fn a_copy_whose_other_pages_are_not_named_is_a_copy_of_one_page() {
     assert_eq!(live(text).violations, []);
 }
 
-/// A page was in the write cache when its write-back failed, and a trim of it and two more waited behind that
-/// in the log: the trim was in force, and the page was still read from the cache.
+/// A page was in the write cache when its write-back failed, and a trim of it and two more waited after that in the log: the trim
+/// was in force, but reads still returned the page from the cache.
 #[test]
 fn a_trim_behind_a_write_back_that_failed_is_not_half_seen() {
     let text = "ssd:cache=ordered; file; pages=24; seed=47267252331658491;";
@@ -398,7 +397,7 @@ fn a_trim_behind_a_write_back_that_failed_is_not_half_seen() {
     }
 }
 
-/// Cleaning's copy of a page landed in the cut, and the dump knew the page where it was before; that decayed.
+/// Cleaning's copy of a page landed during the cut, and the dump had the page at its old place; that decayed.
 #[test]
 fn a_copy_that_landed_beside_a_dump_is_not_known() {
     let text = "ssd:cache=durable; nand; pages=60; seed=8225058862372192660; w30 s0<29 w33+2 c37 / w29 c10 w18 \
@@ -409,8 +408,8 @@ fn a_copy_that_landed_beside_a_dump_is_not_known() {
     assert_eq!(live(text).violations, []);
 }
 
-/// Recovery did a trim over, the medium lost that, and the power went before anything followed: a page that was
-/// written again meanwhile, but not acknowledged, may hold what it held before the trim.
+/// Recovery repeated a trim, the medium lost the trim, and the power was cut before anything followed: a page that was written
+/// again meanwhile, but not acknowledged, may have its content from before the trim.
 #[test]
 fn a_trim_that_was_done_over_and_lost_is_the_end_of_the_log() {
     let text = "nvcache; nand; pages=24; seed=6233514394709096451; w12 w4 w0+3 w11 w23 t9 w13+2 w10 -> dark; w21 \
@@ -418,16 +417,16 @@ fn a_trim_that_was_done_over_and_lost_is_the_end_of_the_log() {
     assert_eq!(live(text).violations, []);
 }
 
-/// The end of a cache's log was damaged behind the power cut: home had the whole transaction, and the flash an older
-/// content of a part of it.
+/// The end of a cache's log was damaged after the power cut: the home had the whole transaction, and the flash an older content of
+/// a part of it.
 const END_OF_A_CACHES_LOG: &str = "tiered:destage=ordered,mode=write-through; nand; pages=120; \
      seed=12680517862265435825; c73.1.27.6 -> dark spare@4";
 
-/// The same, where the flash had an older content of two of its pages.
+/// The same, but the flash had an older content of two of its pages.
 const HALF_AT_HOME: &str = "tiered:destage=ordered,mode=write-through; file; pages=24; seed=2; w5 w6 -> dark; c5.6.9 -> dark spare@4";
 
-/// The same, and home had been caught while the epoch was written in place: what the flash had lost was read
-/// there, torn.
+/// The same, but the power was cut while the epoch was being written to the home: pages that the flash had lost were read there,
+/// torn.
 const EPOCH_TORN_AT_HOME: &str = "tiered:destage=ordered,mode=write-through; file; pages=120; \
      seed=2355773514020605769; w119 c95 r15+3 c58 c77 w9 -> dark;  -> dark decay@15 decay@81";
 
@@ -438,7 +437,7 @@ fn a_cache_does_not_mix_what_home_has_with_what_it_lost() {
     }
 }
 
-/// One page of a transaction was lost before it went home with the others, and was the end of the log: home was ahead
+/// One page of a transaction was lost before it was written home with the others, and was the end of the log: the home was ahead
 /// and lacked it.
 #[test]
 fn a_page_that_neither_flash_nor_home_has_is_an_error() {
@@ -448,7 +447,7 @@ fn a_page_that_neither_flash_nor_home_has_is_an_error() {
     assert_eq!((outcome.violations, outcome.refused), (vec![], 0));
 }
 
-/// A copy that cleaning had made was lost, of a page that had gone home since its version came into a checkpoint.
+/// A copy made by cleaning was lost; its page had been written home after its version came into a checkpoint.
 #[test]
 fn a_page_that_is_lost_and_at_home_is_read_there() {
     let text = "tiered:destage=ordered; nand; pages=120; seed=11391366759744484457; w100 w100 w61 w91 w87 w108 w96 a31 r101 \
@@ -483,7 +482,7 @@ fn a_cache_that_reads_a_home_before_it_has_its_epoch_is_noticed() {
     assert_noticed(Cache::HomeNotCaughtUp, broken);
 }
 
-/// Pages went home one by one, and home had some of what the end of the flash's log lost: torn, or half of a transaction.
+/// Pages were written home one by one, and the home had a part of the lost end of the flash's log: torn, or half of a transaction.
 const ENDS_THAT_HOME_HAS_IN_PART: [&str; 3] = [
     "tiered:destage=dense; nand-bytes; pages=120; seed=12241575614436783869; c23.1.9 c11 -> tear@h0 wipe@3",
     "tiered:destage=dense; nand; pages=60; seed=13940083053598789651; w40 w35 c3.48.28 w2 c29.57 w53 w33 c10.59.42.20 c0.50 \
@@ -508,8 +507,8 @@ fn pages_that_go_home_one_by_one_without_a_word_are_noticed() {
     }
 }
 
-/// The flash lost a page that home had, and the page was written while it was found out who had it: by then it was no page
-/// that home had, and could be read.
+/// The flash lost a page that the home had, and the page was written while its other copies were being searched for: by then the
+/// home's copy was no longer current, and the page was readable.
 #[test]
 fn a_page_that_is_written_while_its_loss_is_looked_into_can_be_read() {
     let text = "tiered:destage=dense; nand; pages=60; seed=884954316712143538; c1.13 w48 w19 -> dark; w51 r8+2 w14 / w28 w17 / c18.19.14 \

@@ -1,13 +1,13 @@
-//! Random lives of every device of the crash lab, with several clients, cut at random operations
-//! and in recoveries: a fixed, seeded share each time, many more with `TANTALUM_NIGHTLY=1`.
+//! Random lives of every device of the crash lab, with several clients, cut at random operations and in
+//! recoveries: a fixed, seeded number each time, many more with `TANTALUM_NIGHTLY=1`.
 use tantalum_simulator::{Campaign, CampaignOptions, PROFILES, Workload, campaign};
 
-/// Runs so many verified cuts of `device` on `media`.
+/// Runs this many verified cuts of `device` on `media`.
 fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
     let done = cuts_of("mixed", device, media, cuts, seed);
     assert_eq!(done.undecided, 0);
     let Campaign { cuts, cuts_in_recovery, coverage, .. } = &done;
-    // BAST writes next to nothing when it recovers.
+    // BAST writes almost nothing during recovery.
     let is_bast = device.starts_with("bast") || device == "mtron";
     let recoveries = if is_bast { 200 } else { 20 };
     assert!(*cuts_in_recovery * recoveries > *cuts);
@@ -97,7 +97,8 @@ fn file_with_a_volatile_cache() {
     cuts("ssd:cache=volatile", "file", 5_000, 8);
 }
 
-/// A cache over a home, which is rescued without the flash at each cut, where that promises something.
+/// A cache over a home, which is rescued without the flash at each cut, if it promises anything in that
+/// case.
 fn tiered(settings: &str, media: &str, wanted: u64, seed: u64) {
     let done = cuts(&format!("tiered:{settings}"), media, wanted, seed);
     println!("{} homes rescued, {} of them newer", done.rescued, done.rescued_newer);
@@ -245,13 +246,13 @@ fn nand_with_a_map_on_flash() {
     cuts("dftl:cmt=5", "nand", 10_000, 22);
 }
 
-/// Lives in all of which something is damaged as it is read: pages are errors, few openings are refused,
-/// and nothing else happens.
+/// Lives in which slots are damaged as they are read: pages are errors, few openings are refused, and
+/// nothing else happens.
 fn decays(device: &str, media: &str, seed: u64) {
     let done = cuts_of("mixed:decay=1", device, media, 3_000, seed);
     println!("{} slots decayed, {} openings refused", done.decayed, done.refused);
     assert!(done.decayed * 10 > done.lives, "the medium is damaged");
-    // Where much is lost at once not all that it may have been is tried.
+    // If many contents are lost at once not all combinations are tried.
     assert!(done.undecided * 100 < done.lives, "{} checks were given up", done.undecided);
     assert!(done.refused > 0 && done.refused * 3 < done.lives, "most devices stay in use");
 }
@@ -288,7 +289,7 @@ fn devices_of_the_papers() {
     cuts("ssd-b:storage-cache=off", "nand", 2_000, 61);
 }
 
-/// Of a size that was asked for, with the profile's own array and cache.
+/// With a given size, and the profile's own array and cache.
 #[test]
 fn a_durassd_as_it_is_asked_for() {
     let workload = "mixed:commands=100,pages=32,power_ons=6";

@@ -1,4 +1,4 @@
-//! The shrinker, on a planted fault: what it leaves still fails, is smaller, and replays as text.
+//! The shrinker, on a planted fault: its result still fails, is smaller, and replays as text.
 use tantalum_base::fault_points::plant;
 use tantalum_ftl::fault_points::Fault;
 use tantalum_simulator::{CampaignOptions, Replay, Workload, campaign, find};
@@ -42,7 +42,7 @@ fn a_shrunk_scenario_still_fails_is_smaller_and_replays_as_text() {
         let outcome = lives.live(&replay.life);
         assert_eq!(outcome.violations[0].0, shrunk.violation);
     }
-    // And it is the fault that does it.
+    // And the fault is the cause.
     drop(planted);
     assert_eq!(lives.live(&replay.life).violations, []);
 }

@@ -1,5 +1,5 @@
-//! The same scenario twice takes the same decisions at the same times; and the same requests, live
-//! and in virtual time, take the same decisions.
+//! The same scenario twice leads to the same decisions at the same times; and the same requests,
+//! live and in virtual time, lead to the same decisions.
 use std::rc::Rc;
 use tantalum_base::{
     PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp,
@@ -89,8 +89,8 @@ async fn requests<D: PageDevice<Page = PageBuf>>(device: &D, seed: u64) -> Resul
     Ok(())
 }
 
-/// What a device did: every media operation with its header and spares in order (the last ones
-/// in full, all of them as a hash), its counters, and the content it ends with.
+/// The actions of a device: every media operation with its header and spares in order (the last
+/// ones in full, all of them as a hash), its counters, and its content at the end.
 #[derive(Debug, PartialEq)]
 struct Decisions {
     operations: u64,
@@ -100,10 +100,10 @@ struct Decisions {
     contents: Vec<PageBuf>,
 }
 
-/// Takes `seed`'s requests on a device on a file in memory, whose operations take no time: what
-/// happens depends on the order of requests and tasks alone.
+/// Runs the requests of `seed` on a device on a file in memory, whose operations take no time: the
+/// result depends only on the order of requests and tasks.
 async fn decide<R: Runtime>(runtime: R, cache: CacheKind, seed: u64) -> Result<Decisions> {
-    // A durable cache has a dump area besides.
+    // A durable cache needs a dump area in addition.
     let zones = if cache == CacheKind::Durable { 21 } else { 14 };
     let options = FileZonesOptions { volume_id: 7, first_byte: 0, zones, slots_per_zone: 32 };
     let store = MemoryStore::new(u64::from(zones) * 32 * PAGE_BYTES as u64);

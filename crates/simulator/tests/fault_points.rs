@@ -1,5 +1,6 @@
-//! Every fault point that some crate declares is planted by a test, and docs/durability-tests.md or
-//! docs/crash-lab.md names that test. A new point does not compile until it is in a `match` here.
+//! Checks that every fault point that a crate declares is planted by a test, and that
+//! docs/durability-tests.md or docs/crash-lab.md names that test. A new point does not compile until
+//! it is in a `match` here.
 use std::path::Path;
 use tantalum_base::fault_points::FaultPoint;
 use tantalum_cache::fault_points::Fault as Cache;
@@ -33,7 +34,7 @@ const ROOM: &str = "crates/ftl/tests/room.rs";
 const TX_CACHE: &str = "crates/models/tests/tx_cache_crash/planted.rs";
 const UNREADABLE: &str = "crates/ftl/tests/unreadable.rs";
 
-/// A file, and the test in it that fails where the protection is off.
+/// A file, and the test in it that fails if the protection is off.
 type Test = (&'static str, &'static str);
 
 fn of_the_log(fault: Log) -> Test {
@@ -316,7 +317,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What a test consists of: a function that is run, or a line of the macro that makes such functions.
+/// The body of a test: of its function, or the line of the macro that makes such functions.
 fn body<'a>(source: &'a str, test: &str) -> Option<&'a str> {
     let start = [
         format!("\n#[test]\nfn {test}() {{"),

@@ -1,8 +1,8 @@
-//! Protections switched off one after another, and caught by the crash lab's own random lives: no
-//! scenario is made for any of them. How many cuts each takes is printed.
+//! Protections that are switched off one after another, and caught by the crash lab's own random lives: no scenario is made for any of
+//! them. Prints the number of cuts that each needs.
 //!
-//! Not here: what no random life shows. No cut falls into a dump (`DumpFooterFirst`), and some take a rarer state than lives of this size reach; each of those has a
-//! test of its own in `planted_faults.rs`, or beside the device.
+//! Not included: faults that no random life shows. No cut falls into a dump (`DumpFooterFirst`), and some faults need a rarer state than
+//! lives of this size reach; each of those has a test of its own in `planted_faults.rs`, or beside the device.
 use tantalum_base::fault_points::{FaultPoint, plant};
 use tantalum_cache::fault_points::Fault as Cache;
 use tantalum_ftl::fault_points::Fault as Log;
@@ -10,15 +10,14 @@ use tantalum_models::fault_points::Fault as Model;
 use tantalum_simulator::{CampaignOptions, Workload, campaign, find};
 use tantalum_ssd::fault_points::Fault as Device;
 
-/// Cuts of one device on one medium after which a fault counts as not caught.
+/// Number of cuts of one device on one medium after which a fault counts as not caught.
 const CUTS_MAX: u64 = 20_000;
 
-/// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise
-/// is broken.
+/// Plants `fault` and runs random lives of each of `places`, a device and a medium, until a promise is broken.
 fn caught(fault: impl Into<FaultPoint>, places: &[(&str, &str)]) {
     let fault = fault.into();
     let mut before = 0;
-    // Some need loads that are rare otherwise.
+    // Some faults need loads that are rare otherwise.
     let workload = match fault.name {
         "NoVersionSkip" => "mixed:commands=60",
         "NoChecksum" => "mixed:decay=1",
@@ -43,7 +42,7 @@ fn caught(fault: impl Into<FaultPoint>, places: &[(&str, &str)]) {
         drop(planted);
         if let Some(found) = done.found.first() {
             let cuts = before + found.after_cuts;
-            // And it is the fault that does it.
+            // And the fault is the cause.
             let without = find(device, media).unwrap().live(&found.replay.life);
             assert_eq!(without.violations, [], "{fault:?}: {}", found.replay.text());
             println!("{fault:?}: {cuts} cuts, {device} on {media}: {}", found.violation);

@@ -1,15 +1,15 @@
-//! Protections switched off, of which the crash lab's random lives miss each. More of them are in
-//! `planted_by_chance.rs`, and others in the tests of the crates that they belong to.
+//! Protections that are switched off and that the crash lab's random lives notice. More of them are
+//! in `planted_by_chance.rs`, and others in the tests of their own crates.
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_ftl::fault_points::Fault;
 use tantalum_simulator::{CampaignOptions, Exhaustive, Workload, campaign};
 
-/// The crash lab's random lives, as `tantalum crash` runs them: so many verified cuts at most.
+/// The crash lab's random lives, as `tantalum crash` runs them: at most this many verified cuts.
 fn crash_lab(device: &str, media: &str, cuts: u64) -> impl Fn() -> Option<String> {
     lives_of("mixed", device, media, cuts)
 }
 
-/// The same, in all of which the medium is damaged as it is read.
+/// The same with lives in which slots of the medium are damaged as they are read.
 fn decaying_lives(device: &str, media: &str) -> impl Fn() -> Option<String> {
     lives_of("mixed:decay=1", device, media, 8000)
 }

@@ -1,10 +1,10 @@
-//! Pages that a cache let go: their content is at home alone, and a record says so (`docs/format.md`).
+//! Pages that a cache evicted: their content is only at home, and a record says so (`docs/format.md`).
 use tantalum_base::{PageBuf, PageNo, Version};
 use tantalum_media::Spare;
 
 use super::Writes;
 
-/// With what a record of such pages begins, and where its entries do.
+/// The first bytes of a record of such pages, and the offset of its entries.
 const MAGIC: [u8; 4] = 0x5461_474f_u32.to_le_bytes();
 const ENTRIES_AT: usize = 8;
 const ENTRY_BYTES: usize = 12;
@@ -17,13 +17,13 @@ pub(super) struct GivenUp<P> {
 }
 
 impl<P: Clone> Writes<P> {
-    /// Contents that zones had which were reset since `begun`, of pages that `record`, which was begun then, lets go. Without it
-    /// nothing says that the home has them.
+    /// Contents in zones that were reset since `begun`, of pages that `record`, which was appended then, lists as evicted.
+    /// Without the record nothing says that the home has them.
     pub(super) fn let_go(&self, record: &PageBuf, begun: u64) -> Vec<P> {
         let named = named(record);
         let since = || self.given_up.iter().filter(|one| one.at > begun);
         let is_named = |one: &&GivenUp<P>| named.contains(&(one.spare.page, one.spare.version));
-        // A page that a commit remapped has its content in a slot of another name.
+        // A page that a commit remapped has its content in a slot with another page's name.
         let is_found = |named: &(PageNo, Version)| {
             since().any(|one| (one.spare.page, one.spare.version) == *named)
         };
@@ -32,7 +32,7 @@ impl<P: Clone> Writes<P> {
     }
 }
 
-/// The pages that `record` names, with their versions; none where it is of another kind.
+/// The pages that `record` names, with their versions; none if it is another kind of record.
 fn named(record: &PageBuf) -> Vec<(PageNo, Version)> {
     let word = |at: usize| record[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -70,8 +70,8 @@ mod tests {
         page
     }
 
-    /// What is lost with a record that names these pages, when the zone with contents 11, of page 1 under version 1, and 12 was
-    /// reset.
+    /// The contents lost with a record that names these pages, after the zone with contents 11 (of page 1 under version 1) and
+    /// 12 was reset.
     fn lost_with(named: &[(u32, u64)]) -> Vec<u64> {
         let mut writes = Writes::new(FLASH);
         let mut append = |zone: u32, stream, kind, version, body| {

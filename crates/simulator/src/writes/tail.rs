@@ -1,11 +1,11 @@
-//! The end of the log, which may look like a cut where it is damaged: nothing that is left says that it was
+//! The end of the log, which may look like a cut if it is damaged: no remaining append says that it was
 //! durable.
 use tantalum_base::Version;
 use tantalum_media::SlotKind;
 
 use super::{Append, CLEANING, Writes, content, slots_of};
 
-/// The end of the log, where it may look like a cut.
+/// The end of the log, if it may look like a cut.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tail<P> {
     /// The mark of the first append that may be missing.
@@ -14,12 +14,12 @@ pub(crate) struct Tail<P> {
     pub(crate) contents: Vec<P>,
     /// Whether there are trims or shares in it.
     pub(crate) has_records: bool,
-    /// What was given up since, as something in that end had taken its place.
+    /// Contents that were given up since, because something in that end had replaced them.
     pub(crate) given_up: Vec<P>,
 }
 
 impl<P: Clone> Writes<P> {
-    /// The end of the log, where nothing that is left was begun behind what is damaged of it.
+    /// The damaged end of the log, if no remaining append follows the damage.
     pub(crate) fn tail(&self) -> Option<Tail<P>> {
         let is_hit = |append: &&Append<P>| {
             append.durable.is_some()
@@ -29,7 +29,7 @@ impl<P: Clone> Writes<P> {
                 && !self.is_followed(append)
         };
         let hit = self.appends.iter().find(is_hit)?;
-        // Where one append of a batch is gone, so is the batch.
+        // If one append of a batch is gone, so is the batch.
         let is_with_it = |append: &&Append<P>| {
             let first = append.header.batch_first;
             first != Version::NEVER && first == hit.header.batch_first
@@ -53,7 +53,7 @@ impl<P: Clone> Writes<P> {
         })
     }
 
-    /// When this append and all changes before it were durable, and its whole batch.
+    /// The time at which this append, its whole batch and all changes before it were durable.
     fn promised(&self, append: &Append<P>) -> Option<u64> {
         let is_before = |other: &&Append<P>| {
             let first = other.header.batch_first;
@@ -63,8 +63,9 @@ impl<P: Clone> Writes<P> {
         before.chain([append.durable]).try_fold(0, |latest, at| Some(latest.max(at?)))
     }
 
-    /// Whether some append that can be found says that this one was durable. One that was begun when it was
-    /// may have been composed just before; one that was begun when that was durable in its turn was not.
+    /// Whether some append that can be found says that this one was durable. An append that started when
+    /// this one became durable may have been composed just before; an append that started after that one
+    /// was durable in turn was composed later.
     fn is_followed(&self, append: &Append<P>) -> bool {
         let Some(promised) = self.promised(append) else { return false };
         let behind = |at: u64| self.appends.iter().filter(move |other| other.begun > at);

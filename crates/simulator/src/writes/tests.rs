@@ -4,7 +4,7 @@ use tantalum_base::{PageBuf, PageNo, Payload};
 const HOST: u8 = 0;
 const META: u8 = 2;
 
-/// As on a file: a header page before the pages of an append.
+/// As on a file: a header page precedes the pages of an append.
 const FILE: ZoneGeometry = ZoneGeometry {
     zones: 4,
     slots_per_zone: 16,
@@ -22,7 +22,7 @@ struct List {
     mark: u64,
 }
 
-/// One page of an append: what it is, which page, under which version, and its content.
+/// One page of an append: its kind, its page number, its version, and its content.
 type Page = (SlotKind, u64, u64, u64);
 
 fn data(version: u64, content: u64) -> Page {
@@ -48,7 +48,7 @@ impl List {
             .map(|(kind, page, version, content)| {
                 let (page, version) = (PageNo(*page), Version(*version));
                 let spare = Spare { kind: *kind, page, version, checksum: 0 };
-                // Of a checkpoint's page the content is its kind.
+                // For a checkpoint's page the content is its kind.
                 let mut bytes = PageBuf::zero();
                 bytes.make_mut()[PIECE_KIND_AT] = *content as u8;
                 let body = match kind {
@@ -61,7 +61,7 @@ impl List {
         self.writes.begin(ZoneNo(zone), &header, &spares, &bodies, self.mark)
     }
 
-    /// The append's first page lies here.
+    /// The append's first page has this slot.
     fn returned(&mut self, zone: u32, begun: u64, pages: u32, is_durable: bool) -> SlotNo {
         let geometry = self.writes.geometry;
         let next = &mut self.next[zone as usize];
@@ -119,12 +119,12 @@ fn a_header_is_needed_until_a_checkpoint_has_what_it_says() {
     list.append(1, HOST, 2, &[data(3, 13)]);
     list.lose(before(first));
     assert_eq!(list.judged(), (vec![11, 12], true, None));
-    // A checkpoint that was begun before all of it was durable does not have it.
+    // A checkpoint that started before all of it was durable does not include it.
     list.checkpoint(1, 1);
     assert_eq!(list.judged(), (vec![11, 12], true, None));
     list.checkpoint(2, 2);
     assert_eq!(list.judged(), NOTHING);
-    // Its pages themselves are read by what the checkpoint says.
+    // Its pages themselves are read with the information in the checkpoint.
     list.lose(SlotNo(first.0 + 1));
     assert_eq!(list.judged(), (vec![12], false, None));
 }
@@ -135,9 +135,9 @@ fn what_stands_beside_pages_on_flash_says_which_they_are() {
     let first = list.append(0, HOST, 0, &[data(1, 11), data(2, 12), data(3, 13)]);
     list.append(1, HOST, 3, &[data(4, 14)]);
     list.writes.lose(SlotNo(first.0 + 2), Gone { content: false, spare: true });
-    // Nobody can check the content any more, nor say which page it was.
+    // The content cannot be checked any more, and the page cannot be identified.
     assert_eq!(list.judged(), (vec![13], true, None));
-    // A checkpoint knows which.
+    // A checkpoint identifies the page.
     list.checkpoint(1, 4);
     assert_eq!(list.judged(), (vec![13], false, None));
 }
@@ -152,7 +152,7 @@ fn a_copy_takes_the_place_of_its_original() {
     assert_eq!(list.judged(), (vec![11], false, None), "nothing is copied yet");
     let copy = list.returned(1, begun, 1, true);
     assert_eq!(list.judged(), NOTHING);
-    // Nothing was begun behind it; but a copy is no change, and the original may be gone.
+    // Nothing started after it; but a copy is no change, and the original may be gone.
     list.lose(before(copy));
     assert_eq!(list.judged(), (vec![11], false, None), "the checkpoint says what is missing");
     list.append(2, HOST, 1, &[data(2, 12)]);
@@ -184,7 +184,7 @@ fn pages_that_share_a_copy_are_lost_with_what_says_so() {
     assert_eq!(list.judged(), NOTHING);
 }
 
-/// The copy is there, and the page behind it is not that says whose it is besides.
+/// The copy is there, but the record after it, which names the other pages with this content, is not.
 #[test]
 fn pages_that_share_stay_where_they_were_if_a_cut_left_out_what_says_so() {
     let mut list = List::new(FLASH);
@@ -202,7 +202,7 @@ fn pages_that_share_stay_where_they_were_if_a_cut_left_out_what_says_so() {
     assert_eq!(list.judged(), (vec![11], false, None));
 }
 
-/// It landed in the cut; what the dump says of the page is where it was before.
+/// It landed during the cut; the dump has the page at its previous place.
 #[test]
 fn a_copy_that_a_dump_does_not_know_stands_for_nothing() {
     for dumps in [false, true] {
@@ -239,10 +239,10 @@ fn only_the_end_that_nothing_follows_may_look_like_a_cut() {
         tail,
         Tail { from: 2, contents: vec![12, 13], has_records: false, given_up: vec![] }
     );
-    // What was acknowledged before is no part of it.
+    // Commands acknowledged before are not part of it.
     let behind = list.append(1, HOST, 3, &[data(4, 14)]);
     assert_eq!(list.judged(), (vec![12], false, None));
-    // Behind which something stands that cannot be found is not followed by that.
+    // A following append that cannot be found does not count.
     list.lose(before(behind));
     assert_eq!(list.judged(), (vec![12, 14], true, Some(vec![12, 13, 14])));
     // A checkpoint is enough.
@@ -250,7 +250,8 @@ fn only_the_end_that_nothing_follows_may_look_like_a_cut() {
     assert_eq!(list.judged(), (vec![12], false, None));
 }
 
-/// A recovery may reset a zone whose content the end replaced: with the end, nothing is left of that page.
+/// A recovery may reset a zone whose content the end replaced: without the end, nothing is left of that
+/// page.
 #[test]
 fn what_the_end_replaced_may_be_given_up() {
     let mut list = List::new(FILE);
@@ -261,7 +262,7 @@ fn what_the_end_replaced_may_be_given_up() {
     list.lose(end);
     let given_up = |list: &List| list.writes.tail().expect("nothing follows").given_up;
     assert_eq!(given_up(&list), vec![12]);
-    // Not where the device was opened since: that made durable what it found.
+    // Not if the device was opened since: that made the content that it found durable.
     list.writes.verified();
     assert_eq!(given_up(&list), vec![]);
 }
@@ -304,7 +305,7 @@ fn in_a_zone_that_was_reset_nothing_is_in_force() {
         list.lose(SlotNo(slot));
     }
     assert_eq!(list.judged(), NOTHING);
-    // What is written over it is whole again.
+    // Slots that are overwritten are whole again.
     list.next[0] = 0;
     assert_eq!(list.append(0, HOST, 3, &[data(4, 14)]), first);
     list.append(1, HOST, 4, &[data(5, 15)]);
@@ -328,7 +329,7 @@ fn what_was_not_durable_counts_once_a_check_has_seen_it() {
     list.writes.found(ZoneNo(1), 0, &[]);
     assert_eq!(list.writes.appends.len(), 1);
     assert_eq!(list.writes.appends[0].begun, lands);
-    // One page is not there; the header's damage leaves what any cut may leave.
+    // One page is not there; damage to the header leaves the same as a cut may.
     list.lose(SlotNo(0));
     assert_eq!(list.judged(), (vec![12], false, None));
     list.writes.verified();

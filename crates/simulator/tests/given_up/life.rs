@@ -1,4 +1,5 @@
-//! A device of which commands are given up, with others at work: it goes on, is cut, and is recovered.
+//! A device whose commands are given up while others are in progress: it continues, is cut, and is
+//! recovered.
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
@@ -12,10 +13,11 @@ use tantalum_simulator::{Kept, Medium, NandRig, Powered, Rig, Subject, Tested};
 use crate::Media;
 use crate::operation::{Operation, PAGES, REWRITTEN, RIGHT, stamp};
 
-/// Pages of the device; from 84 on they are the others'.
+/// Pages of the device; pages from 84 on belong to the other clients.
 const DEVICE_PAGES: u64 = 96;
 const OTHERS: u64 = 84;
-/// Times that the operation is given up, each on pages of its own: more than the queue is deep.
+/// Number of times that the operation is given up, each on pages of its own: more than the depth of
+/// the queue.
 const ROUNDS: u64 = 3;
 const QUEUE_DEPTH: u32 = 2;
 
@@ -23,35 +25,36 @@ const QUEUE_DEPTH: u32 = 2;
 pub struct Case {
     pub operation: Operation,
     pub polls: u32,
-    /// Power goes so long after the operation was first given up; otherwise when the device is quiet.
+    /// The power is cut this long after the operation was first given up; otherwise when the device is
+    /// idle.
     pub cut_after_ns: Option<u64>,
-    /// Behind a command queue.
+    /// Whether the device is behind a command queue.
     pub queue: bool,
     pub schedule: Schedule,
     pub seed: u64,
 }
 
-/// What the host knows.
+/// The facts that the host knows.
 #[derive(Default)]
 struct Known {
-    /// Rounds begun.
+    /// Rounds that have begun.
     rounds: u64,
     /// Rounds in which the operation ended.
     ended: Vec<bool>,
-    /// Rounds of which somebody saw that it was done, page by page.
+    /// Rounds whose effect was seen, page by page.
     seen: [[bool; PAGES as usize]; ROUNDS as usize],
     /// Rounds in which one page was written again.
     rewritten: u64,
-    /// All pages when the device was quiet.
+    /// The contents of all pages when the device was idle.
     quiet: Option<Vec<Stamp>>,
     is_unoffered: bool,
-    /// The device writes and trims page by page, each whole.
+    /// Whether the device writes and trims page by page, each page atomically.
     is_by_pages: bool,
 }
 
 impl Case {
-    /// Whether `content` of the pages of `round` is what the operation leaves, or what was there
-    /// before; the page that is written again aside.
+    /// Checks that `content` of the pages of `round` is the result of the operation, or the content
+    /// before it; except for the page that is written again.
     fn check(&self, round: u64, content: &[Stamp], known: &mut Known) {
         let first = round * 2 * PAGES;
         let after = self.operation.leaves(first);
@@ -79,7 +82,7 @@ impl Case {
     }
 }
 
-/// Lives one case; whether the operation ended before it was given up.
+/// Runs one case; returns whether the operation ended before it was given up.
 pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
     let medium = subject.medium(DEVICE_PAGES).unwrap();
     let Medium::Lab { more_zones } = medium else { panic!("{medium:?} is not the lab's") };
@@ -125,7 +128,7 @@ pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
     known.is_unoffered || known.ended.iter().all(|ended| *ended)
 }
 
-/// The device, and what it is made on or opened from.
+/// The device kind, and the means to make or open the device.
 fn open<K: Tested<Media>>(
     subject: &Subject<K>,
     rig: &mut NandRig<Stamp>,
@@ -171,7 +174,7 @@ async fn load<D: LifeCycle + PageDevice<Page = Stamp>>(
     give_up_rounds(runtime, queue, case, known).await
 }
 
-/// Gives the operation up in every round while others write and read.
+/// Gives the operation up in every round, while other clients write and read.
 async fn give_up_rounds<D: LifeCycle + PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: Rc<D>,
@@ -210,7 +213,7 @@ async fn give_up_rounds<D: LifeCycle + PageDevice<Page = Stamp>>(
     writer.await?;
     reader.await?;
     use_all(&*device).await?;
-    // What was given up has come to its end.
+    // Operations that were given up have come to their end.
     runtime.sleep(1_000_000_000).await;
     device.flush().await?;
     let found = read_all(&*device).await?;
@@ -227,7 +230,8 @@ async fn write_others<D: PageDevice<Page = Stamp>>(device: Rc<D>) -> Result<()> 
     Ok(())
 }
 
-/// Reads what is being changed: never a part of it, and never back to what was before.
+/// Reads the pages that are being changed: never only a part of the change, and never the old content
+/// after the new.
 async fn read_rounds<D: PageDevice<Page = Stamp>>(
     runtime: Virtual,
     device: Rc<D>,
@@ -242,7 +246,7 @@ async fn read_rounds<D: PageDevice<Page = Stamp>>(
         for round in 0..rounds {
             let mut out = vec![Stamp::zero(); PAGES as usize];
             device.read(PageNo(round * 2 * PAGES), &mut out, None).await?;
-            // What ended while this was read may be behind it.
+            // An operation that ended during this read may not be included in it.
             let now = std::mem::replace(&mut known.borrow_mut().ended, ended.clone());
             case.check(round, &out, &mut known.borrow_mut());
             known.borrow_mut().ended = now;
@@ -252,7 +256,7 @@ async fn read_rounds<D: PageDevice<Page = Stamp>>(
     Ok(())
 }
 
-/// Every kind of command once more, and as many transactions as there may be.
+/// Runs every kind of command once more, and the maximum number of transactions.
 async fn use_all<D: PageDevice<Page = Stamp>>(device: &D) -> Result<()> {
     let limits = device.limits().clone();
     let mut open = Vec::new();
@@ -260,7 +264,7 @@ async fn use_all<D: PageDevice<Page = Stamp>>(device: &D) -> Result<()> {
         open.push(device.begin().await?);
     }
     if let [first, others @ ..] = &open[..] {
-        // Nobody holds a page for a command that was given up.
+        // No pages are held for a command that was given up.
         for round in 0..ROUNDS {
             let mut page = [Stamp::zero()];
             let number = PageNo(round * 2 * PAGES);
@@ -315,14 +319,14 @@ async fn verify<D: PageDevice<Page = Stamp>>(
     Ok(())
 }
 
-/// Checks what a device holds; whether there is anything that it promises.
+/// Checks the contents of a device; returns whether they include anything promised.
 fn check_found(found: &[Stamp], durability: Durability, case: Case, known: &mut Known) -> bool {
     if known.quiet.is_none() {
-        // What was seen and not acknowledged may be gone again.
+        // Changes that were seen but not acknowledged may be gone again.
         known.seen = Default::default();
         match durability {
             Durability::OnAck => {}
-            // And what was acknowledged and not flushed.
+            // And so may changes that were acknowledged but not flushed.
             Durability::OnFlush => known.ended.clear(),
             Durability::Volatile => return false,
         }

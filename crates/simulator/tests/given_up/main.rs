@@ -1,7 +1,7 @@
 //! Commands that are given up: their future is dropped after one poll, after two, and so on until it
-//! ends by itself. Whatever was dropped, the device serves on; the change is there as a whole or not at
-//! all, now and after a power cut; and nothing is kept for it: turns, slots of the queue, transactions,
-//! room for changed entries.
+//! ends by itself. Whichever was dropped, the device continues to work. The change is there as a whole
+//! or not at all, both now and after a power cut. Nothing stays reserved for it: turns, slots of the
+//! queue, transactions, room for changed entries.
 mod life;
 mod operation;
 
@@ -22,10 +22,10 @@ use tantalum_ssd::CacheKind;
 
 type Media = Powered<Flaky<NandZones<Virtual, Stamp>, Virtual>>;
 
-/// Polls after which no operation is still waiting.
+/// Number of polls after which every operation has ended.
 const POLLS_MAX: u32 = 400;
 
-/// Orders of tasks, and moments of the cut, for each poll.
+/// Number of task orders, and of moments of the cut, for each poll.
 fn lives_a_poll() -> u64 {
     if std::env::var_os("TANTALUM_NIGHTLY").is_some() { 100 } else { 6 }
 }
@@ -44,7 +44,7 @@ fn at_every_poll<K: Tested<Media>>(subject: &Subject<K>) {
                         0 => Schedule::Fifo,
                         _ => Schedule::Shuffled(seed),
                     };
-                    // From at once to when all that was begun is done.
+                    // From immediately to the time at which everything that began is done.
                     let cut_after_ns = cuts.then_some(nth % 6 * 250_000);
                     let case = Case { operation, polls, cut_after_ns, queue, schedule, seed };
                     lives += 1;

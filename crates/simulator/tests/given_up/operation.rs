@@ -1,4 +1,4 @@
-//! What is given up, and what it leaves.
+//! The operations that are given up, and their results.
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -7,11 +7,11 @@ use tantalum_base::{
 };
 use tantalum_runtime::LifeCycle;
 
-/// Pages that each operation is about.
+/// Number of pages that each operation concerns.
 pub const PAGES: u64 = 4;
-/// Of these, the one that is written again behind the operation.
+/// The index of the one that is written again after the operation.
 pub const REWRITTEN: u64 = 1;
-/// From this page on lie the contents that are shared.
+/// The first page of the contents that are shared.
 pub const RIGHT: u64 = 80;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn stamp(page: u64, count: u64) -> Stamp {
     Stamp::new(PageNo(page), count)
 }
 
-/// Polls `future` up to `polls` times and gives it up; what it gave where it ended by then.
+/// Polls `future` up to `polls` times and then drops it; returns its output if it ended by then.
 pub async fn give_up<T>(polls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut polled = 0;
@@ -59,7 +59,7 @@ impl Operation {
         Operation::Close,
     ];
 
-    /// Whether a device has it.
+    /// Whether a device supports it.
     pub fn is_offered(self, limits: &Limits) -> bool {
         match self {
             Operation::Share => limits.share_pairs_max > 0,
@@ -68,7 +68,7 @@ impl Operation {
         }
     }
 
-    /// What pages `first` to `first + PAGES` hold when it is done; before, each has count 1.
+    /// The contents of pages `first` to `first + PAGES` after it; before, each has count 1.
     pub fn leaves(self, first: u64) -> Vec<Stamp> {
         let leaves = |at: u64| match self {
             Operation::Write | Operation::Commit => stamp(first + at, 2),
@@ -79,7 +79,7 @@ impl Operation {
         (0..PAGES).map(leaves).collect()
     }
 
-    /// Does it and gives it up after `polls` polls; whether it ended.
+    /// Starts it and gives it up after `polls` polls; returns whether it ended.
     pub async fn give_up<D: LifeCycle + PageDevice<Page = Stamp>>(
         self,
         device: &D,
@@ -125,12 +125,12 @@ impl Operation {
                     _ => give_up(polls, device.abort(tx)).await,
                 };
                 if ended.is_none() {
-                    // It may be open still.
+                    // It may still be open.
                     match device.abort(tx).await.map_err(|error| error.kind()) {
                         Ok(()) | Err(ErrorKind::UnknownTransaction) => {}
                         Err(kind) => return Err(Error::new(kind, "aborting what was given up")),
                     }
-                    // A commit that is on its way holds its pages until its end, which must come.
+                    // A commit in progress holds its pages until its end, which must come.
                     device.until_released(range).await;
                 }
                 ended
