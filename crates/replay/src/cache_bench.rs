@@ -1,5 +1,4 @@
-//! How fast policies decide, and how much memory they take a cached page: over a trace in memory,
-//! on one core.
+//! The speed of policies, and their memory per cached page: over a trace in memory, on one core.
 use crate::cache_replay::CacheTrace;
 use crate::device_bench::cpu_seconds;
 use rustix::time::ClockId;
@@ -7,13 +6,14 @@ use tantalum_base::Result;
 use tantalum_policy::{PolicySpec, Tally, Workload};
 use tantalum_trace::{Generator, OpenOptions, shared};
 
-/// Runs of which the fastest counts: what else runs on the machine only ever slows one down.
+/// Number of runs, of which the fastest counts: other work on the machine can only slow a run down.
 const ROUNDS: usize = 5;
 
-/// A trace's name, the pages cached, and what is asked of policies: requests a second, in millions.
+/// A trace's name, the number of cached pages, and the targets of policies: requests per second, in
+/// millions.
 type Targets = (&'static str, u32, &'static [(&'static str, f64)]);
 
-/// TPC-C's page requests, as the buffer manager of a database is asked for them.
+/// TPC-C's page requests, as a database sends them to its buffer manager.
 const DATABASE: Targets = (
     "tpcc-pg-logical",
     4_000,
@@ -28,10 +28,10 @@ const DATABASE: Targets = (
     ],
 );
 
-/// A million pages, a tenth of them cached: more than the processor's caches hold.
+/// A million pages, a tenth of them cached: more than the processor's caches can hold.
 const ZIPF: Targets = ("zipf(1.0)", 100_000, &[("lru", 20.0)]);
 const ZIPF_TEXT: &str = "zipf:pages=1000000,requests=10000000,theta=1.0,seed=1";
-/// What is measured on it beside.
+/// Further policies that are measured on it.
 const ZIPF_POLICIES: &[&str] = &["lru", "clock", "sieve", "arc", "s3_fifo"];
 
 /// One measurement.
@@ -43,17 +43,18 @@ pub struct CacheSpeed {
     pub policy: String,
     /// Cache size in pages.
     pub cache_pages: u32,
-    /// Requests served a second of processor time, in the fastest of the rounds.
+    /// Requests served per second of processor time, in the fastest of the rounds.
     pub requests_per_s: f64,
-    /// What is asked, in the same unit; `None` where nothing is.
+    /// The target, in the same unit; `None` if there is none.
     pub target_requests_per_s: Option<f64>,
     /// Share of the requests that hit.
     pub hit_ratio: f64,
-    /// Memory a page of the cache at the end, page table and all that is remembered included.
+    /// Memory per page of the cache at the end, including the page table and everything that the
+    /// policy remembers.
     pub bytes_per_page: f64,
 }
 
-/// Measures `policy` over `trace`; making it and its tables is not in the time.
+/// Measures `policy` over `trace`; the time does not include making the policy and its tables.
 pub fn measure(trace: &CacheTrace, policy: &str, cache_pages: u32) -> Result<CacheSpeed> {
     let spec = PolicySpec::parse(policy)?;
     let workload = Workload { pages_end: trace.pages_end, future: &trace.requests };
@@ -61,7 +62,7 @@ pub fn measure(trace: &CacheTrace, policy: &str, cache_pages: u32) -> Result<Cac
     for _ in 0..ROUNDS {
         let mut policy = spec.build(cache_pages, workload)?;
         tally = Tally::default();
-        // Of this thread: waiting for a core is not in it.
+        // The time of this thread: it does not include waiting for a core.
         let start = cpu_seconds(ClockId::ThreadCPUTime);
         policy.run(&trace.requests, &mut tally);
         best = best.min(cpu_seconds(ClockId::ThreadCPUTime) - start);
@@ -78,9 +79,9 @@ pub fn measure(trace: &CacheTrace, policy: &str, cache_pages: u32) -> Result<Cac
     })
 }
 
-/// Measures every policy on TPC-C's page requests with 4,000 pages (left out where the large traces
+/// Measures every policy on TPC-C's page requests with 4,000 pages (left out if the large traces
 /// are absent), and some on a Zipf trace of 10 million requests over a million pages with a tenth
-/// of them cached. `each` is told each row.
+/// of them cached. Calls `each` with each row.
 pub fn measure_all(mut each: impl FnMut(&CacheSpeed)) -> Result<()> {
     let mut measure_one = |trace: &CacheTrace, policy: &str, targets: &Targets| -> Result<()> {
         let mut row = measure(trace, policy, targets.1)?;
@@ -102,7 +103,7 @@ pub fn measure_all(mut each: impl FnMut(&CacheSpeed)) -> Result<()> {
     Ok(())
 }
 
-/// [`measure_all`] as lines of text, each with its ratio to what is asked.
+/// [`measure_all`] as lines of text, each with its ratio to the target.
 pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     measure_all(|row| {
         let target = row.target_requests_per_s.map_or(String::new(), |target| {
@@ -132,12 +133,13 @@ mod tests {
         let speed = measure(&trace, "lru", 10).unwrap();
         assert_eq!(speed.hit_ratio, 0.9);
         assert!(speed.requests_per_s > 0.0);
-        // Eleven nodes of 16 bytes, the list's length, and an array of 4 bytes a page of the trace.
+        // Eleven nodes of 16 bytes, the list's length, and an array of 4 bytes per page of the
+        // trace.
         assert_eq!(speed.bytes_per_page, (11.0 * 16.0 + 4.0 + 10.0 * 4.0) / 10.0);
         assert_eq!(measure(&trace, "lru", 9).unwrap().hit_ratio, 0.0);
     }
 
-    /// What the project promises of LRU: 32 bytes a page with its page table, wherever pages are
+    /// The project's promise for LRU: 32 bytes per page including its page table, if pages are
     /// numbered.
     #[test]
     fn lru_takes_at_most_32_bytes_a_page() {

@@ -1,5 +1,5 @@
-//! Cache-only replay: policies times cache sizes over one trace in memory, counting misses and
-//! write-backs. No device and no time: what a policy decides does not depend on either.
+//! Cache-only replay: policies times cache sizes over one trace in memory, counting misses and write-backs. There is no
+//! device and no time: a policy's decisions depend on neither.
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
 use tantalum_policy::{PolicySpec, Request, Tally, Workload};
@@ -10,19 +10,19 @@ use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 use crate::side_by_side::side_by_side;
 use crate::work::{TOLD_EVERY, Work};
 
-/// A trace in memory, 8 bytes a request.
+/// A trace in memory, 8 bytes per request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheTrace {
-    /// What rows call it.
+    /// Its name in rows.
     pub name: String,
-    /// Requests in order; a request of several pages is one of each.
+    /// Requests in order; a request of several pages becomes one request for each.
     pub requests: Vec<Request>,
-    /// All page numbers lie below this.
+    /// All page numbers are below this.
     pub pages_end: u64,
 }
 
 impl CacheTrace {
-    /// Takes the reads and writes of `events`; commit points and trims ask a cache for nothing.
+    /// Collects the reads and writes of `events`; commit points and trims do not affect a cache.
     pub fn collect(
         name: &str,
         events: impl Iterator<Item = Result<PageEvent>>,
@@ -52,14 +52,14 @@ impl CacheTrace {
         Ok(CacheTrace { name: name.to_owned(), requests, pages_end })
     }
 
-    /// Reads the trace at `path`, named as [`trace_name`] says.
+    /// Reads the trace at `path`, with the name that [`trace_name`] gives it.
     pub fn load(path: &Path, options: &OpenOptions) -> Result<CacheTrace> {
         CacheTrace::collect(&trace_name(path), open_pages(path, options)?)
     }
 
-    /// The same without most of the gaps between page numbers, so that a device need not have them. Policies that ask which
-    /// pages lie together decide as before: pages move by whole groups, of 64 or 16. Where pages are so far from each
-    /// other that even groups of 16 are nearly empty, each is a group.
+    /// The same without most of the gaps between page numbers, so that a device need not contain them. Policies that use the
+    /// neighbourhood of pages decide as before: pages move in whole groups, of 64 or 16. If pages are so far apart that even
+    /// groups of 16 are nearly empty, each page is a group.
     pub fn with_few_gaps(mut self) -> CacheTrace {
         const PAGES_PER_DISTINCT_MAX: u64 = 8;
         let distinct = self.distinct_pages();
@@ -89,14 +89,14 @@ impl CacheTrace {
         self
     }
 
-    /// Distinct pages: what a cache size in percent is a share of.
+    /// Number of distinct pages: a cache size in percent refers to it.
     pub fn distinct_pages(&self) -> u64 {
         distinct_of(self.requests.iter().map(|request| request.page().0)).len() as u64
     }
 }
 
-/// The distinct ones of `numbers`. The set makes room for its members alone: collected, it would for all `numbers`, and these
-/// are as many as a trace has requests.
+/// The distinct elements of `numbers`. The set grows with its elements; `collect` would reserve room for all `numbers`, which
+/// are as many as the trace's requests.
 fn distinct_of(numbers: impl Iterator<Item = u64>) -> FastSet<u64> {
     let mut set = FastSet::default();
     for number in numbers {
@@ -105,17 +105,17 @@ fn distinct_of(numbers: impl Iterator<Item = u64>) -> FastSet<u64> {
     set
 }
 
-/// What to replay.
+/// The options of a replay.
 #[derive(Clone, Debug)]
 pub struct CacheReplayOptions {
     /// Policies, in the order of the rows.
     pub policies: Vec<PolicySpec>,
     /// Cache sizes in pages; each policy is run with each.
     pub cache_pages: Vec<u32>,
-    /// Measures the time of each run, one run after the other. Off, runs share the cores and the
-    /// rows are a pure function of trace and options.
+    /// Whether to measure the time of each run, one run after the other. If not, runs share the cores and the rows are a pure
+    /// function of trace and options.
     pub timing: bool,
-    /// Threads to use at most.
+    /// Maximum number of threads.
     pub threads: usize,
 }
 
@@ -128,7 +128,7 @@ pub struct CacheRow {
     pub policy: String,
     /// Cache size in pages.
     pub cache_pages: u32,
-    /// Pages asked for.
+    /// Number of requested pages.
     pub requests: u64,
     /// Requests whose page was not cached.
     pub misses: u64,
@@ -136,20 +136,20 @@ pub struct CacheRow {
     pub read_misses: u64,
     /// The misses that were writes.
     pub write_misses: u64,
-    /// Pages fetched: every missed page is, also one that is to be updated.
+    /// Pages fetched: every missed page is fetched, even if it is to be updated.
     pub physical_reads: u64,
     /// Dirty pages written back because they were evicted.
     pub physical_writes: u64,
     /// Dirty pages still in the cache at the end; not in `physical_writes`.
     pub dirty_pages_at_end: u32,
-    /// Memory that the policy took at the end, its page table included.
+    /// Memory of the policy at the end, including its page table.
     pub memory_bytes: u64,
     /// Measured time of the run; `None` without timing.
     pub seconds: Option<f64>,
 }
 
-/// Runs every policy with every cache size, policies outermost, and tells `work` how far it is. The rows come in
-/// the order of the options; where runs are asked to end, those that are whole.
+/// Runs every policy with every cache size, policies outermost, and reports its progress to `work`. The rows are in the order
+/// of the options; if runs are requested to end, only the complete ones.
 pub fn replay(
     trace: &CacheTrace,
     options: &CacheReplayOptions,
@@ -210,7 +210,7 @@ fn run(
     })
 }
 
-/// What `work` gives, and the seconds that it takes on the real clock.
+/// The result of `work`, and its time on the real clock in seconds.
 #[expect(clippy::disallowed_methods, reason = "measures the simulator itself, on request only")]
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = std::time::Instant::now();
@@ -274,7 +274,7 @@ mod tests {
         assert!(misses("lru", 1000) < misses("lru", 100));
     }
 
-    /// REF and FAB ask which pages lie together; gaps of any kind in between must not change that.
+    /// REF and FAB use the neighbourhood of pages; removing gaps of any kind must not change it.
     #[test]
     fn gaps_go_and_pages_that_lie_together_still_do() {
         let with_gaps = |pages_apart: u64| {
@@ -301,7 +301,7 @@ mod tests {
             assert_eq!(counts(&closed), counts(&trace), "{pages_apart} pages apart");
             assert!(closed.pages_end <= 8 * trace.distinct_pages(), "{}", closed.pages_end);
         }
-        // Nothing lies together here: a device of 16 times the pages would hold nothing but gaps.
+        // These pages have no neighbours: a device of 16 times the pages would contain only gaps.
         let mut lonely = with_gaps(0);
         for request in &mut lonely.requests {
             *request = Request::new(PageNo(request.page().0 << 20), request.is_write());

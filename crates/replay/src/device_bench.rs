@@ -1,5 +1,5 @@
-//! How fast the simulation of a whole device runs: pages written a second of one core's time,
-//! cleaning included.
+//! The speed of the simulation of a whole device: pages written per second of one core's time,
+//! including cleaning.
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -13,19 +13,19 @@ use tantalum_trace::{OpenOptions, shared};
 
 use crate::device_replay::{Age, DeviceReplayOptions, DeviceTrace, Expected, age_bare, replay};
 
-/// What is measured: an SSD, and its link.
+/// The simulated device: an SSD with its link.
 pub(crate) type Device = SimulatedSsd<Virtual, Stamp>;
 
-/// What stands still in a deadlock.
+/// The name of the main task in a report of a deadlock.
 pub(crate) const A_LOAD: &str = "a simulated load";
 
-/// What is asked of random writes with cleaning active.
+/// The target for random writes with cleaning active.
 pub const TARGET_PAGES_PER_S: f64 = 1e6;
 
-/// What to measure.
+/// The options of a measurement.
 #[derive(Clone, Debug)]
 pub struct DeviceSpeedOptions {
-    /// The device, as [`DeviceConfig::parse`] takes it.
+    /// The device, in the form that [`DeviceConfig::parse`] accepts.
     pub device: String,
     /// Random single-page writes.
     pub writes: u64,
@@ -33,20 +33,20 @@ pub struct DeviceSpeedOptions {
     pub clients: u32,
     /// Whether the writes go over the simulated link.
     pub link: bool,
-    /// Runs of which the fastest counts.
+    /// Number of runs, of which the fastest counts.
     pub rounds: u32,
 }
 
 /// One measurement.
 #[derive(Clone, Debug)]
 pub struct DeviceSpeed {
-    /// What was measured.
+    /// The options of the measurement.
     pub options: DeviceSpeedOptions,
-    /// Pages written a second of processor time.
+    /// Pages written per second of processor time.
     pub pages_per_s: f64,
-    /// Virtual seconds that the writes took.
+    /// Virtual time of the writes, in seconds.
     pub virtual_seconds: f64,
-    /// Places programmed a page written.
+    /// Slots programmed per written page.
     pub write_amplification: f64,
     /// Zones cleaned meanwhile.
     pub zones_cleaned: u64,
@@ -54,8 +54,8 @@ pub struct DeviceSpeed {
     pub pages_moved: u64,
 }
 
-/// Ages the device until cleaning is steady, measures random writes, and reads every page back
-/// and checks it; only the writes are in the time.
+/// Ages the device until cleaning is steady, measures random writes, and reads every page back and
+/// checks it; the time includes only the writes.
 pub fn measure(options: &DeviceSpeedOptions) -> Result<DeviceSpeed> {
     let config = DeviceConfig::parse(&options.device)?;
     let runtime = Virtual::new(Schedule::Fifo);
@@ -132,7 +132,7 @@ async fn write_at_random<D: PageDevice<Page = Stamp>>(
             while let Some(rest) = left.get().checked_sub(1) {
                 left.set(rest);
                 let page = PageNo(rng.below(pages));
-                // Link and device serve writes in the order in which they come.
+                // Link and device serve writes in the order of their arrival.
                 let stamp = expected.borrow_mut().write_one(page);
                 device.write(page, std::slice::from_ref(&stamp), None).await?;
             }
@@ -157,15 +157,15 @@ async fn read_back(device: Rc<Device>, expected: Rc<RefCell<Expected>>) -> Resul
     Ok(())
 }
 
-/// Processor time by `clock`, the process's or the thread's: what else runs on the machine does not
-/// count.
+/// Processor time by `clock`, the process's or the thread's: it does not include other work on the
+/// machine.
 pub(crate) fn cpu_seconds(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Random writes on the DuraSSD profile scaled to 8 GiB, with and without the link, and how fast
-/// a trace is replayed: a line of text each.
+/// Random writes on the DuraSSD profile scaled to 8 GiB, with and without the link, and the speed
+/// of replaying a trace: a line of text each.
 pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     for (op, link) in [("0.145", true), ("0.145", false), ("0.07", true), ("0.28", true)] {
         let speed = measure(&DeviceSpeedOptions {

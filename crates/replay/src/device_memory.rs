@@ -1,4 +1,4 @@
-//! How much memory the simulation of a whole device takes, written full and cleaning.
+//! The memory of the simulation of a whole device that is full and being cleaned.
 use rustix::time::ClockId;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result, Stamp};
@@ -9,7 +9,7 @@ use tantalum_runtime::virtual_time::Schedule;
 
 use crate::device_bench::{A_LOAD, Device, cpu_seconds};
 
-/// What a full device may take: 4 GB for the 480 GB of the DuraSSD paper (section 3.1.2).
+/// Maximum memory for a full device: 4 GB for the 480 GB of the DuraSSD paper (section 3.1.2).
 pub const TARGET_BYTES: u64 = 4_000_000_000;
 
 /// One measurement.
@@ -17,13 +17,13 @@ pub const TARGET_BYTES: u64 = 4_000_000_000;
 pub struct DeviceMemory {
     /// Logical pages, all of them written and read back.
     pub pages: u64,
-    /// Places for pages on the medium.
+    /// Number of slots for pages on the medium.
     pub slots: u64,
-    /// Of the first write of every page, the share that was written again, in random order.
+    /// After the first write of every page, the share of pages that was written again, in random order.
     pub rewritten: f64,
-    /// Most memory that the process had at a time.
+    /// Peak memory of the process.
     pub peak_bytes: u64,
-    /// What the process had more in the end than before there was a device, its code not counted.
+    /// Growth of the process's memory since before the device was made, without code.
     pub grown_bytes: u64,
     /// Pages moved by cleaning.
     pub pages_moved: u64,
@@ -37,8 +37,8 @@ pub struct DeviceMemory {
 const PAGES_AT_ONCE: u64 = 256;
 
 /// Writes every page of `device` in order, then `rewritten` of them once more, in random order, and
-/// reads every page back and checks it. What a page must hold follows from its number,
-/// so that the check itself takes no memory.
+/// reads every page back and checks it. The content of a page follows from its number, so that the check
+/// itself needs no memory.
 pub fn measure(device: &str, rewritten: f64) -> Result<DeviceMemory> {
     let config = DeviceConfig::parse(device)?;
     let before_bytes = process_bytes("RssAnon:")?;
@@ -70,15 +70,15 @@ pub fn measure(device: &str, rewritten: f64) -> Result<DeviceMemory> {
     Ok(measured)
 }
 
-/// Which pages are written twice.
+/// The pages that are written twice.
 #[derive(Clone, Copy)]
 struct Plan {
     pages: u64,
     rewritten: f64,
 }
 
-/// The page that comes at `rank` where all `pages` are taken once, in random order: a Feistel network of
-/// four rounds over the least even number of bits, once more where it leads behind the last page.
+/// The page at `rank` in a random order of all `pages`: a Feistel network of four rounds over the
+/// smallest even number of bits, applied again if the result is not a page.
 fn shuffled(pages: u64, rank: u64) -> u64 {
     let half = (64 - pages.leading_zeros()).div_ceil(2);
     let mask = (1 << half) - 1;
@@ -102,7 +102,7 @@ impl Plan {
         (mixed as f64) < self.rewritten * (1u64 << 32) as f64
     }
 
-    /// What `page` holds in the end.
+    /// The content of `page` at the end.
     fn content(&self, page: u64) -> Stamp {
         Stamp::new(PageNo(page), 1 + u64::from(self.is_rewritten(page)))
     }
@@ -148,8 +148,7 @@ async fn read_back(device: Rc<Device>, plan: Plan) -> Result<()> {
     Ok(())
 }
 
-/// The memory of this process: `VmHWM:` the most that it had at a time, `RssAnon:` what it has now
-/// besides its code.
+/// A memory figure of this process: `VmHWM:` is its peak, `RssAnon:` is its present memory without code.
 fn process_bytes(field: &str) -> Result<u64> {
     let path = "/proc/self/status";
     let status = std::fs::read_to_string(path).map_err(|error| Error::io("reading", error))?;
@@ -159,9 +158,10 @@ fn process_bytes(field: &str) -> Result<u64> {
         .ok_or_else(|| Error::new(ErrorKind::Unsupported, format!("{path} has no {field}")))
 }
 
-/// The DuraSSD profile at its full size, a fifth of it written again and all of it, a line of text each.
+/// Measures the DuraSSD profile at its full size, with a fifth of it written again and with all of it, a
+/// line of text each.
 pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
-    // From the least on: the most memory that the process ever had never shrinks.
+    // In ascending order: the peak memory of the process never decreases.
     for rewritten in [0.2, 1.0] {
         let memory = measure("durassd", rewritten)?;
         print(format!(

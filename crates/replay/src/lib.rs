@@ -1,4 +1,4 @@
-//! Traces replayed: through caches alone, on simulated devices, and through a buffer above devices.
+//! Replay of traces: through caches alone, on simulated devices, and through a buffer above devices.
 //!
 //! ```text
 //! cache_replay  policies times cache sizes over a trace in memory: misses and write-backs
@@ -6,12 +6,12 @@
 //! device_replay a trace on a simulated device in virtual time, every read checked
 //! tier_replay   through a buffer pool and a flash cache over a slow home, counted or on simulated devices
 //! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
-//! advise        which policy and size for a trace on a device, with the evidence
-//! side_by_side  independent runs on all cores     work  how far they are
-//! cache_bench   how fast policies decide
-//! tier_bench    how fast middle tiers decide
-//! device_bench  how fast the simulation of a whole device runs
-//! device_memory how much memory it takes
+//! advise        recommends a policy and size for a trace on a device, with the evidence
+//! side_by_side  independent runs on all cores     work  their progress
+//! cache_bench   speed of policies
+//! tier_bench    speed of middle tiers
+//! device_bench  speed of the simulation of a whole device
+//! device_memory memory of that simulation
 //! ```
 pub mod advise;
 pub mod buffer_replay;

@@ -1,5 +1,4 @@
-//! Independent runs on all cores. Each is a world of its own, so that what comes out does not depend
-//! on how many there are at a time.
+//! Independent runs on all cores. They share nothing, so the results do not depend on the number of concurrent runs.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tantalum_base::{ErrorKind, Result};
@@ -7,17 +6,17 @@ use tantalum_runtime::supervision;
 
 use crate::work::Work;
 
-/// Cores of this machine.
+/// Number of cores of this machine.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `run` on each of `jobs`, with up to `threads` threads; the results in the order of the
-/// jobs. `work` is told of each that ends. Where runs are asked to end ([`supervision`]), no other job is begun, and
-/// those that were not done are `None`.
+/// Runs `run` on each of `jobs`, with up to `threads` threads; the results are in the order of the jobs. Reports
+/// each finished job to `work`. If runs are requested to end ([`supervision`]), no further job begins, and the
+/// results of unfinished jobs are `None`.
 ///
 /// # Errors
-/// The first of the jobs' own, in their order; all are run.
+/// The first error of the jobs, in their order; all of them run.
 pub fn side_by_side<J: Sync, T: Send>(
     jobs: &[J],
     threads: usize,
@@ -51,10 +50,10 @@ pub fn side_by_side<J: Sync, T: Send>(
     results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
 }
 
-/// The results of jobs of which all must be done.
+/// The results of jobs that all must be finished.
 ///
 /// # Errors
-/// `Interrupted` where one of them is not.
+/// `Interrupted` if one of them is not.
 pub fn all_done<T>(results: Vec<Option<T>>) -> Result<Vec<T>> {
     let jobs = results.len();
     let done: Vec<T> = results.into_iter().flatten().collect();

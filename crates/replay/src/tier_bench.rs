@@ -1,4 +1,4 @@
-//! How fast middle tiers decide: requests that reach them below a buffer pool, on one core.
+//! The speed of middle tiers: requests that reach them below a buffer pool, on one core.
 use crate::cache_replay::CacheTrace;
 use crate::device_bench::cpu_seconds;
 use crate::tier_replay::requests_below;
@@ -8,10 +8,10 @@ use tantalum_policy::tier::{MiddleTier, TierSpec};
 use tantalum_policy::{PolicySpec, Request};
 use tantalum_trace::{OpenOptions, shared};
 
-/// Runs of which the fastest counts.
+/// Number of runs, of which the fastest counts.
 const ROUNDS: usize = 5;
 
-/// Millions of requests a second that are asked for.
+/// The targets, in millions of requests per second.
 const TIERS: [(&str, Option<f64>); 9] = [
     ("loc", Some(5.0)),
     ("glb", Some(5.0)),
@@ -24,7 +24,7 @@ const TIERS: [(&str, Option<f64>); 9] = [
     ("write_cache:place=sequential", None),
 ];
 
-/// Measures every tier on TPC-C's page requests, where they are there; a line of text each.
+/// Measures every tier on TPC-C's page requests, if the traces are there; a line of text each.
 pub fn bench(mut print: impl FnMut(String)) -> Result<()> {
     let Some(path) = shared::find("traces/databases/tpcc-pg-logical.csv.zst") else {
         return Ok(());
@@ -57,7 +57,7 @@ fn serve(tier: &mut dyn MiddleTier, request: Request) {
         tier.write(request.page());
     } else {
         tier.read(request.page());
-        // As a pool would, sooner or later; exclusive tiers alone listen.
+        // As a pool would, sooner or later; only exclusive tiers react to it.
         tier.evict(request.page());
     }
 }

@@ -1,11 +1,11 @@
-//! How far a set of runs is: runs tell it from their threads, and whoever shows it reads it, when it likes.
+//! The progress of a set of runs: runs report it from their threads, and a display reads it at any time.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Requests of a run between two times that it tells them.
+/// Number of requests of a run between two reports.
 pub(crate) const TOLD_EVERY: usize = 1 << 12;
 
-/// What was done so far, and what there is to do.
+/// The work done so far, and the total.
 #[derive(Debug, Default)]
 pub struct Work {
     doing: Mutex<&'static str>,
@@ -18,20 +18,20 @@ pub struct Work {
 /// A [`Work`] at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// What is being done.
+    /// The present kind of work.
     pub doing: &'static str,
-    /// Runs that ended.
+    /// Number of finished runs.
     pub runs: u64,
-    /// Runs in all; 0 where that is not known.
+    /// Total number of runs; 0 if it is not known.
     pub runs_in_all: u64,
-    /// Requests that all runs have served, but for some that are not told yet.
+    /// Requests that all runs have served, except some that are not reported yet.
     pub requests: u64,
-    /// Requests of all runs.
+    /// Total number of requests of all runs.
     pub requests_in_all: u64,
 }
 
 impl Work {
-    /// From now on `doing` is done: so many `runs` of so many requests each.
+    /// Starts work called `doing`: `runs` runs of `requests` requests each.
     pub fn begin(&self, doing: &'static str, runs: usize, requests: usize) {
         *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
         let in_all = runs as u64 * requests as u64;
@@ -45,12 +45,12 @@ impl Work {
         }
     }
 
-    /// So many more requests were served.
+    /// This many more requests were served.
     pub(crate) fn add_requests(&self, requests: usize) {
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
-    /// A run takes the request at index `at` of its trace.
+    /// A run starts the request at index `at` of its trace.
     #[inline]
     pub(crate) fn takes(&self, at: usize) {
         if at.is_multiple_of(TOLD_EVERY) && at > 0 {
@@ -63,7 +63,7 @@ impl Work {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How far it is.
+    /// The present progress.
     pub fn done(&self) -> Done {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Done {

@@ -1,8 +1,8 @@
-//! Memory of a simulated device. Alone in its process, whose memory is what is measured.
+//! Memory of a simulated device. This is the only test in its process, whose memory is measured.
 use tantalum_replay::device_memory::measure;
 
-/// Bytes that a page of a device may take of which every page was written twice, the second time in
-/// random order. The map and the simulated flash take 28 to 29 of them, checkpoints on flash the rest.
+/// Maximum bytes per page of a device whose every page was written twice, the second time in random
+/// order. The map and the simulated flash occupy 28 to 29 of them, checkpoints on flash the rest.
 const PAGE_BYTES_MAX: f64 = 64.0;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The examples do as they say.
+//! The examples do what they say.
 #[path = "../examples/compare_policies.rs"]
 #[allow(dead_code, reason = "the test has a main of its own")]
 mod compare_policies;
@@ -37,6 +37,6 @@ fn a_policy_of_ones_own_is_counted() {
     let requests: Vec<Request> = pages().map(|page| Request::new(PageNo(page), false)).collect();
     let mut tally = Tally::default();
     policy.run(&requests, &mut tally);
-    // Nine pages stay from the first round on. The tenth frame has the last page of each round, which the first of the next one finds gone.
+    // Nine pages stay from the first round on. The tenth frame has the last page of each round, so all other pages miss.
     assert_eq!(tally.requests - tally.misses, 9 * 9);
 }

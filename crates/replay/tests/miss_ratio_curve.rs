@@ -1,4 +1,5 @@
-//! Curves beside replays at each size, beside other programs' counts, and samples beside the whole.
+//! Curves compared with replays at each size and with other programs' counts, and samples compared
+//! with the whole.
 use tantalum_base::Result;
 use tantalum_policy::PolicySpec;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheTrace, replay};
@@ -99,7 +100,7 @@ fn real_traces_have_the_counts_of_other_programs() {
 }
 
 /// Mean absolute error of a sampled curve over sizes from a hundredth to all of the pages, and the
-/// mean of what it expects itself.
+/// mean of the error that it expects.
 fn errors(exact: &Curve, sampled: &Curve) -> (f64, f64) {
     let pages = exact.distinct_pages();
     let sizes = (1..=100).map(|percent| pages * percent / 100);
@@ -130,7 +131,7 @@ fn a_sample_of_all_is_the_whole() {
     }
 }
 
-/// Over many seeds the error is about what the curve says of itself, and shrinks with the sample.
+/// Over many seeds the error is about as large as the curve expects, and shrinks with the sample.
 #[test]
 fn the_error_is_the_one_expected() {
     let text = "zipf:pages=40000,requests=400000,theta=0.8,writes=0.3,seed=3";

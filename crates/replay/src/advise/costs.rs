@@ -1,4 +1,4 @@
-//! What one physical read and one physical write cost on a device that is in steady use.
+//! The cost of one physical read and one physical write on a device in steady use.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Result, Rng, Stamp};
@@ -7,29 +7,30 @@ use tantalum_runtime::{Runtime, Virtual};
 
 use crate::device_replay::{Age, Expected, age_device};
 
-/// Pages of a cluster: what the dissertation's clustered writes go to (section 3.3).
+/// Pages of a cluster: the unit of the dissertation's clustered writes (section 3.3).
 pub const CLUSTER_PAGES: u64 = 16;
-/// Requests of each kind, at the least.
+/// Minimum number of requests of each kind.
 const REQUESTS_MIN: u64 = 4_000;
-/// Write caches that a measurement of writes must outlast.
+/// Number of write caches' worth of pages that a measurement of writes must exceed.
 const CACHES: u64 = 3;
 
-/// Time per page of one client, who waits for each request; virtual time.
+/// Time per page for one client, which waits for each request; virtual time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceCosts {
-    /// A page read at random.
+    /// A page read at random places.
     pub read_ns: f64,
-    /// A page written at random, what cleaning and the write cache's emptying take included.
+    /// A page written at random places, including cleaning and emptying the write cache.
     pub write_ns: f64,
-    /// A page written where its neighbours in a cluster are written one after the other.
+    /// A page written together with its neighbours in a cluster, one after the other.
     pub clustered_write_ns: f64,
 }
 
 impl DeviceCosts {
-    /// Measures a new device of `spec`, aged until cleaning is steady. Every read is checked.
+    /// Measures a new device of `spec`, which is aged until cleaning is steady. Every read is
+    /// checked.
     ///
     /// # Errors
-    /// The device's; `Corrupt` where a read does not give back what was written.
+    /// Those of the device; `Corrupt` if a read does not return the content that was written.
     pub fn measure(spec: &DeviceSpec, seed: u64) -> Result<DeviceCosts> {
         let what = format!("measuring {}", spec.name());
         let spec = spec.clone();
@@ -38,12 +39,12 @@ impl DeviceCosts {
         })
     }
 
-    /// Seconds that so many physical reads and scattered writes take one after the other.
+    /// Seconds for this many physical reads and scattered writes, one after the other.
     pub fn seconds(&self, reads: u64, writes: u64) -> f64 {
         (reads as f64 * self.read_ns + writes as f64 * self.write_ns) / 1e9
     }
 
-    /// How many reads a write costs.
+    /// The cost of a write, in reads.
     pub fn write_in_reads(&self) -> f64 {
         self.write_ns / self.read_ns
     }
@@ -87,7 +88,8 @@ impl Measurement {
         Ok(DeviceCosts { read_ns, write_ns, clustered_write_ns })
     }
 
-    /// Writes `run` neighbours one after the other, again and again elsewhere; time per page.
+    /// Writes runs of `run` neighbours, one page after the other, at changing places; returns the
+    /// time per page.
     async fn write(&mut self, run: u64) -> Result<f64> {
         let start_ns = self.runtime.now_ns();
         let pages = self.device.limits().pages;
@@ -99,7 +101,7 @@ impl Measurement {
                 self.device.write(page, &[stamp], None).await?;
             }
         }
-        // What waits in a cache is not written yet.
+        // Pages that wait in a cache are not written yet.
         self.device.flush().await?;
         Ok((self.runtime.now_ns() - start_ns) as f64 / (runs * run) as f64)
     }

@@ -1,15 +1,14 @@
-//! Which policy and how many pages for this trace on this device, and why.
+//! Recommends a policy and a number of pages for a trace on a device, with the reasons.
 //!
 //! ```text
-//! costs   what a read and a write cost on the device in steady use, measured on it
+//! costs   the cost of a read and a write on the device in steady use, by measurement
 //! count   every policy with every size over the trace, no device: physical reads and writes
 //! rank    counts times costs: an estimate for each, which orders the policies of a size
-//! try     the first few of each size, and LRU, through the engine's buffer pool over the device
-//! rule    the fastest of each size; of the sizes, the one that is worth its memory
+//! try     the best few of each size, and LRU, through the engine's buffer pool over the device
+//! rule    takes the fastest of each size; of the sizes, the one that is worth its memory
 //! ```
 //!
-//! The estimate takes every write for a scattered one and nothing for overlapping: it says whom to
-//! try, and what was tried says who wins.
+//! The estimate treats every write as a scattered one and ignores overlap. It selects the policies to try; the tries decide.
 mod costs;
 mod rule;
 
@@ -25,7 +24,7 @@ use crate::buffer_replay::{self, BufferReplayOptions, BufferRun};
 use crate::cache_replay::{self, CacheReplayOptions, CacheTrace};
 use crate::work::Work;
 
-/// Policies that are looked at where none are named: those that a buffer manager could run.
+/// The default policies: those that a buffer manager could run.
 pub const POLICIES: &[&str] = &[
     "lru",
     "clock",
@@ -44,28 +43,28 @@ pub const POLICIES: &[&str] = &[
     "sawc",
 ];
 
-/// What all sizes are compared with, and what tells how far each is from what is possible.
+/// The policy that all sizes are compared with, and the limit that shows how far each is from the optimum.
 const BASE: &str = "lru";
 const LIMIT: &str = "opt";
 
-/// What is asked.
+/// The options of the advice.
 #[derive(Clone, Debug)]
 pub struct AdviseOptions {
     /// The device.
     pub device: DeviceSpec,
     /// Sizes in pages.
     pub cache_pages: Vec<u32>,
-    /// Policies to look at.
+    /// Policies to compare.
     pub policies: Vec<PolicySpec>,
-    /// Policies of each size that are tried on the device, besides LRU.
+    /// Number of policies of each size that are tried on the device, besides LRU.
     pub tries: usize,
-    /// Which of the sizes is advised, by the time of the fastest policy of each.
+    /// The rule that chooses the size, by the time of the fastest policy of each.
     pub rule: Rule,
-    /// Clients of the tries.
+    /// Number of clients of the tries.
     pub clients: u32,
     /// Seed of the device.
     pub seed: u64,
-    /// Threads at the most; the advice does not depend on it.
+    /// Maximum number of threads; the advice does not depend on it.
     pub threads: usize,
 }
 
@@ -76,39 +75,39 @@ pub struct AdviseRow {
     pub policy: String,
     /// Cache size in pages.
     pub cache_pages: u32,
-    /// Pages asked for.
+    /// Number of requested pages.
     pub requests: u64,
-    /// Pages fetched.
+    /// Number of pages fetched.
     pub physical_reads: u64,
-    /// Pages written back.
+    /// Number of pages written back.
     pub physical_writes: u64,
-    /// Reads and writes times what they cost, one after the other.
+    /// Reads and writes times their costs, one after the other.
     pub estimated_seconds: f64,
-    /// Virtual time on the device; `None` where it was not tried.
+    /// Virtual time on the device; `None` if it was not tried.
     pub seconds: Option<f64>,
-    /// Money a month for memory and device; `None` where the rule has no prices.
+    /// Price per month for memory and device; `None` if the rule has no prices.
     pub monthly_price: Option<f64>,
-    /// Of the policies of its size that were tried, the fastest.
+    /// Whether it is the fastest of the policies of its size that were tried.
     pub is_fastest: bool,
-    /// What is advised.
+    /// Whether it is the advice.
     pub is_advised: bool,
 }
 
 /// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// What a read and a write cost.
+    /// The cost of a read and a write.
     pub costs: DeviceCosts,
     /// How the size was chosen.
     pub rule: Rule,
-    /// Every policy and size, sizes as they were given; in each what was tried, the fastest first,
-    /// then the others by estimate; the limit last. Where runs were asked to end, what was counted and tried by
-    /// then, in the order of the estimates, and nothing is advised.
+    /// Every policy and size, sizes in the given order. For each size come the policies that were tried, the fastest first, then
+    /// the others by estimate; the limit last. If runs were requested to end, the policies counted and tried by then, in the order
+    /// of the estimates, and there is no advice.
     pub rows: Vec<AdviseRow>,
 }
 
 impl Advice {
-    /// The row that is advised.
+    /// The row of the advice.
     pub fn advised(&self) -> Option<&AdviseRow> {
         self.rows.iter().find(|row| row.is_advised)
     }
@@ -118,7 +117,7 @@ impl Advice {
         self.rows.iter().find(|row| row.policy == policy && row.cache_pages == cache_pages)
     }
 
-    /// The advice in sentences, each with the figures that it rests on.
+    /// The advice in sentences, each with the figures that support it.
     pub fn sentences(&self) -> Vec<String> {
         let Some(advised) = self.advised() else { return Vec::new() };
         let AdviseRow { policy, cache_pages, .. } = advised;
@@ -167,11 +166,11 @@ fn share(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} %", part / whole * 100.0) } else { "-".to_owned() }
 }
 
-/// Looks at every policy and size, tries the best on the device, and advises; `work` is told how far it is.
+/// Counts every policy and size, tries the best on the device, and advises; reports its progress to `work`.
 ///
 /// # Errors
-/// `InvalidInput` for a trace without requests, no policy or no size, or a rule that cannot be; what replays return; `Interrupted`
-/// where nothing was counted yet when runs were asked to end.
+/// `InvalidInput` for a trace without requests, no policy or no size, or a rule that is not valid; those of replays; `Interrupted`
+/// if nothing was counted when runs were requested to end.
 pub fn advise(
     trace: &Arc<CacheTrace>,
     options: &AdviseOptions,
@@ -191,7 +190,7 @@ pub fn advise(
     Ok(Advice { costs, rule: options.rule, rows })
 }
 
-/// Every policy and size by what it counts, each size's best estimate first; and whether these are all.
+/// Counts every policy and size, each size's best estimate first; returns whether these are all.
 fn counted(
     trace: &CacheTrace,
     options: &AdviseOptions,
@@ -240,7 +239,7 @@ fn counted(
     Ok((rows, all_counted))
 }
 
-/// A policy that weighs costs, told the device's; any other as it is.
+/// Sets the device's costs in a policy that weighs costs; other policies do not change.
 fn at_cost(policy: &PolicySpec, costs: &DeviceCosts) -> Result<PolicySpec> {
     match policy.text() {
         name @ ("casa" | "sawc") => {
@@ -252,7 +251,7 @@ fn at_cost(policy: &PolicySpec, costs: &DeviceCosts) -> Result<PolicySpec> {
     }
 }
 
-/// Tries the first of each size, and LRU, on the device; whether all of them were tried.
+/// Tries the best few of each size, and LRU, on the device; returns whether all of them were tried.
 fn try_best(
     trace: &Arc<CacheTrace>,
     options: &AdviseOptions,
@@ -294,14 +293,14 @@ fn try_best(
     Ok(all_tried)
 }
 
-/// Orders each size's rows by what was found, and marks the fastest ones and the advised one.
+/// Orders each size's rows by the results, and marks the fastest ones and the advice.
 fn mark(options: &AdviseOptions, rows: &mut [AdviseRow]) {
     let sizes = options.cache_pages.len();
     let mut fastest: Vec<Candidate> = Vec::with_capacity(sizes);
     let of_a_size = rows.len() / sizes;
     for rows in rows.chunks_mut(of_a_size) {
         let seconds = |row: &AdviseRow| row.seconds.unwrap_or(f64::INFINITY);
-        // Stable: what was not tried keeps the order of the estimates.
+        // Stable: rows that were not tried keep the order of the estimates.
         rows.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
         rows[0].is_fastest = true;
         let (cache_pages, seconds) = (rows[0].cache_pages, seconds(&rows[0]));
@@ -404,7 +403,7 @@ mod tests {
             assert!(advice.sentences()[1].contains("least product of price and time"));
             row.cache_pages
         };
-        // Half of the requests hit at best: 15 times the memory is never worth as much, but where it costs nothing.
+        // At best half of the requests hit: 15 times the memory is only worth it if memory costs nothing.
         assert_eq!((advised(0.0, 1.0), advised(1000.0, 1.0)), (1500, 100));
     }
 }

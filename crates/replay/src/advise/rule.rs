@@ -1,10 +1,9 @@
-//! Which of several sizes is advised: pure, from the time that each takes.
+//! The choice among several sizes: a pure function of the time of each.
 //!
-//! More memory is seldom slower, so the fastest size is nearly always the largest that was offered. Each rule weighs the time against the
-//! memory that it takes.
+//! More memory is seldom slower, so the fastest size is nearly always the largest. Each rule weighs the time against the memory.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 
-/// A size, and the time that the trace takes with the fastest policy of that size.
+/// A size, and the time of the trace with the fastest policy of that size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// Pages of memory.
@@ -13,7 +12,7 @@ pub struct Candidate {
     pub seconds: f64,
 }
 
-/// Money a month for a gibibyte, in any currency.
+/// Price per month and gibibyte, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
     /// Of memory.
@@ -23,7 +22,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Money a month for `cache_pages` pages of memory beside a device of `device_pages` pages.
+    /// Price per month of `cache_pages` pages of memory beside a device of `device_pages` pages.
     pub fn monthly(&self, cache_pages: u32, device_pages: u64) -> f64 {
         let gib = |pages: f64| pages * PAGE_BYTES as f64 / f64::from(1 << 30);
         self.memory * gib(f64::from(cache_pages)) + self.flash * gib(device_pages as f64)
@@ -33,22 +32,22 @@ impl Prices {
 /// How the size is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// The smallest size from which no larger one saves `least`, a share from 0 to below 1, of the time for each doubling of the memory. Four
-    /// times the memory has to save that twice: of the remaining time the second time.
+    /// The smallest size from which no larger one saves `least`, a share from 0 to below 1, of the time for each doubling of the memory.
+    /// Four times the memory must save that twice, the second time of the remaining time.
     Doubling {
         /// Share of the time.
         least: f64,
     },
-    /// The smallest size that takes at most `slack`, a share, longer than the fastest.
+    /// The smallest size whose time exceeds the fastest by at most `slack`, a share.
     Slack {
         /// Share of the time of the fastest.
         slack: f64,
     },
-    /// The size with the least price for the work: money a month times the time of the trace. Where two are equal, the smaller one.
+    /// The size with the lowest price for the work: price per month times the time of the trace. Of two equal sizes, the smaller one.
     Price {
-        /// What memory and device cost.
+        /// The prices of memory and device.
         prices: Prices,
-        /// Pages of the device.
+        /// Number of pages of the device.
         device_pages: u64,
     },
 }
@@ -57,7 +56,7 @@ impl Rule {
     /// Checks the numbers of the rule.
     ///
     /// # Errors
-    /// `InvalidInput` for a share or a price that is out of range or no number.
+    /// `InvalidInput` for a share or a price that is out of range or not a number.
     pub fn check(&self) -> Result<()> {
         let is_good = match *self {
             Rule::Doubling { least } => (0.0..1.0).contains(&least),
@@ -73,7 +72,7 @@ impl Rule {
         Err(Error::new(ErrorKind::InvalidInput, format!("a rule that cannot be: {self:?}")))
     }
 
-    /// Money a month with `cache_pages` pages of memory; `None` for rules without prices.
+    /// Price per month with `cache_pages` pages of memory; `None` for rules without prices.
     pub fn monthly_price(&self, cache_pages: u32) -> Option<f64> {
         match self {
             Rule::Price { prices, device_pages } => {
@@ -162,7 +161,7 @@ mod tests {
         all.iter().map(|&(cache_pages, seconds)| Candidate { cache_pages, seconds }).collect()
     }
 
-    /// Pages that `rule` advises.
+    /// The number of pages that `rule` advises.
     fn advised(rule: Rule, all: &[(u32, f64)]) -> Option<u32> {
         rule.choose(&candidates(all)).map(|at| all[at].0)
     }
@@ -180,7 +179,7 @@ mod tests {
         // Two doublings have to save 19 %.
         assert_eq!(advised(TENTH, &[(100, 10.0), (400, 8.09)]), Some(400));
         assert_eq!(advised(TENTH, &[(100, 10.0), (400, 8.11)]), Some(100));
-        // A step that comes late is worth what lies before it: to 800 are three doublings, which have to save 27.1 %.
+        // A late step justifies the sizes before it: up to 800 are three doublings, which must save 27.1 %.
         let late = [(100, 10.0), (200, 10.0), (400, 10.0), (800, 2.0)];
         assert_eq!(advised(TENTH, &late), Some(800));
         // The largest one of many is not the best: each saves only 2 %.
@@ -208,7 +207,7 @@ mod tests {
         let unsorted = [(800, 6.4), (100, 10.0), (400, 6.6), (200, 7.0)];
         assert_eq!(advised(TENTH, &unsorted), Some(200));
         assert_eq!(advised(Rule::Slack { slack: 0.05 }, &unsorted), Some(400));
-        // Where any saving is worth it, the fastest.
+        // If any saving is worth it, the fastest.
         assert_eq!(advised(Rule::Doubling { least: 0.0 }, &unsorted), Some(800));
     }
 
@@ -232,9 +231,9 @@ mod tests {
         let all = [(GIB, 10.0), (2 * GIB, 6.0), (4 * GIB, 5.0)];
         // 5 x 10 = 50, 9 x 6 = 54, 17 x 5 = 85.
         assert_eq!(advised(rule(4.0, 0.1), &all), Some(GIB));
-        // 14 x 10 = 140, 18 x 6 = 108, 26 x 5 = 130: a dear device is better used with more memory.
+        // 14 x 10 = 140, 18 x 6 = 108, 26 x 5 = 130: an expensive device is better used with more memory.
         assert_eq!(advised(rule(4.0, 1.0), &all), Some(2 * GIB));
-        // Memory that costs nothing: the fastest.
+        // If memory costs nothing: the fastest.
         assert_eq!(advised(rule(0.0, 1.0), &all), Some(4 * GIB));
         // 2 x 3 = 6 and 3 x 2 = 6: the smaller.
         let equal = [(3 * GIB, 2.0), (2 * GIB, 3.0)];

@@ -11,7 +11,7 @@ use crate::cache_replay::CacheTrace;
 use crate::device_replay::Expected;
 use crate::work::Work;
 
-/// What the clients of one replay share.
+/// State that the clients of one replay share.
 struct Replay {
     runtime: Virtual,
     trace: Arc<CacheTrace>,
@@ -19,18 +19,19 @@ struct Replay {
     expected: Rc<RefCell<Expected>>,
     work: Arc<Work>,
     next: Cell<usize>,
-    /// Pages of the store, and of the device in one of these.
+    /// Number of pages of the store, and of device pages in one of these.
     pages: u64,
     parts: u64,
     cpu_ns: u64,
     search_step_ns: u64,
-    /// What was charged of the policy's searches.
+    /// Search steps of the policy that were charged so far.
     search_steps: Cell<u64>,
     gauges_every: usize,
     samples: RefCell<Vec<Sample>>,
 }
 
-/// Sends every request of `trace` through `pool`, pages folded into those of the store. What the policy told of itself on the way.
+/// Sends every request of `trace` through `pool`, with page numbers folded into the store's. Returns the policy's gauges sampled
+/// on the way.
 pub(super) async fn run(
     runtime: &Virtual,
     trace: &Arc<CacheTrace>,
@@ -64,8 +65,7 @@ pub(super) async fn run(
 
 impl Replay {
     async fn serve(&self) -> Result<()> {
-        // Computing on pages that are in the pool meets nobody: it is slept off together, before
-        // something has to be waited for.
+        // Computing on pages that are in the pool affects nobody else: that time is added up, and passes before the next wait.
         let mut computed_ns = 0;
         loop {
             let at = self.next.get();
@@ -93,7 +93,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Notes what the policy tells of itself where a sample is due behind so many requests.
+    /// Samples the policy's gauges if a sample is due after this many requests.
     fn sample(&self, requests: usize) {
         if self.gauges_every > 0 && requests.is_multiple_of(self.gauges_every) {
             let gauges = self.pool.with_policy(|policy| policy.gauges());

@@ -1,22 +1,22 @@
-//! How long a store's device is busy: a wrapper that looks at the clock before and after each command.
+//! The busy time of a store's device: a wrapper that reads the clock before and after each command.
 use std::cell::{Cell, RefCell};
 use tantalum_base::{PageNo, Result};
 use tantalum_buffer::PageStore;
 use tantalum_runtime::Runtime;
 
-/// What a metered store has done so far. Pages are the store's.
+/// The counters of a metered store. Pages are the store's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metered {
-    /// Pages read, and the time that the reads of them took, all together.
+    /// Number of pages read, and the total time of their reads.
     pub reads: u64,
     /// See `reads`.
     pub read_ns: u64,
-    /// Pages written, and the time that the writes of them took.
+    /// Number of pages written, and the total time of their writes.
     pub writes: u64,
     /// See `writes`.
     pub write_ns: u64,
-    /// Time in which one command at least was under way. What a device does on its own account
-    /// after its answer is not in it.
+    /// Time in which at least one command was in progress. It does not include the device's own work
+    /// after its answer.
     pub busy_ns: u64,
 }
 
@@ -46,7 +46,7 @@ impl<R: Runtime, S: PageStore> Meter<R, S> {
         *self.counted.borrow()
     }
 
-    /// Carries out a command; how long it took.
+    /// Carries out a command; also returns its time.
     async fn timed<T>(&self, command: impl Future<Output = Result<T>>) -> (Result<T>, u64) {
         let start_ns = self.runtime.now_ns();
         if self.in_flight.replace(self.in_flight.get() + 1) == 0 {

@@ -2,16 +2,15 @@
 //! engine, every page checked.
 //!
 //! ```text
-//! run     one policy, one size, one device: a world of its own
+//! run     one policy, one size, one device: independent of other runs
 //! clients closed-loop clients that fix, use and unfix
-//! meter   how long the device is busy
-//! row     what a run gives
+//! meter   the busy time of the device
+//! row     the result of a run
 //! ```
 //!
-//! What the dissertation does with its engine ("Caching for flash-based databases and flash-based
-//! caching for databases", Ou, 2012, section 2.5): logical page requests go to the buffer manager,
-//! which asks the device for what it does not have. Commit points ask a buffer for nothing, as
-//! changes need not be written back at a commit; trims are left out.
+//! As the dissertation does with its engine ("Caching for flash-based databases and flash-based caching for databases", Ou, 2012, section
+//! 2.5): logical page requests go to the buffer manager, which reads missing pages from the device. Commit points do not affect a buffer,
+//! as changes need not be written back at a commit; trims are left out.
 mod clients;
 mod meter;
 mod row;
@@ -36,7 +35,7 @@ use crate::device_replay::{Age, Device, Expected, age_device};
 use crate::side_by_side::side_by_side;
 use crate::work::Work;
 
-/// What a pool is over: a device with pages as large as the trace's, timed.
+/// The store under a pool: a device with pages as large as the trace's, timed.
 type Store = Meter<Virtual, LargePages<Device>>;
 
 /// One policy with one size over one device.
@@ -44,33 +43,32 @@ type Store = Meter<Virtual, LargePages<Device>>;
 pub struct BufferRun {
     /// The policy.
     pub policy: PolicySpec,
-    /// Pages that it may have in the pool.
+    /// Maximum number of pages in the pool.
     pub buffer_pages: u32,
     /// The device.
     pub device: DeviceSpec,
 }
 
-/// How to replay.
+/// The options of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferReplayOptions {
-    /// Clients; each sends its next request when the one before is done.
+    /// Number of clients; each sends its next request when the previous one is done.
     pub clients: u32,
-    /// Time that a client computes for a request, besides waiting.
+    /// Computing time of a client per request, in addition to waiting.
     pub cpu_ns: u64,
-    /// Time that it computes for each page that a search of the policy looks at (`Policy::search_steps`).
+    /// Computing time for each page that a search of the policy visits (`Policy::search_steps`).
     pub search_step_ns: u64,
-    /// Bytes of a page of the trace: so many neighbouring pages of the device, which are read and written together.
+    /// Bytes of a page of the trace: a number of neighbouring pages of the device, which are read and written together.
     pub page_bytes: u32,
-    /// Preconditioning of the device; `None` replays on a fresh one, of which a read of what was
-    /// never written costs nothing.
+    /// Preconditioning of the device; `None` replays on a fresh one, on which reads of unwritten pages cost nothing.
     pub age: Option<Age>,
     /// The pool.
     pub pool: PoolOptions,
-    /// Requests between two samples of what the policy tells of itself; 0: none but at the end.
+    /// Number of requests between two samples of the policy's gauges; 0: only at the end.
     pub gauges_every: usize,
-    /// Seed of everything that is left to chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Threads at the most; the rows do not depend on it.
+    /// Maximum number of threads; the rows do not depend on it.
     pub threads: usize,
 }
 
@@ -90,12 +88,12 @@ impl Default for BufferReplayOptions {
     }
 }
 
-/// Replays `trace` in every run, on all threads, and tells `work` how far it is; the rows come in the order of the
-/// runs. A run that was not done when runs were asked to end has none.
+/// Replays `trace` in every run, on all threads, and reports its progress to `work`; the rows are in the order of the runs. A run that was
+/// not finished when runs were requested to end has no row.
 ///
 /// # Errors
-/// `InvalidInput` where options, policy or device make no sense, such as pages that are no whole number of the device's; `Corrupt` where a page does not
-/// hold what was written; the device's own.
+/// `InvalidInput` if options, policy or device are not valid, for example if the page size is not a multiple of the device's; `Corrupt` if
+/// a page does not hold the content that was written; those of the device.
 pub fn replay(
     trace: &Arc<CacheTrace>,
     runs: &[BufferRun],
@@ -140,7 +138,7 @@ async fn replay_on(
     let device = Rc::clone(&simulated.device);
     let store = LargePages::new(Rc::clone(&device), options.page_bytes)?;
     let (pages, device_pages) = (store.pages(), device.limits().pages);
-    // A disk may be far larger than what is asked of it; it needs no aging either.
+    // A disk may be far larger than the trace's pages; it needs no aging either.
     let held = match run.device {
         DeviceSpec::Disk(_) => device_pages.min(trace.pages_end * u64::from(store.parts())),
         _ => device_pages,
@@ -150,8 +148,8 @@ async fn replay_on(
         age_device(runtime, &simulated, &expected, age, options.seed).await?;
     }
     PageDevice::flush(&*device).await?;
-    // Requests of several clients overtake one another, and folded pages are others: then what
-    // is to come is not known, and who must know it refuses.
+    // Requests of several clients overtake one another, and folded pages have other numbers: then the future is not known, and a policy
+    // that needs it refuses.
     let known = options.clients == 1 && trace.pages_end <= pages;
     let future: &[_] = if known { &trace.requests } else { &[] };
     let workload = Workload { pages_end: trace.pages_end.min(pages), future };

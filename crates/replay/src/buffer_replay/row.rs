@@ -1,21 +1,21 @@
-//! What a replay through a buffer gives.
+//! The result of a replay through a buffer.
 use tantalum_buffer::PoolStatistics;
 use tantalum_policy::Gauge;
 
 use super::{BufferReplayOptions, BufferRun, Metered};
 use crate::cache_replay::CacheTrace;
 
-/// What a policy told of itself on the way.
+/// A policy's gauges during a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Behind so many requests of the trace.
+    /// The number of requests of the trace before the sample.
     pub requests: usize,
-    /// What it told.
+    /// The gauges.
     pub gauges: Vec<Gauge>,
 }
 
 impl Sample {
-    /// What the gauge called `name` said.
+    /// The value of the gauge called `name`.
     pub fn gauge(&self, name: &str) -> Option<f64> {
         value(&self.gauges, name)
     }
@@ -32,39 +32,39 @@ pub struct BufferReplayRow {
     pub trace: String,
     /// The policy as it was given.
     pub policy: String,
-    /// Pages that the policy may have in the pool.
+    /// Maximum number of the policy's pages in the pool.
     pub buffer_pages: u32,
     /// The device, with every parameter.
     pub device: String,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Time that a client computes for a request.
+    /// Computing time of a client per request.
     pub cpu_ns: u64,
     /// Bytes of a page of the trace, and of the pool.
     pub page_bytes: u32,
-    /// What the pool counted.
+    /// The counters of the pool.
     pub pool: PoolStatistics,
     /// Dirty pages in the pool at the end; they are not written.
     pub dirty_pages_at_end: u32,
-    /// Virtual time that the replay took, in seconds.
+    /// Virtual time of the replay, in seconds.
     pub seconds: f64,
-    /// Of it, in which the device had something to do.
+    /// The part of it in which the device was busy.
     pub device_busy_seconds: f64,
-    /// Mean time of a page's read, as the pool saw it; `None` without one.
+    /// Mean time of a page's read, seen from the pool; `None` without one.
     pub read_mean_ns: Option<f64>,
     /// Mean time of a page's write.
     pub write_mean_ns: Option<f64>,
-    /// What the policy tells of itself at the end.
+    /// The policy's gauges at the end.
     pub gauges: Vec<Gauge>,
-    /// What it told of itself on the way, where samples were asked for.
+    /// Its gauges during the run, if samples were requested.
     pub samples: Vec<Sample>,
-    /// Pages that the policy's searches looked at.
+    /// Number of pages that the policy's searches visited.
     pub search_steps: u64,
-    /// Time that the clients computed, together.
+    /// Computing time of all clients together.
     pub computed_seconds: f64,
 }
 
-/// What is known at the end of a run.
+/// The results at the end of a run.
 pub(super) struct Counted {
     pub(super) took_ns: u64,
     pub(super) pool: PoolStatistics,
@@ -106,7 +106,7 @@ impl BufferReplayRow {
         }
     }
 
-    /// What the policy's gauge called `name` says at the end.
+    /// The value of the policy's gauge called `name` at the end.
     pub fn gauge(&self, name: &str) -> Option<f64> {
         value(&self.gauges, name)
     }

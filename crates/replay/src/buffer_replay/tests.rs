@@ -22,7 +22,7 @@ fn runs_of(policies: &str, sizes: &[u32], devices: &[&str]) -> Vec<BufferRun> {
 
 const DEVICES: [&str; 3] = ["mtron:pages=4096", "x25-m:pages=4096", "mba3147rc:pages=4096"];
 
-/// The rows of runs that nobody asked to end.
+/// The rows of runs that are not interrupted.
 fn rows_of(
     trace: &Arc<CacheTrace>,
     runs: &[BufferRun],
@@ -70,14 +70,14 @@ fn counts_are_those_of_the_cache_only_replay_whatever_the_device() {
             assert!(about(row.pool.write_backs, same.physical_writes), "{run:?}");
         }
     }
-    // Several clients have no one future, and neither have pages that are folded.
+    // With several clients the future is not known, and neither is it with folded pages.
     let several = BufferReplayOptions { clients: 2, ..quick() };
     assert!(rows_of(&trace, &opt, &several).is_err());
     let folded = runs_of("opt", &[64], &["mtron:pages=2048"]);
     assert!(rows_of(&trace, &folded, &quick()).is_err());
 }
 
-/// Pages of one, two and four of the device's, on devices of which the first takes one page a write.
+/// Pages of one, two and four device pages, on devices of which the first writes one page at a time.
 #[test]
 fn counts_do_not_depend_on_the_page_size_and_time_does() {
     let trace = trace();
@@ -93,7 +93,8 @@ fn counts_do_not_depend_on_the_page_size_and_time_does() {
             let counted = |row: &BufferReplayRow| (row.pool, row.dirty_pages_at_end);
             assert_eq!(counted(one), counted(two), "{device}, {}", one.policy);
             assert_eq!(counted(one), counted(four), "{device}, {}", one.policy);
-            // The others differ in more than the size of a page: where a disk's pages lie, and how many planes a small drive has.
+            // The others differ in more than the page size: the place of a disk's pages, and the number of planes of a small
+            // drive.
             if device == "mtron" {
                 assert!(
                     one.read_mean_ns < two.read_mean_ns && two.read_mean_ns < four.read_mean_ns
@@ -117,7 +118,7 @@ fn pages_that_a_device_cannot_have_are_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }
     assert_eq!(refused(1 << 20, "bast:pages=255").kind(), ErrorKind::InvalidInput);
-    // Twice the trace's pages are needed, or they are folded, and nobody knows the future.
+    // Without twice the trace's pages they are folded, and the future is not known.
     let options = BufferReplayOptions { page_bytes: 8192, ..quick() };
     let opt = |pages: u64| {
         rows_of(&trace, &runs_of("opt", &[64], &[&format!("bast:pages={pages}")]), &options)
@@ -150,7 +151,7 @@ fn time_is_the_devices_and_the_clients_and_busy_time_is_part_of_it() {
     assert!(none[1].write_mean_ns.unwrap() < 10.0 * none[1].read_mean_ns.unwrap());
 }
 
-/// REF chooses among the pages of its window again and again, LRU takes the end of a list.
+/// REF searches the pages of its window again and again, LRU takes the end of a list.
 #[test]
 fn a_search_takes_time_and_a_list_does_not() {
     let trace = trace();
@@ -161,7 +162,7 @@ fn a_search_takes_time_and_a_list_does_not() {
     let (free, charged) = (of(0), of(1_000));
     assert_eq!((free[0].search_steps, free[0].seconds), (0, charged[0].seconds));
     let steps = charged[1].search_steps;
-    // Half of the frames are looked at each time, and no page is evicted without having been there.
+    // Half of the frames are visited each time, and no page is evicted before it was in the pool.
     assert!(steps % 250 == 0 && steps > charged[1].pool.evictions, "{steps}");
     assert_eq!(steps, free[1].search_steps, "what is decided does not depend on time");
     let searched = charged[1].computed_seconds - free[1].computed_seconds;

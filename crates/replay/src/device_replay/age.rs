@@ -1,4 +1,4 @@
-//! Preconditioning: a device as it is after long use.
+//! Preconditioning: brings a device into the state after long use.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Result, Rng, Stamp};
@@ -7,8 +7,8 @@ use tantalum_runtime::{DeviceCounters, LifeCycle, Virtual, spawn_all};
 
 use super::expected::Expected;
 
-/// How a device is aged: filled in order, then overwritten at random until the write
-/// amplification of a round differs by less than `steady` from that of the round before.
+/// How a device is aged: it is filled in order, then overwritten at random until the write
+/// amplification of a round differs by less than `steady` from that of the previous round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Age {
     /// Share of the device that is filled, 0 to 1.
@@ -17,7 +17,7 @@ pub struct Age {
     pub round: f64,
     /// Relative difference between two rounds at which the aging ends.
     pub steady: f64,
-    /// Rounds at the most.
+    /// Maximum number of rounds.
     pub rounds_max: u32,
 }
 
@@ -27,11 +27,11 @@ impl Default for Age {
     }
 }
 
-/// Commands in flight.
+/// Number of commands in flight.
 const WRITERS: u64 = 64;
 
-/// Ages a device, past its link if it has one: what the aging costs is not asked. A disk is as it
-/// was, and so is cloud storage.
+/// Ages a device, bypassing its link if it has one: the cost of aging does not matter. A disk is
+/// left alone, and so is cloud storage.
 pub async fn age(
     runtime: &Virtual,
     simulated: &Simulated<Stamp>,
@@ -45,7 +45,7 @@ pub async fn age(
     }
 }
 
-/// The same of a device without a link.
+/// The same for a device without a link.
 pub async fn age_bare<D: LifeCycle + PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
@@ -78,11 +78,11 @@ pub async fn age_bare<D: LifeCycle + PageDevice<Page = Stamp>>(
         })
         .await?;
         let end = device.counters();
-        // A redo log's writes are the same for every write, and its zones are not cleaned.
+        // A redo log writes the same for every write, and its zones are not cleaned.
         let programmed = (end.slots_programmed - start.slots_programmed) as f64;
         let written = end.layer_pages_written - start.layer_pages_written;
         let now = programmed / written.max(1) as f64;
-        // Merges empty blocks as cleaning does.
+        // Merges empty blocks, as cleaning does.
         let emptied = |counted: &DeviceCounters| counted.zones_cleaned + counted.merges;
         let cleaned = emptied(&end) > emptied(&start);
         if cleaned && before.is_some_and(|before| (now / before - 1.0).abs() < age.steady) {
@@ -93,7 +93,7 @@ pub async fn age_bare<D: LifeCycle + PageDevice<Page = Stamp>>(
     Ok(())
 }
 
-/// Writes the ranges that `next` gives, many at a time.
+/// Writes the ranges that `next` returns, many at a time.
 async fn overwrite<D: PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
@@ -108,8 +108,8 @@ async fn overwrite<D: PageDevice<Page = Stamp>>(
             let mut contents = Vec::new();
             loop {
                 let Some(range) = (next.borrow_mut())() else { return Ok(()) };
-                // The device serves writes in the order in which they come, so that two of one
-                // page need not take turns.
+                // The device serves writes in the order of their arrival, so two writes of one page
+                // need not wait for each other.
                 expected.borrow_mut().write(range, &mut contents);
                 device.write(range.first, &contents, None).await?;
             }

@@ -1,4 +1,4 @@
-//! Closed-loop clients, which share the trace and take its events in order.
+//! Closed-loop clients, which share the trace and perform its events in order.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::trace::DeviceTrace;
 use super::{Device, DeviceReplayOptions};
 use crate::work::Work;
 
-/// What the clients of one replay share.
+/// State that the clients of one replay share.
 pub(super) struct Replay {
     runtime: Virtual,
     trace: Rc<DeviceTrace>,
     device: Rc<Device>,
     limits: Limits,
     expected: Rc<RefCell<Expected>>,
-    /// Clients that wait for a page which others use, and what wakes them.
+    /// Number of clients that wait for a page in use by others, and the queue that wakes them.
     waiting: Cell<u32>,
     page_left: WaitQueue,
     work: Arc<Work>,
@@ -29,12 +29,12 @@ pub(super) struct Replay {
     tally: RefCell<Tally>,
 }
 
-/// What a client keeps from request to request.
+/// State that a client keeps from request to request.
 #[derive(Default)]
 struct Client {
     pages: Vec<Stamp>,
     tx: Option<TxId>,
-    /// Pages that the transaction wrote.
+    /// Number of pages that the transaction wrote.
     tx_pages: u32,
 }
 
@@ -86,11 +86,11 @@ impl Replay {
             let latency_ns = self.runtime.now_ns() - start_ns;
             self.tally.borrow_mut().note(event, latency_ns);
         }
-        // Writes behind the last commit point are the trace's as well.
+        // Writes after the last commit point belong to the trace as well.
         self.end_transaction(&mut client).await
     }
 
-    /// The parts of a request that the device takes as one command each, folded into its pages.
+    /// The parts of a request that each fit into one command of the device, folded into its pages.
     fn ranges(&self, page: PageNo, pages: u32, most: u32) -> impl Iterator<Item = PageRange> {
         let device_pages = self.limits.pages;
         let most = u64::from(most).clamp(1, device_pages);
@@ -122,7 +122,7 @@ impl Replay {
 
     async fn read(&self, client: &mut Client, page: PageNo, pages: u32) -> Result<()> {
         for range in self.ranges(page, pages, u32::MAX) {
-            // With a transaction there is one client, which waits for itself nowhere.
+            // With transactions there is only one client, which never waits for itself.
             if client.tx.is_none() {
                 self.enter(range, false).await;
             }
@@ -160,7 +160,8 @@ impl Replay {
         let at_once = most.min(self.limits.atomic_write_pages_max);
         for range in self.ranges(page, pages, at_once) {
             if client.tx_pages + range.pages as u32 > most {
-                // Longer than the device allows: it takes several, and the row says so.
+                // The transaction is larger than the device allows: it is split, and the row
+                // reports that.
                 self.tally.borrow_mut().transactions_split += 1;
                 self.end_transaction(client).await?;
             }
@@ -177,7 +178,7 @@ impl Replay {
     }
 
     async fn trim(&self, client: &mut Client, page: PageNo, pages: u32) -> Result<()> {
-        // A trim is no part of a transaction, and must come behind the writes before it.
+        // A trim is not part of a transaction, and must come after the writes before it.
         self.end_transaction(client).await?;
         for range in self.ranges(page, pages, u32::MAX) {
             self.enter(range, true).await;

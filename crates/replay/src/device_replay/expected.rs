@@ -1,13 +1,13 @@
-//! What each page of a device must hold, and which requests are using it.
+//! The expected content of each page of a device, and the requests that are using it.
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Payload, Result, Stamp};
 
-/// In `users`: one writer. Below it: that many readers.
+/// In `users`: one writer. Lower numbers: that many readers.
 const WRITER: u16 = u16::MAX;
 
-/// Contents by the number of the write that made them; 0 is what reads as zeros.
+/// Contents, by the number of the write that made them; 0 is a page that reads as zeros.
 ///
-/// Overlapping requests may be served in any order, so that clients take turns on a page: many
-/// readers or one writer. Then every read has exactly one right answer.
+/// Overlapping requests may be served in any order, so clients take turns on a page: many readers
+/// or one writer. Then every read has exactly one right answer.
 pub struct Expected {
     counts: Vec<u64>,
     users: Vec<u16>,
@@ -15,12 +15,12 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// A device of `pages` pages that nobody has written.
+    /// A device of `pages` unwritten pages.
     pub fn new(pages: u64) -> Self {
         Expected { counts: vec![0; pages as usize], users: vec![0; pages as usize], writes: 0 }
     }
 
-    /// Takes the range to read or to write; false where it is in use by others.
+    /// Reserves the range for reading or writing; false if others are using it.
     pub fn enter(&mut self, range: PageRange, write: bool) -> bool {
         let users = &mut self.users[indexes(range)];
         let limit = if write { 0 } else { WRITER - 2 };
@@ -31,7 +31,7 @@ impl Expected {
         true
     }
 
-    /// Gives the range back.
+    /// Releases the range.
     pub fn leave(&mut self, range: PageRange, write: bool) {
         let users = &mut self.users[indexes(range)];
         users.iter_mut().for_each(|user| if write { *user = 0 } else { *user -= 1 });
@@ -50,15 +50,15 @@ impl Expected {
         Stamp::new(page, self.writes)
     }
 
-    /// From now on the range reads as zeros.
+    /// From now on the range is expected to read as zeros.
     pub fn trim(&mut self, range: PageRange) {
         self.counts[indexes(range)].fill(0);
     }
 
-    /// Compares what was read from `first` on.
+    /// Compares the pages read from `first` on.
     ///
     /// # Errors
-    /// `Corrupt` with the page, what it should hold and what it does.
+    /// `Corrupt` with the page, its expected content and the content found.
     pub fn check(&self, first: PageNo, found: &[Stamp]) -> Result<()> {
         for (page, found) in (first.0..).map(PageNo).zip(found) {
             let count = self.counts[page.index()];

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! trace      page events in memory, pages numbered densely
-//! expected   what each page must hold, and who is using it
+//! expected   the expected content of each page, and its users
 //! clients    closed-loop clients: each has one request outstanding
 //! age        fills and overwrites the device until cleaning is steady
-//! row        what a run gives: throughput, latencies, wear
+//! row        the result of a run: throughput, latencies, wear
 //! ```
 mod age;
 mod clients;
@@ -31,20 +31,20 @@ pub use age::{age as age_device, age_bare};
 use clients::Replay;
 pub use expected::Expected;
 
-/// The simulated device that is replayed on.
+/// The simulated device on which the trace is replayed.
 pub type Device = SimulatedDevice<Stamp>;
 
-/// How to replay.
+/// The options of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceReplayOptions {
-    /// Clients; each sends its next request when the one before is done.
+    /// Number of clients; each sends its next request when the previous one is done.
     pub clients: u32,
-    /// The writes since the last commit point become one device transaction, and the commit point
-    /// its commit; only with one client. Without, a commit point is a flush.
+    /// Whether the writes since the last commit point form one device transaction, which the commit
+    /// point commits; only with one client. Otherwise a commit point is a flush.
     pub transactions: bool,
     /// Preconditioning; `None` replays on a fresh device.
     pub age: Option<Age>,
-    /// Seed of everything that is left to chance.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
@@ -54,12 +54,12 @@ impl Default for DeviceReplayOptions {
     }
 }
 
-/// Replays `trace` on a new device of `config`, and tells `work` how far it is.
+/// Replays `trace` on a new device of `config`, and reports its progress to `work`.
 ///
 /// # Errors
-/// `InvalidInput` where the options contradict each other or the device; `Corrupt` where a read
-/// does not give back what was written; the device's own; `Interrupted`
-/// where runs are asked to end.
+/// `InvalidInput` if the options contradict each other or the device; `Corrupt` if a read does not
+/// return the content that was written; those of the device; `Interrupted` if runs are requested to
+/// end.
 pub fn replay(
     trace: &Rc<DeviceTrace>,
     config: &DeviceSpec,

@@ -1,4 +1,4 @@
-//! What a replay on a device gives.
+//! The result of a replay on a device.
 use hdrhistogram::Histogram;
 use tantalum_base::{Error, ErrorKind, Result, Stamp};
 use tantalum_models::nand::NandCounters;
@@ -9,11 +9,11 @@ use tantalum_trace::PageEvent;
 use super::DeviceReplayOptions;
 use super::trace::DeviceTrace;
 
-/// Latencies of one kind of request, in nanoseconds of virtual time; the percentiles are exact to
-/// three decimal digits. All 0 where there was none.
+/// Latencies of one kind of request, in nanoseconds of virtual time; the percentiles have three
+/// significant digits. All 0 if there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
     /// Half of them took at most this long.
     pub p50_ns: u64,
@@ -30,17 +30,17 @@ pub struct DeviceReplayRow {
     pub trace: String,
     /// The device, with every parameter.
     pub device: String,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
     /// Pages of the device's write cache.
     pub cache_pages: u32,
-    /// Pages read and written; a request of several pages counts as many.
+    /// Pages read and written; a request of several pages counts once for each.
     pub requests: u64,
     /// Pages read that were not in the write cache.
     pub misses: u64,
-    /// Virtual time that the replay took, in seconds.
+    /// Virtual time of the replay, in seconds.
     pub seconds: f64,
-    /// `requests` a virtual second.
+    /// `requests` per virtual second.
     pub requests_per_s: f64,
     /// Latencies of reads.
     pub read: Latency,
@@ -52,30 +52,30 @@ pub struct DeviceReplayRow {
     pub commit: Latency,
     /// Device transactions committed.
     pub transactions: u64,
-    /// Times that a transaction of the trace was longer than the device allows.
+    /// Number of transactions of the trace that were larger than the device allows.
     pub transactions_split: u64,
     /// Flush commands.
     pub flushes: u64,
-    /// Flash pages sensed, for hosts and for cleaning.
+    /// Flash pages read, for hosts and for cleaning.
     pub physical_reads: u64,
     /// Flash pages programmed, for any reason.
     pub physical_writes: u64,
-    /// Places of 4 KiB programmed a page that the host wrote; 0 without writes.
+    /// Slots of 4 KiB programmed per page that the host wrote; 0 without writes.
     pub write_amplification: f64,
     /// Blocks erased.
     pub erases: u64,
-    /// Zones that cleaning emptied; 0 of layers that merge.
+    /// Zones that cleaning emptied; 0 for layers that merge.
     pub zones_cleaned: u64,
     /// Pages that cleaning moved.
     pub pages_moved: u64,
-    /// `None` where no stored energy dumps anything; delta pages are those that the replay wrote.
+    /// `None` if no stored energy dumps anything; delta pages are those that the replay wrote.
     pub dump: Option<DumpCounters>,
 }
 
-/// What takes longer counts as this: a week.
+/// A longer latency counts as this: a week.
 const LATENCY_MAX_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
 
-/// What the clients count.
+/// The counters of the clients.
 #[derive(Clone)]
 pub(super) struct Tally {
     pages: u64,
@@ -117,12 +117,12 @@ impl Tally {
     }
 }
 
-/// What a device has counted at one moment.
+/// The counters of a device at one moment.
 #[derive(Default)]
 pub(super) struct Counters {
     now_ns: u64,
     device: DeviceCounters,
-    /// The array's; a disk's accesses count as flash pages.
+    /// The counters of the array; a disk's accesses count as flash pages.
     media: NandCounters,
 }
 

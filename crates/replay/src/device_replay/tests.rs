@@ -2,7 +2,7 @@ use super::*;
 use tantalum_base::{PageNo, PageRange};
 use tantalum_trace::{Generator, PageEvent};
 
-/// A replay that nobody watches.
+/// A replay without progress reports.
 fn replay(
     trace: &Rc<DeviceTrace>,
     config: &DeviceSpec,
@@ -60,8 +60,9 @@ fn one_client_writes_at_the_speed_of_the_paper() {
         assert!((row.requests_per_s / paper - 1.0).abs() < 0.02, "{name}: {row:?}");
         assert_eq!(row.write.requests, 4000);
     }
-    // With a flush after each: one that does not reach DuraSSD, 14,484; else programs of 0.93 ms
-    // (SSD-B: 0.33, and 0.2 more) and their transfers, of the page and of its mapping.
+    // With a flush after each: if it does not reach the flash of DuraSSD, 14,484; otherwise
+    // programs of 0.93 ms (SSD-B: 0.33, and 0.2 more) and their transfers, of the page and of its
+    // mapping.
     let text = "uniform:pages=4000,requests=1000,writes=1,commit=1,seed=1";
     for (name, expected) in [("durassd", 14_484.0), ("ssd-a", 493.0), ("ssd-b", 940.0)] {
         let row = replay(&generated(text), &large(name), &options).unwrap();
@@ -93,7 +94,7 @@ fn a_tx_ssd_replays_with_transactions_or_without() {
         let row = replay(&trace, &small(name), &options).unwrap();
         assert_eq!((row.cache_pages, row.transactions_split), (1024, 0), "{row:?}");
         assert_eq!(row.read.requests + row.write.requests, 20_000);
-        // What is rewritten in the cache needs no flash; cleaning what was aged does.
+        // Rewriting pages in the cache needs no flash; cleaning the aged pages does.
         assert!(row.misses > 0 && row.misses < row.read.requests, "{row:?}");
         assert!(row.erases > 0 && row.zones_cleaned > 0 && row.pages_moved > 0, "{row:?}");
         assert!((0.5..4.0).contains(&row.write_amplification), "{row:?}");
@@ -110,7 +111,7 @@ fn a_tx_ssd_replays_with_transactions_or_without() {
     let long = [PageEvent::Write { page: PageNo(3), pages: 700 }, PageEvent::Commit];
     let long = Rc::new(DeviceTrace::collect("long", long.map(Ok).into_iter()).unwrap());
     let options = DeviceReplayOptions { transactions: true, ..DeviceReplayOptions::default() };
-    // More than one command takes, and no more than one transaction.
+    // More than one command allows, and no more than one transaction.
     let row = replay(&long, &small("txssd"), &options).unwrap();
     assert_eq!((row.transactions, row.transactions_split, row.requests), (1, 0, 700));
     let error = replay(&long, &small("nvcache"), &options).unwrap_err();
@@ -127,11 +128,11 @@ fn what_tx_cache_was_measured_against_replays_too() {
             DeviceReplayOptions { transactions: true, age, ..DeviceReplayOptions::default() };
         let row = replay(&trace, &small(name), &options).unwrap();
         assert_eq!((row.transactions_split, row.flushes), (0, 0));
-        // What a transaction reads of its own pages comes from memory.
+        // A transaction's reads of its own pages are served from memory.
         assert!((1..row.read.requests).contains(&row.misses), "{row:?}");
         assert!(row.transactions > 500 && row.zones_cleaned > 0, "{row:?}");
         assert_eq!(replay(&trace, &small(name), &options).unwrap(), row);
-        // Two accounts of the same programs, the redo log's among them: the device's, and the
+        // Two accounts of the same programs, including the redo log's: the device's, and the
         // array's.
         let written = row.physical_writes as f64 / row.write_amplification;
         costs.push((written.round() as u64, row.physical_writes));

@@ -3,21 +3,21 @@ use std::path::Path;
 use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
 use tantalum_trace::{Expression, OpenOptions, PageEvent, open_pages};
 
-/// Page events whose pages are numbered from 0 without gaps, in the order of their numbers in
-/// the trace: what was next to each other still is, unless there was a gap.
+/// Page events whose pages are numbered from 0 without gaps, in the order of their numbers in the
+/// trace: neighbours stay neighbours, and gaps disappear.
 #[derive(Clone, Debug)]
 pub struct DeviceTrace {
-    /// What rows call it.
+    /// Its name in rows.
     pub name: String,
-    /// The events. Trims shrink to the pages that are read or written anywhere in the trace;
-    /// those of no such page are left out.
+    /// The events. Trims shrink to pages that are read or written anywhere in the trace; trims
+    /// without such a page are left out.
     pub events: Vec<PageEvent>,
     /// Distinct pages read or written.
     pub pages: u64,
 }
 
 impl DeviceTrace {
-    /// Takes all of `events` into memory.
+    /// Collects all of `events` in memory.
     pub fn collect(
         name: &str,
         events: impl Iterator<Item = Result<PageEvent>>,
@@ -30,7 +30,7 @@ impl DeviceTrace {
                 let context = format!("{name}: {pages} pages from {page} pass the last number");
                 Error::new(ErrorKind::OutOfRange, context)
             })?;
-            // A trim may name a whole disk.
+            // A trim may cover a whole disk.
             if !matches!(event, PageEvent::Trim { .. }) {
                 seen.extend(page.0..end);
             }
@@ -48,8 +48,8 @@ impl DeviceTrace {
         Ok(DeviceTrace { name: name.to_owned(), events, pages: numbers.len() as u64 })
     }
 
-    /// Reads the trace at `path` (or the generator that it is the text of), named after the file
-    /// without its endings.
+    /// Reads the trace at `path` (or runs the generator that it describes), named after the file
+    /// without its extensions.
     pub fn load(path: &Path, options: &OpenOptions) -> Result<DeviceTrace> {
         let name = Expression::File(path.to_owned()).name();
         DeviceTrace::collect(&name, open_pages(path, options)?)

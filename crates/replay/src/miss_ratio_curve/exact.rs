@@ -1,4 +1,4 @@
-//! Every request followed: counts for every size, to the unit.
+//! Follows every request: exact counts for every size.
 use super::CurvePoint;
 use super::tracker::Tracker;
 use tantalum_base::PageNo;

@@ -1,7 +1,7 @@
-//! Weights by distance in little memory: exact up to 256, from there on in classes no wider than
-//! 1/128 of their values.
+//! Weights by distance in little memory: exact up to 256, above that in classes no wider than 1/128
+//! of their values.
 
-/// Classes in each doubling.
+/// Number of classes in each doubling.
 const CLASSES: u64 = 128;
 
 /// Weights by distance.
@@ -21,7 +21,7 @@ impl LogHistogram {
         self.weights[class] += weight;
     }
 
-    /// The weight at distances up to `distance`; within a class evenly spread.
+    /// The weight at distances up to `distance`; evenly spread within a class.
     pub(super) fn up_to(&self, distance: u64) -> f64 {
         let (class, shift) = class_of(distance);
         let whole: f64 = self.weights.iter().take(class).sum();
@@ -31,7 +31,7 @@ impl LogHistogram {
     }
 }
 
-/// The class of `distance`, and the logarithm of how many distances it has.
+/// The class of `distance`, and the logarithm of the number of its distances.
 #[inline]
 fn class_of(distance: u64) -> (usize, u32) {
     let shift = distance.max(1).ilog2().saturating_sub(CLASSES.ilog2());

@@ -1,13 +1,13 @@
 //! Miss-ratio curves of LRU: caches of all sizes in one pass over a trace.
 //!
 //! ```text
-//! stack_distance   how many distinct pages since the last use: a tree of times
-//! tracker          what a request means for all sizes: hits from, written back below
-//! exact            every page followed; equal to a replay at each size, to the unit
-//! sampled          SHARDS: some pages followed for all, and the error expected of that
+//! stack_distance   number of distinct pages since the last use: a tree of times
+//! tracker          the effect of a request for all sizes: smallest size with a hit, with no write-back
+//! exact            every page followed; equal to a replay at each size, exactly
+//! sampled          SHARDS: some pages stand for all, and the expected error of that
 //! log_histogram    weights by distance in little memory
 //! ```
-//! The trace is not kept: memory grows with the pages followed.
+//! The trace is not stored: memory grows with the number of followed pages.
 mod exact;
 mod log_histogram;
 mod sampled;
@@ -19,30 +19,30 @@ use sampled::Sampled;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_trace::PageEvent;
 
-/// Which pages are followed.
+/// The pages that are followed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Sampling {
     /// All of them: counts are exact.
     None,
     /// This share of them, over 0 and at most 1.
     Rate(f64),
-    /// So many of them at the most; the share sinks as more come.
+    /// At most this many pages; the share decreases as more come.
     Pages(u32),
 }
 
-/// How to make a curve.
+/// The options of a curve.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CurveOptions {
-    /// Which pages are followed.
+    /// The pages that are followed.
     pub sampling: Sampling,
-    /// Chooses them.
+    /// The seed that chooses them.
     pub seed: u64,
 }
 
-/// Fewer pages say too little.
+/// Fewer pages are not meaningful.
 const SAMPLED_PAGES_MIN: u32 = 16;
 
-/// What LRU does in caches of any size.
+/// The results of LRU in caches of any size.
 #[derive(Debug)]
 pub struct Curve(Inner);
 
@@ -55,9 +55,9 @@ enum Inner {
 /// One size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CurvePoint {
-    /// Pages of the cache.
+    /// Number of pages of the cache.
     pub cache_pages: u64,
-    /// Pages asked for.
+    /// Number of requested pages.
     pub requests: u64,
     /// Reads whose page was not cached.
     pub read_misses: u64,
@@ -67,8 +67,8 @@ pub struct CurvePoint {
     pub physical_writes: u64,
     /// Dirty pages still in the cache at the end.
     pub dirty_pages_at_end: u64,
-    /// The absolute error that [`miss_ratio`](Self::miss_ratio) is expected to have on average;
-    /// `None` where all pages were followed.
+    /// The mean absolute error expected for [`miss_ratio`](Self::miss_ratio); `None` if all pages
+    /// were followed.
     pub miss_ratio_error: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ impl CurvePoint {
         self.read_misses + self.write_misses
     }
 
-    /// Their share, 0 to 1; of an empty trace not a number.
+    /// Their share, 0 to 1; NaN for an empty trace.
     pub fn miss_ratio(&self) -> f64 {
         self.misses() as f64 / self.requests as f64
     }
@@ -119,7 +119,7 @@ impl Curve {
         Ok(Curve(inner))
     }
 
-    /// What a cache of `cache_pages` does.
+    /// The results of a cache of `cache_pages` pages.
     pub fn point(&self, cache_pages: u64) -> CurvePoint {
         match &self.0 {
             Inner::Exact(exact) => exact.point(cache_pages),
@@ -127,7 +127,7 @@ impl Curve {
         }
     }
 
-    /// Distinct pages of the trace; an estimate where not all were followed.
+    /// Number of distinct pages of the trace; an estimate if not all were followed.
     pub fn distinct_pages(&self) -> u64 {
         match &self.0 {
             Inner::Exact(exact) => exact.distinct_pages(),
@@ -135,8 +135,8 @@ impl Curve {
         }
     }
 
-    /// The share of the pages that is followed (at the end), and the requests for them; `None` where
-    /// all are.
+    /// The share of the pages that is followed (at the end), and the number of requests for them;
+    /// `None` if all are.
     pub fn sample(&self) -> Option<(f64, u64)> {
         match &self.0 {
             Inner::Exact(_) => None,

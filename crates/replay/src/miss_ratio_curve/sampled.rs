@@ -1,19 +1,18 @@
-//! Some pages followed for all: SHARDS, and how far off it is likely to be.
+//! Some pages followed in place of all: SHARDS, and its likely error.
 //!
-//! Source: Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015:
-//! a page is followed if its hash lies below a threshold, a share R of all hashes. Each request
-//! followed stands for 1/R, each page within a distance for 1/R pages. With a fixed number of pages
-//! (section 3.2 there) the threshold sinks whenever one too many is followed; requests before keep the
-//! weight that they had. As in SHARDS-adj the difference between the requests that should have been
-//! followed and those that were counts as hits of every cache: that is, misses are estimated from
-//! the misses followed alone.
+//! Source: Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015. A
+//! page is followed if its hash is below a threshold, a share R of all hashes. Each followed request
+//! stands for 1/R requests, each page within a distance for 1/R pages. With a fixed number of pages
+//! (section 3.2 there) the threshold decreases whenever one too many is followed; earlier requests keep
+//! their weight. As in SHARDS-adj, the difference between the expected and the actual number of followed
+//! requests counts as hits of every cache: that is, misses are estimated only from the followed misses.
 //!
-//! **The error.** Two things are left to chance. *Which pages are followed*: the pages are divided
-//! by their hash into 16 groups, each a sample of its own, and the spread of the misses between the
-//! groups gives the standard error of their sum (random groups; Wolter, "Introduction to variance
-//! estimation", chapter 2). *How many pages lie between two uses*: a distance of c pages is known with a
-//! standard error of sqrt(c (1-R) / R), and the curve at c as far as it falls within that. Both
-//! together, as squares; the mean absolute error is sqrt(2 / pi) of the standard error.
+//! **The error** has two random sources. *The choice of pages*: the pages are divided by their hash into
+//! 16 groups, each a sample of its own, and the spread of the misses between the groups gives the
+//! standard error of their sum (random groups; Wolter, "Introduction to variance estimation", chapter
+//! 2). *The number of pages between two uses*: a distance of c pages is known with a standard error of
+//! sqrt(c (1-R) / R), and the curve at c as far as it falls within that. The squares of both add up; the
+//! mean absolute error is sqrt(2 / pi) of the standard error.
 use super::CurvePoint;
 use super::log_histogram::LogHistogram;
 use super::tracker::Tracker;
@@ -23,7 +22,7 @@ use tantalum_base::PageNo;
 
 const GROUPS: usize = 16;
 
-/// All hashes.
+/// Number of all hashes.
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
 
 /// Estimates by size.
@@ -35,7 +34,7 @@ pub(super) struct Sampled {
     threshold: u64,
     /// Share of all hashes that lie below it.
     rate: f64,
-    /// Pages to follow at most, and those followed by their hash, the greatest on top.
+    /// Maximum number of followed pages, and the followed pages by their hash, the greatest on top.
     pages_max: usize,
     followed: BinaryHeap<(u64, PageNo)>,
     reads: u64,
@@ -43,7 +42,7 @@ pub(super) struct Sampled {
     sampled_requests: u64,
     read_misses: Misses,
     write_misses: Misses,
-    /// Misses of both by the page's group.
+    /// Misses of reads and writes by the page's group.
     group_misses: Vec<Misses>,
     first_uses: f64,
     /// Updates by the smallest cache in which they are not written back before the next one.
@@ -76,7 +75,7 @@ impl Misses {
 }
 
 impl Sampled {
-    /// Follows a share `rate` of the pages, and `pages_max` of them at the most.
+    /// Follows a share `rate` of the pages, but at most `pages_max` of them.
     pub(super) fn new(rate: f64, pages_max: usize, seed: u64) -> Self {
         Sampled {
             seed,
@@ -110,7 +109,7 @@ impl Sampled {
         self.sampled_requests += 1;
         let misses = if is_write { &mut self.write_misses } else { &mut self.read_misses };
         misses.add(this.distance, weight);
-        // The lowest bits say nothing of the hash's size.
+        // The lowest bits are independent of the hash's size.
         self.group_misses[hash as usize % GROUPS].add(this.distance, weight);
         if this.distance.is_none() {
             self.first_uses += weight;
@@ -124,7 +123,7 @@ impl Sampled {
         }
     }
 
-    /// Follows the page (or pages) with the greatest hash no longer.
+    /// Stops following the page (or pages) with the greatest hash.
     fn lower_threshold(&mut self) {
         let Some(&(greatest, _)) = self.followed.peek() else { return };
         self.threshold = greatest;
@@ -174,14 +173,14 @@ impl Sampled {
         }
     }
 
-    /// The mean absolute error that the miss ratio is expected to have.
+    /// The expected mean absolute error of the miss ratio.
     fn error(&self, cache_pages: u64, requests: u64) -> f64 {
         let misses = |pages: u64| self.read_misses.at(pages) + self.write_misses.at(pages);
         let groups: Vec<f64> =
             self.group_misses.iter().map(|group| group.at(cache_pages)).collect();
         let mean = groups.iter().sum::<f64>() / GROUPS as f64;
         let squares: f64 = groups.iter().map(|group| (group - mean).powi(2)).sum();
-        // Pages that are all followed leave nothing to chance.
+        // If all pages are followed there is no randomness.
         let pages_variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - self.rate);
         let spread = (cache_pages as f64 * (1.0 - self.rate) / self.rate).sqrt();
         let (below, above) =

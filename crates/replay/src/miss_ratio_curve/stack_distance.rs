@@ -1,30 +1,30 @@
-//! LRU stack distances: how many distinct pages were used since the last use of a page, itself
-//! included. A cache of c pages under LRU hits exactly where the distance is at most c.
+//! LRU stack distances: the number of distinct pages used since the last use of a page, including the
+//! page itself. A cache of c pages under LRU hits if and only if the distance is at most c.
 //!
 //! Source: Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage hierarchies", IBM
 //! Systems Journal 9(2), 1970; counting by a tree after Bennett and Kruskal, IBM Journal of Research
 //! and Development 19(4), 1975. Each page has a bit at the time of its last use; a Fenwick tree over
-//! words of 64 bits counts those behind it. When the bits are used up, those that are set move
-//! together: over n requests for m pages O(n log m) time, and memory for m pages.
+//! words of 64 bits counts the later bits. When the bits are used up, those that are set move
+//! together: over n requests for m pages this takes O(n log m) time, and memory for m pages.
 
-/// A page among those followed.
+/// The number of a followed page.
 pub(super) type Id = u32;
 
 const WORD_BITS: usize = 64;
 /// No time: the page was not used yet, or is forgotten.
 const NEVER: u32 = u32::MAX;
-/// Times there are at least, so that few pages do not move at every request.
+/// Minimum number of times, so that with few pages they do not move at every request.
 const TIMES_MIN: usize = 1 << 12;
 
 /// The order in which pages were last used.
 #[derive(Debug, Default)]
 pub(super) struct StackDistances {
-    /// A bit a time: set where it is that of some page's last use.
+    /// One bit per time: set if it is the time of some page's last use.
     used: Vec<u64>,
     /// Fenwick tree over the words of `used`: entry i (from 1) counts the bits of words i - lowbit(i)
     /// to i - 1.
     tree: Vec<u32>,
-    /// The page whose last use was at a time whose bit is set.
+    /// For each time whose bit is set, the page that was last used then.
     page_at: Vec<Id>,
     /// Time of each page's last use.
     last: Vec<u32>,
@@ -33,7 +33,7 @@ pub(super) struct StackDistances {
 }
 
 impl StackDistances {
-    /// Uses `page`. Its distance, or `None` the first time.
+    /// Uses `page`. Returns its distance, or `None` the first time.
     #[inline]
     pub(super) fn access(&mut self, page: Id) -> Option<u32> {
         let distance = self.distance(page);
@@ -104,8 +104,8 @@ impl StackDistances {
         }
     }
 
-    /// Moves the times that are used to the beginning, in their order, and makes room for as many
-    /// more.
+    /// Moves the used times to the beginning, in order, and makes room for the same number of further
+    /// times.
     fn compact(&mut self) {
         let mut next = 0;
         for word in 0..self.used.len() {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use tantalum_base::Rng;
 
-    /// Beside a list with the page used last in front.
+    /// Compared with a list that has the most recently used page in front.
     #[test]
     fn distances_are_those_of_a_list() {
         for (seed, pages, forgets) in [(1, 10, false), (2, 300, true), (3, 5000, false)] {

@@ -1,10 +1,10 @@
-//! What each request means for caches of all sizes at once: from which size on it hits, and from
-//! which size on the page's last update is not written back before its next.
+//! The effect of each request in caches of all sizes at once: the smallest size in which it hits,
+//! and the smallest size in which the page's last update is not written back before the next one.
 //!
 //! The second generalises stack distances. Under LRU with write-back an update of a page reaches the
-//! disk before the page is updated again exactly if the page leaves the cache in between: in a cache
-//! smaller than the greatest of the distances of its uses since that update, the next update's own
-//! included. For the last update of a page its depth in the stack at the end stands in place of a
+//! disk before the page is updated again if and only if the page leaves the cache in between: in a
+//! cache smaller than the greatest of the distances of its uses since that update, including the
+//! next update's own. For the last update of a page its depth in the stack at the end replaces the
 //! next use.
 use super::stack_distance::{Id, StackDistances};
 use tantalum_base::{FastMap, PageNo};
@@ -14,17 +14,17 @@ const CLEAN: u64 = 0;
 /// Every cache holds the page right after an update.
 const JUST_WRITTEN: u64 = 1;
 
-/// What one request means.
+/// The effect of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Use {
-    /// It hits in caches of at least so many pages; `None` on the first use.
+    /// It hits in caches of at least this many pages; `None` on the first use.
     pub distance: Option<u64>,
-    /// The update before this one was written back in smaller caches; `None` where this is none, or
-    /// the first one.
+    /// The previous update was written back in smaller caches than this; `None` if this is no
+    /// update, or the first one.
     pub written_back_below: Option<u64>,
 }
 
-/// Follows the pages it is told of.
+/// Follows the pages of the requests passed to it.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
     stack: StackDistances,
@@ -35,7 +35,7 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    /// Pages followed now.
+    /// Number of pages followed now.
     pub(super) fn pages(&self) -> usize {
         self.ids.len()
     }
@@ -45,7 +45,7 @@ impl Tracker {
         self.ids.contains_key(&page)
     }
 
-    /// A request for `page`. `pages_per_page` is how many pages of the whole each page followed
+    /// A request for `page`. `pages_per_page` is the number of all pages that each followed page
     /// stands for.
     #[inline]
     pub(super) fn request(&mut self, page: PageNo, is_write: bool, pages_per_page: f64) -> Use {
@@ -62,7 +62,7 @@ impl Tracker {
         Use { distance, written_back_below: (is_write && was_written).then_some(greatest) }
     }
 
-    /// Follows `page` no longer.
+    /// Stops following `page`.
     pub(super) fn forget(&mut self, page: PageNo) {
         if let Some(id) = self.ids.remove(&page) {
             self.stack.forget(id);
@@ -71,8 +71,8 @@ impl Tracker {
         }
     }
 
-    /// Of each page that was ever updated: in which caches its last update was written back by now
-    /// (those of fewer pages) and in which it is still dirty.
+    /// For each page that was ever updated: the number of pages of a cache below which its last
+    /// update has been written back by now; in larger caches it is still dirty.
     pub(super) fn last_updates(&self, pages_per_page: f64) -> impl Iterator<Item = (PageNo, u64)> {
         self.ids.iter().filter_map(move |(page, &id)| {
             let since = self.since_update[id as usize];
@@ -95,8 +95,8 @@ impl Tracker {
     }
 }
 
-/// A distance among the pages followed as one among all pages: the page itself, and each other one
-/// for as many as it stands for.
+/// Converts a distance among the followed pages to one among all pages: the page itself counts once,
+/// and each other one for the number that it stands for.
 #[inline]
 fn scaled(distance: u32, pages_per_page: f64) -> u64 {
     1 + (f64::from(distance - 1) * pages_per_page).round() as u64

@@ -1,16 +1,16 @@
-//! What each page must hold: in memory the newest content, below what was last written down.
+//! The expected content of each page: in memory the newest content, below it the content written last.
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, Stamp};
 
-/// Contents of the pages of a trace, by the number of the write that made them. What a page holds before the first
-/// request has number 1.
+/// Contents of the pages of a trace, by the number of the write that made them. The content of a page before the
+/// first request has number 1.
 pub(super) struct Contents {
-    /// Pages of a device that hold a page of the trace.
+    /// Number of device pages for a page of the trace.
     device_pages: u64,
-    /// What a request must find.
+    /// The content that a request must find.
     newest: Vec<u64>,
-    /// What the media must give.
+    /// The content that the media must return.
     below: Vec<u64>,
-    /// What memory holds; 0 where it does not hold the page.
+    /// The content in memory; 0 if the page is not in memory.
     memory: Vec<u64>,
     writes: u64,
 }
@@ -23,7 +23,7 @@ impl Contents {
         Contents { device_pages, below: first.clone(), newest: first, memory, writes: 1 }
     }
 
-    /// The content that write number `count` gave `page`.
+    /// The content of `page` made by write number `count`.
     fn stamps(&self, page: PageNo, count: u64) -> impl Iterator<Item = Stamp> {
         let first = page.0 * self.device_pages;
         (first..first + self.device_pages).map(move |at| Stamp::new(PageNo(at), count))
@@ -34,12 +34,12 @@ impl Contents {
         vec![Stamp::zero(); self.device_pages as usize]
     }
 
-    /// What `pages` hold before the first request.
+    /// The content of `pages` before the first request.
     pub(super) fn first(&self, pages: std::ops::Range<u64>) -> Vec<Stamp> {
         pages.flat_map(|page| self.stamps(PageNo(page), 1)).collect()
     }
 
-    /// Whether a medium gave what was last written down of `page`.
+    /// Checks that a medium returned the last written content of `page`.
     pub(super) fn check(&self, page: PageNo, found: &[Stamp]) -> Result<()> {
         let right = self.stamps(page, self.below[page.index()]);
         if right.eq(found.iter().copied()) {
@@ -49,12 +49,12 @@ impl Contents {
         Err(corrupt(format!("page {page} reads as {found:?}, but {right:?} was written down")))
     }
 
-    /// `page`, which a medium gave, is in memory.
+    /// `page` was read from a medium into memory.
     pub(super) fn came_up(&mut self, page: PageNo) {
         self.memory[page.index()] = self.below[page.index()];
     }
 
-    /// Memory's content of `page`, into `out`, to be written to a medium.
+    /// Puts memory's content of `page` into `out`, which will be written to a medium.
     pub(super) fn goes_down(&mut self, page: PageNo, out: &mut [Stamp]) -> Result<()> {
         let count = self.memory[page.index()];
         if count == 0 {
@@ -65,7 +65,7 @@ impl Contents {
         Ok(())
     }
 
-    /// A request uses `page`, which changes it where `write`.
+    /// A request uses `page`, and changes it if `write`.
     pub(super) fn serve(&mut self, page: PageNo, write: bool) -> Result<()> {
         let (memory, newest) = (self.memory[page.index()], self.newest[page.index()]);
         if memory != newest {
@@ -85,7 +85,7 @@ impl Contents {
         self.memory[page.index()] = 0;
     }
 
-    /// Whether `found`, from the first page on, is the newest of all pages.
+    /// Checks that `found`, from the first page on, is the newest content of all pages.
     pub(super) fn check_newest(&self, first: u64, found: &[Stamp]) -> Result<()> {
         let pages = found.chunks(self.device_pages as usize);
         for (page, found) in (first..).map(PageNo).zip(pages) {

@@ -1,13 +1,13 @@
-//! A trace through two tiers of caches over a home: a buffer pool that asks a flash cache for what it misses.
+//! A trace through two tiers of caches over a home: a buffer pool, whose misses go to a flash cache.
 //!
 //! ```text
-//! tiers       who asks whom: the two deciders
+//! tiers       the two deciders, and the requests between them
 //! on_devices  each operation carried out on simulated devices, in virtual time
-//! contents    what each page must hold, in memory and below
+//! contents    the expected content of each page, in memory and below
 //! ```
 //!
-//! [`replay`] counts, without a device and without time: a [`CostModel`](tantalum_policy::tier::CostModel) says what
-//! the counts take. [`replay_on_devices`] decides the same, and measures.
+//! [`replay`] counts, without a device and without time: a [`CostModel`](tantalum_policy::tier::CostModel) converts
+//! the counts into time. [`replay_on_devices`] makes the same decisions, and measures the time.
 mod contents;
 mod on_devices;
 #[cfg(test)]
@@ -25,40 +25,41 @@ use crate::cache_replay::CacheTrace;
 use crate::work::{TOLD_EVERY, Work};
 use tiers::Tiers;
 
-/// What is run.
+/// The tiers of a run.
 #[derive(Clone, Debug)]
 pub struct TierRun {
-    /// Replacement in the buffer pool.
+    /// The replacement policy of the buffer pool.
     pub top: PolicySpec,
-    /// Pages of the buffer pool.
+    /// Number of pages of the buffer pool.
     pub top_pages: u32,
     /// The flash cache.
     pub middle: TierSpec,
-    /// Pages of it.
+    /// Number of pages of the flash cache.
     pub middle_pages: u32,
-    /// At the end, everything that is newer in one of the tiers goes home.
+    /// Whether everything that is newer in one of the tiers is written home at the end.
     pub flush: bool,
 }
 
-/// What it took.
+/// The counts of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TierOutcome {
-    /// Requests of the trace.
+    /// Number of requests of the trace.
     pub requests: u64,
-    /// Of these, found in the buffer pool.
+    /// Number of these found in the buffer pool.
     pub top_hits: u64,
-    /// What the flash cache did.
+    /// The counters of the flash cache.
     pub counts: TierCounts,
-    /// Blocks collected, by the number of their valid pages; empty where no blocks are seen.
+    /// Number of collected blocks, by the number of their valid pages; empty if the tier has no blocks.
     pub collected: Vec<u64>,
     /// Erases of each block.
     pub erases: Vec<u64>,
 }
 
-/// What a pool of `pages` pages asks the tier below for: reads of what it misses, writes of what it evicts dirty.
+/// The requests that a pool of `pages` pages sends to the tier below: reads of missing pages, writes of dirty
+/// victims.
 ///
 /// # Errors
-/// As the policy's registry.
+/// Those of the policy's registry.
 pub fn requests_below(trace: &CacheTrace, top: &PolicySpec, pages: u32) -> Result<Vec<Request>> {
     let workload = Workload { pages_end: trace.pages_end, future: &trace.requests };
     let mut top = top.build(pages, workload)?;
@@ -73,10 +74,10 @@ pub fn requests_below(trace: &CacheTrace, top: &PolicySpec, pages: u32) -> Resul
     Ok(below)
 }
 
-/// Runs `trace` through the two tiers, both empty at the start, and tells `work` how far it is.
+/// Runs `trace` through the two tiers, both empty at the start, and reports its progress to `work`.
 ///
 /// # Errors
-/// As the policy's registry; `Interrupted` where runs are asked to end.
+/// Those of the policy's registry; `Interrupted` if runs are requested to end.
 pub fn replay(trace: &CacheTrace, run: &TierRun, work: &Work) -> Result<TierOutcome> {
     let mut tiers = Tiers::new(trace, run)?;
     let (mut top_hits, mut effects) = (0, Vec::new());

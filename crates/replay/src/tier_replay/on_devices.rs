@@ -15,22 +15,22 @@ use super::{TierOutcome, TierRun};
 use crate::cache_replay::CacheTrace;
 use crate::device_replay::Device;
 
-/// What the tiers are made of.
+/// The devices of the tiers.
 #[derive(Clone, Debug)]
 pub struct TierDevices {
-    /// The flash, new; `None` where the middle tier writes to none.
+    /// The flash, new; `None` if the middle tier never writes to flash.
     pub flash: Option<DeviceSpec>,
-    /// The home. Every page of the trace is on it at the start, at its number.
+    /// The home. Every page of the trace is on it at the start, at its own number.
     pub home: DeviceSpec,
-    /// Pages of the devices that a page of the trace takes.
+    /// Number of device pages for a page of the trace.
     pub device_pages: u32,
-    /// Time that a request takes to compute.
+    /// Computing time per request.
     pub cpu_ns: u64,
-    /// Seed of what is left to chance in the devices.
+    /// Seed of the random choices of the devices.
     pub seed: u64,
 }
 
-/// Time for which the client waited.
+/// The client's waiting times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierWaits {
     /// For reads of flash: `t_FR`.
@@ -39,27 +39,27 @@ pub struct TierWaits {
     pub flash_write_ns: u64,
     /// For reads from home: `t_HR`.
     pub home_read_ns: u64,
-    /// For writes home, and at the end until all of them are on the medium: `t_HW`.
+    /// For writes home, including the final wait until all of them are on the medium: `t_HW`.
     pub home_write_ns: u64,
 }
 
-/// What a run decided, and how long it took.
+/// The decisions of a run, and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TierMeasured {
-    /// What [`replay`](super::replay) gives of the same run.
+    /// The result of [`replay`](super::replay) for the same run.
     pub outcome: TierOutcome,
     /// Execution time.
     pub took_ns: u64,
-    /// Of it, what the client waited for.
+    /// The part of it in which the client waited.
     pub waits: TierWaits,
 }
 
 /// Runs `trace` through the two tiers, both empty at the start, on new devices.
 ///
 /// # Errors
-/// `InvalidInput` where the devices are too small, or there is no flash for a tier that writes to it;
-/// `Unsupported` for a tier that does not tell its operations; `Corrupt` where a page does not hold what
-/// was written; the devices' own.
+/// `InvalidInput` if the devices are too small, or there is no flash for a tier that writes to it;
+/// `Unsupported` for a tier that does not report its operations; `Corrupt` if a page does not hold the content
+/// that was written; those of the devices.
 pub fn replay_on_devices(
     trace: &Arc<CacheTrace>,
     run: &TierRun,
@@ -73,7 +73,7 @@ pub fn replay_on_devices(
     })
 }
 
-/// The same with deciders that are there already.
+/// The same with existing deciders.
 pub(super) async fn run_tiers(
     runtime: &Virtual,
     trace: &CacheTrace,
@@ -101,7 +101,7 @@ pub(super) async fn run_tiers(
     Ok(TierMeasured { outcome: TierOutcome::of(trace, &tiers, top_hits), took_ns, waits })
 }
 
-/// The devices below memory, and what is on them.
+/// The devices below memory, and their content.
 struct Media {
     runtime: Virtual,
     flash: Option<Rc<Device>>,
@@ -110,13 +110,13 @@ struct Media {
     pages_end: u64,
     cpu_ns: u64,
     contents: Contents,
-    /// A page on its way.
+    /// Buffer for a page being moved.
     page: Vec<Stamp>,
     operations: Vec<Operation>,
     waits: TierWaits,
 }
 
-/// A device of `pages` pages at the least.
+/// Makes a device of at least `pages` pages.
 async fn build(
     runtime: &Virtual,
     spec: &DeviceSpec,
@@ -165,14 +165,14 @@ impl Media {
         })
     }
 
-    /// As many pages of the trace as home takes at once, from the first to the last.
+    /// Ranges of as many pages of the trace as fit into one command of the home, from the first to the last.
     fn stretches(&self) -> impl Iterator<Item = std::ops::Range<u64>> + use<> {
         let most = u64::from(self.home.limits().atomic_write_pages_max) / self.device_pages;
         let (step, end) = (most.max(1), self.pages_end);
         (0..end).step_by(step as usize).map(move |first| first..end.min(first + step))
     }
 
-    /// Writes the database home, where it is before anybody asks for it.
+    /// Writes the database to the home before the first request.
     async fn fill_home(&self) -> Result<()> {
         for pages in self.stretches() {
             let first = PageNo(pages.start * self.device_pages);
@@ -181,10 +181,10 @@ impl Media {
         self.home.flush().await
     }
 
-    /// Every request of `trace`, one after the other; how many the top tier had.
+    /// Runs every request of `trace`, one after the other; returns the number of hits in the top tier.
     async fn serve(&mut self, trace: &CacheTrace, tiers: &mut Tiers) -> Result<u64> {
         let (mut top_hits, mut effects) = (0, Vec::new());
-        // Computing meets nobody: it is slept off together, before something has to be waited for.
+        // Computing affects nobody else: that time is added up, and passes before the next wait.
         let mut computed_ns = 0;
         for request in &trace.requests {
             computed_ns += self.cpu_ns;
@@ -207,7 +207,7 @@ impl Media {
         Ok(top_hits)
     }
 
-    /// Does what the middle tier told to do.
+    /// Carries out the operations of the middle tier.
     async fn carry_out(&mut self, tiers: &mut Tiers) -> Result<()> {
         let mut operations = std::mem::take(&mut self.operations);
         tiers.middle.take_operations(&mut operations);
@@ -274,7 +274,7 @@ impl Media {
         Ok(())
     }
 
-    /// Waits until what was written home is there, and not in a cache of the device's.
+    /// Waits until the writes to the home are on the medium, and not only in a cache of the device.
     async fn settle_home(&mut self) -> Result<()> {
         let start_ns = self.runtime.now_ns();
         self.home.flush().await?;
@@ -282,7 +282,7 @@ impl Media {
         Ok(())
     }
 
-    /// Compares all of home with the newest contents.
+    /// Compares the whole home with the newest contents.
     async fn check_home(&self) -> Result<()> {
         for pages in self.stretches() {
             let mut found =

@@ -7,7 +7,7 @@ use tantalum_policy::tier::{Found, MiddleTier, Operation};
 use tantalum_runtime::Virtual;
 use tantalum_trace::Generator;
 
-/// A replay that nobody watches.
+/// A replay without progress reports.
 fn replay(trace: &CacheTrace, run: &TierRun) -> Result<TierOutcome> {
     super::replay(trace, run, &Work::default())
 }
@@ -27,7 +27,7 @@ fn run(middle: &str, flush: bool) -> TierRun {
     }
 }
 
-/// A page that comes up from an exclusive tier dirty, and leaves the pool without having been written there,
+/// A dirty page that an exclusive tier hands up, and that leaves the pool without having been written there,
 /// is still newer than at home.
 #[test]
 fn what_was_taken_dirty_is_written_again() {
@@ -114,10 +114,10 @@ fn devices_do_what_was_decided_and_time_is_what_was_waited_for() {
     }
 }
 
-/// What is told in place of an operation.
+/// The operation that is reported in place of the real one.
 type Tamper = fn(Operation) -> Option<Operation>;
 
-/// A tier that tells something else than what it decided.
+/// A tier that reports other operations than it decided on.
 struct Tampered(Box<dyn MiddleTier>, Tamper);
 
 impl MiddleTier for Tampered {

@@ -1,4 +1,4 @@
-//! Who asks whom: the buffer pool on top, and the flash cache that it asks for what it misses.
+//! The two tiers: the buffer pool on top, and the flash cache, which serves its misses.
 use tantalum_base::{FastSet, PageNo, Result};
 use tantalum_policy::tier::{Found, MiddleTier};
 use tantalum_policy::{Effect, Policy, Request, Workload};
@@ -11,8 +11,8 @@ pub(super) struct Tiers {
     pub(super) top: Box<dyn Policy>,
     pub(super) middle: Box<dyn MiddleTier>,
     is_exclusive: bool,
-    /// Pages that the top tier took from the middle one and that are newer than at home: whatever the top tier
-    /// knows of them, it has to write them.
+    /// Pages that the top tier took from the middle one and that are newer than at home: it must write them,
+    /// even if it counts them as clean.
     owed: FastSet<PageNo>,
 }
 
@@ -27,9 +27,9 @@ impl Tiers {
         })
     }
 
-    /// A request comes, and its page, where the top tier misses it, comes up from below. Whether it was in the
-    /// top tier; what this does to other pages is added to `effects`, of which each is to be
-    /// [followed](Self::leaves) then.
+    /// A request: if the top tier misses the page, it is read from below. Returns whether it was in the top
+    /// tier. The effects on other pages are added to `effects`; the caller must pass each to
+    /// [`leaves`](Self::leaves) then.
     pub(super) fn access(&mut self, request: Request, effects: &mut Vec<Effect>) -> bool {
         let hit = self.top.access(request, effects);
         if !hit && self.middle.read(request.page()) == (Found::Taken { dirty: true }) {
@@ -38,7 +38,7 @@ impl Tiers {
         hit
     }
 
-    /// The top tier writes or gives up a page.
+    /// The top tier writes or evicts a page.
     pub(super) fn leaves(&mut self, effect: Effect) {
         let page = effect.page();
         let owed = !self.owed.is_empty() && self.owed.remove(&page);
@@ -49,7 +49,7 @@ impl Tiers {
         }
     }
 
-    /// Everything goes home.
+    /// Writes everything home.
     pub(super) fn flush(&mut self) {
         let mut pages = Vec::new();
         self.top.write_candidates(usize::MAX, &mut pages);
