@@ -1,27 +1,27 @@
-//! Experiments beside each other, on several cores.
+//! Runs experiments concurrently, on several cores.
 use tantalum_base::{ErrorKind, Result};
 use tantalum_replay::side_by_side::side_by_side;
 use tantalum_replay::work::Work;
 
 use super::{Experiment, Row, Scale};
 
-/// What an experiment came to.
+/// The result of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Its rows; where it is not whole, those that were measured by then.
+    /// Its rows; if it is incomplete, those that were measured by then.
     pub rows: Vec<Row>,
-    /// Whether these are all: false where runs were asked to end ([`tantalum_runtime::supervision`]).
+    /// Whether these are all rows: false if runs were requested to end ([`tantalum_runtime::supervision`]).
     pub is_whole: bool,
 }
 
-/// Is told which case of an experiment is about to be measured, and `None` when the experiment ended.
+/// Called with the case of an experiment that is about to be measured, and with `None` when the experiment ended.
 pub type Watch<'a> = &'a (dyn Fn(&Experiment, Option<&str>) + Sync);
 
-/// Measures `experiments`, up to `threads` of them at a time; what they come to, in their order, does not depend on how many
-/// that are. Some use all cores themselves, for runs that take little else.
+/// Measures `experiments`, up to `threads` of them at a time; the results, in the same order, do not depend on that number.
+/// Some experiments use all cores themselves, for runs that use few other resources.
 ///
 /// # Errors
-/// The first of the experiments' own, in the order in which they are begun; all are run.
+/// The first error of the experiments, in the order in which they start; all of them run.
 pub fn measure_all(
     experiments: &[Experiment],
     scale: Scale,
@@ -29,7 +29,7 @@ pub fn measure_all(
     threads: usize,
     watch: Watch<'_>,
 ) -> Result<Vec<Measured>> {
-    // Those that take longest first, so that no core waits for one of them at the end.
+    // The longest ones first, so that no core waits for one of them at the end.
     let mut order: Vec<usize> = (0..experiments.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(experiments[at].full_seconds));
     let measured = side_by_side(&order, threads, &Work::default(), |&at| {

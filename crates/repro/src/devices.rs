@@ -1,9 +1,9 @@
-//! The devices of the dissertation's chapters 3 to 5, measured as their data sheets do it: random
-//! and sequential reads and writes.
+//! The devices of the dissertation's chapters 3 to 5, measured as in their data sheets: random and sequential reads and
+//! writes.
 //!
 //! ```text
-//! sweep   the MTRON's free parameters, beside its data sheet and what a buffer's policies gain on it
-//! shapes  what must be met of it
+//! sweep   the MTRON's free parameters, compared with its data sheet and with the gains of buffer policies on it
+//! shapes  the agreement that is required
 //! ```
 mod shapes;
 mod sweep;
@@ -18,24 +18,24 @@ use super::{Progress, Row, Scale};
 pub(super) use shapes::SHAPES;
 use tantalum_replay::device_replay::{Age, Device, Expected, age_device};
 
-/// Where pages lie that are asked for one after the other.
+/// The places of pages that are requested one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Random,
     Sequential,
 }
 
-/// What is measured of a device.
+/// A measurement of a device.
 struct Figure {
     device: &'static str,
     metric: &'static str,
     order: Order,
     write: bool,
-    /// Requests of a page in flight.
+    /// Number of single-page requests in flight.
     in_flight: u64,
     published: Option<f64>,
     calibrated: bool,
-    /// How long one takes that meets an idle device, and not how many there are in a second.
+    /// Whether the latency of one request on an idle device is measured, instead of requests per second.
     latency: bool,
 }
 
@@ -90,7 +90,8 @@ const FIGURES: [Figure; 16] = {
 };
 
 impl Figure {
-    /// Pages a second as data sheets give them: at random as they are, in order as bytes; a latency as the time of one.
+    /// Pages per second in the unit of data sheets: random as requests, sequential as bytes; a latency as the time of
+    /// one request.
     fn in_its_unit(&self, per_second: f64) -> (&'static str, f64) {
         match self.order {
             _ if self.latency => ("us", 1e6 / per_second),
@@ -100,7 +101,7 @@ impl Figure {
     }
 }
 
-/// Measures every figure. Disks are measured with the write cache off, as chapter 5 has them.
+/// Measures every figure. The write cache of disks is off, as in chapter 5.
 pub fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     for figure in &FIGURES {
         let case = format!("{}, {} in flight", figure.device, figure.in_flight);
@@ -115,7 +116,7 @@ pub fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>)
     sweep::mtron(scale, seed, progress, rows)
 }
 
-/// Pages a second, of a device with `more` parameters than its size, each behind a comma.
+/// Pages per second, for a device with `more` parameters in addition to its size, each after a comma.
 fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> {
     let disk = figure.device.starts_with(['w', 'm']) && figure.device != "mtron";
     let (parameters, requests) = match (figure.device, scale) {
@@ -127,8 +128,8 @@ fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> 
         _ => (":capacity=1GiB", 200_000),
     };
     let spec = DeviceSpec::parse(&format!("{}{parameters}{more}", figure.device))?;
-    // What a mapping by blocks costs does not depend on what was written before, and in order a
-    // device is measured as it comes.
+    // The cost of a mapping by blocks does not depend on earlier writes, and for sequential access a device is measured
+    // as it is.
     let used = figure.device == "x25-m" && figure.order == Order::Random && !figure.latency;
     let rounds_max = if used { 20 } else { 0 };
     let age = Age { rounds_max, ..Age::default() };
@@ -137,25 +138,25 @@ fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> 
     Virtual::alone("a load on a simulated device", move |runtime| async move {
         let simulated = spec.build(&runtime, seed).await?;
         let device = &simulated.device;
-        // A disk's pages are too many to remember, and it needs no aging.
+        // A disk has too many pages to remember, and it needs no aging.
         let known = if disk { 0 } else { device.limits().pages };
         let expected = Rc::new(RefCell::new(Expected::new(known)));
         age_device(&runtime, &simulated, &expected, &age, seed).await?;
         device.flush().await?;
         if !load.write {
-            // What a device still cleans is of the writes before.
+            // Cleaning that is still in progress belongs to the writes before.
             runtime.sleep(REST_NS).await;
         }
         load.run(&runtime, device, in_flight, seed).await
     })
 }
 
-/// Time for which a device is left alone before it is read.
+/// Time for which a device is left idle before it is read.
 const REST_NS: u64 = 10_000_000_000;
-/// Pages of a read in order; a write in order is as many commands of a page at once.
+/// Number of pages of a sequential read; a sequential write is the same number of concurrent single-page commands.
 const READ_PAGES: u64 = 32;
 
-/// Requests of a page each, but for reads in order.
+/// Single-page requests, except sequential reads.
 #[derive(Clone, Copy)]
 struct Load {
     order: Order,
@@ -164,7 +165,7 @@ struct Load {
 }
 
 impl Load {
-    /// Pages a second, with so many requests in flight.
+    /// Pages per second, with this many requests in flight.
     async fn run(
         self,
         runtime: &Virtual,

@@ -1,22 +1,22 @@
-//! Energy as bookkeeping over virtual time: each component takes its idle power all the time and the
-//! rest up to its peak power while it is busy.
+//! Energy accounting over virtual time: each component uses its idle power all the time, and the
+//! difference to its peak power while it is busy.
 //!
 //! Source: Ou, "Caching for flash-based databases and flash-based caching for databases" (2012),
 //! chapter 4: formula 4.1 and the power profiles of tables 4.1 and 4.2. The dissertation measured
-//! volts and amperes; here idle and peak are all that is known of a component, so that its power
-//! lies on the line between them.
+//! volts and amperes; here only the idle and peak power of a component are known, so its power is on
+//! the line between them.
 
-/// What a component takes.
+/// The power of a component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// Ready to serve, with nothing to do.
+    /// Power when idle.
     pub idle_w: f64,
-    /// Busy all the time.
+    /// Power when busy all the time.
     pub peak_w: f64,
 }
 
 impl Power {
-    /// Average power where it is busy for `busy` of the time, 0 to 1.
+    /// Average power if it is busy for a share `busy` of the time, 0 to 1.
     pub fn average_w(&self, busy: f64) -> f64 {
         self.idle_w + (self.peak_w - self.idle_w) * busy
     }
@@ -24,7 +24,7 @@ impl Power {
 
 /// CPU, RAM and mainboard (table 4.2, ATX).
 pub const MAINBOARD: Power = Power { idle_w: 19.6, peak_w: 33.5 };
-/// The system disk, which has nothing to do in the experiments (table 4.2, IDE).
+/// The system disk, which is idle in the experiments (table 4.2, IDE).
 pub const SYSTEM_DISK: Power = Power { idle_w: 6.3, peak_w: 12.2 };
 
 /// The data disks of table 4.1, by the name of the simulated device.
@@ -37,13 +37,13 @@ pub const DATA_DISKS: [(&str, Power); 5] = [
 ];
 
 /// The power of the data disk that is simulated as `device` (a name, or one with parameters); `None`
-/// where table 4.1 does not have it.
+/// if it is not in table 4.1.
 pub fn data_disk(device: &str) -> Option<Power> {
     let name = device.split(':').next().unwrap_or(device);
     DATA_DISKS.iter().find(|(known, _)| *known == name).map(|(_, power)| *power)
 }
 
-/// What a run took, by the power lines of section 4.1.
+/// The energy of a run, by the power lines of section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Consumption {
     /// Length of the run.
@@ -57,7 +57,7 @@ pub struct Consumption {
 }
 
 impl Consumption {
-    /// A run of `seconds` in which the data disk and the mainboard were busy for so long.
+    /// A run of `seconds` in which the data disk and the mainboard were busy for these times.
     pub fn of(seconds: f64, disk: Power, disk_busy_s: f64, mainboard_busy_s: f64) -> Self {
         let share = |busy: f64| if seconds > 0.0 { (busy / seconds).clamp(0.0, 1.0) } else { 0.0 };
         Consumption {

@@ -1,19 +1,19 @@
-//! The papers' figures and tables, measured again: one experiment a figure or table, one folder a
-//! paper. Each returns [`Row`]s, which put what the paper says beside what was measured here.
+//! The papers' figures and tables, measured again: one experiment per figure or table, one folder per
+//! paper. Each returns [`Row`]s, which compare the paper's numbers with the numbers measured here.
 //!
 //! ```text
-//! registry  the experiments by name, one entry a paper: what `tantalum repro` lists
+//! registry  the experiments by name, one entry per paper: the list of `tantalum repro`
 //! beside    several of them at a time
-//! row       what each of them returns
-//! shape     what a paper says of its figures that is no number, checked on the rows
+//! row       the result of each
+//! shape     statements of a paper about its figures that are not numbers, checked on the rows
 //! lines     lines of a figure, for shapes
-//! summary   how much of a paper is met: its numbers and its shapes, counted
+//! summary   how many of a paper's numbers and shapes are met
 //! engines   three storage engines on five devices, which no paper has
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every so many
 //! mounted   a file system that is mounted with write barriers or without
-//! devices   the devices of the dissertation beside their data sheets
-//! documents a document store under YCSB, as both SHARE's and DuraSSD's papers have it
+//! devices   the devices of the dissertation compared with their data sheets
+//! documents a document store under YCSB, for SHARE's and DuraSSD's papers
 //! durassd   "Durable Write Cache in Flash Memory SSD for Relational and NoSQL Databases"
 //! dissertation "Caching for flash-based databases and flash-based caching for databases"
 //! share     "SHARE Interface in Flash Storage for Relational and NoSQL Databases"

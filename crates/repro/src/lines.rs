@@ -1,10 +1,10 @@
-//! Lines of a figure and what they come to beside each other, for [`Shape`](super::Shape)s.
+//! Lines of a figure and their comparison, for [`Shape`](super::Shape)s.
 use super::Rows;
 
-/// A drawing: figure, and what is up.
+/// A drawing: figure, and metric.
 pub(super) type Drawing<'a> = (&'a str, &'a str);
 
-/// The numbers of one series of a drawing, along it; in one `panel` where one is given.
+/// The numbers of one series of a drawing, along it; in one `panel` if it is given.
 pub(super) fn line(
     rows: &Rows<'_>,
     drawing: Drawing<'_>,
@@ -20,7 +20,7 @@ pub(super) fn line(
     })
 }
 
-/// One series over another, wherever along the drawing.
+/// One series over another, at each place along the drawing.
 pub(super) fn over(
     rows: &Rows<'_>,
     drawing: Drawing<'_>,
@@ -48,7 +48,7 @@ pub(super) fn all_over(
     Some(numbers)
 }
 
-/// The least of several series, wherever along the drawing.
+/// The minimum of several series, at each place along the drawing.
 pub(super) fn least(
     rows: &Rows<'_>,
     drawing: Drawing<'_>,
@@ -63,7 +63,7 @@ pub(super) fn least(
     Some(least)
 }
 
-/// Each number over the one before.
+/// Each number over the previous one.
 pub(super) fn steps(numbers: &[f64]) -> Vec<f64> {
     numbers.windows(2).map(|pair| pair[1] / pair[0]).collect()
 }

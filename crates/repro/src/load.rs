@@ -1,5 +1,5 @@
-//! Closed-loop clients, as `fio` has them: random reads or writes of a file, each client with one
-//! request outstanding, and an fsync after every so many writes.
+//! Closed-loop clients, as in `fio`: random reads or writes of a file, each client with one request
+//! outstanding, and an fsync after every N writes.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, Stamp};
@@ -8,33 +8,36 @@ use tantalum_runtime::{Runtime, Virtual, spawn_all};
 
 use tantalum_replay::device_replay::Expected;
 
-/// What the clients do.
+/// The requests of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Random reads, each checked.
     Read,
-    /// Random writes, with an fsync of its own after as many of a client's writes; `None`: never.
+    /// Random writes, each client with an fsync of its own after every N of its writes; `None`:
+    /// never.
     Write {
-        /// Writes from fsync to fsync.
+        /// Number of writes from fsync to fsync.
         per_fsync: Option<u32>,
     },
 }
 
-/// What an fsync is on the host: a file system that journals its metadata, as ext4 and XFS do.
+/// The effect of an fsync on the host: a file system that journals its metadata, as ext4 and XFS
+/// do.
 ///
-/// A write gives the file a new time of change, which the kernel reads off a clock that moves on
-/// with every tick. Where the time did change, an fsync writes the inode to the journal: a block,
-/// a flush, a commit record that must not be there before it, and another flush. Where it did
-/// not, there is nothing to journal, and an fsync is one flush.
+/// A write gives the file a new modification time, which the kernel reads from a clock that
+/// advances with every tick. If the time did change, an fsync writes the inode to the journal: a
+/// block, a flush, a commit record that must not be written before the block, and another flush. If
+/// it did not, there is nothing to journal, and an fsync is one flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
-    /// A tick of the kernel's clock.
+    /// Length of a tick of the kernel's clock.
     pub tick_ns: u64,
-    /// Pages of the journal, which lies in the middle of the file's; it is written round and round.
+    /// Number of pages of the journal, which is in the middle of the file's pages and is written
+    /// circularly.
     pub journal_pages: u64,
 }
 
-/// Section 4.2: Linux 3.5.0. Chosen: the 250 ticks a second of the distribution that came with it
+/// Section 4.2: Linux 3.5.0. Chosen: the 250 ticks per second of the distribution that contained it
 /// (Ubuntu 12.10), and a journal of 32 MiB.
 pub const FILE_SYSTEM: FileSystem = FileSystem { tick_ns: 4_000_000, journal_pages: 8_192 };
 
@@ -43,17 +46,17 @@ pub const FILE_SYSTEM: FileSystem = FileSystem { tick_ns: 4_000_000, journal_pag
 pub struct Load {
     /// Reads or writes.
     pub access: Access,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Pages of a request, which starts at a multiple of them.
+    /// Number of pages of a request, which starts at a multiple of that.
     pub pages_per_request: u32,
-    /// Requests before the clock starts.
+    /// Number of requests before the clock starts (warm-up).
     pub warm_up: u64,
-    /// Requests that are measured, all clients together.
+    /// Number of measured requests, of all clients together.
     pub requests: u64,
-    /// File and journal take the first pages of the device, as many as this.
+    /// Number of pages of file and journal together, which are the first of the device.
     pub pages: u64,
-    /// What an fsync does.
+    /// The effect of an fsync.
     pub file_system: FileSystem,
 }
 
@@ -67,7 +70,7 @@ struct Clients<D: PageDevice> {
     start_ns: Cell<u64>,
     end_ns: Cell<u64>,
     page_left: WaitQueue,
-    /// The file's time of change, in ticks, and whether the journal lacks it.
+    /// The file's modification time, in ticks, and whether it is not in the journal yet.
     changed_ticks: Cell<u64>,
     inode_dirty: Cell<bool>,
     journal_next: Cell<u64>,
@@ -76,8 +79,8 @@ struct Clients<D: PageDevice> {
 /// Runs `load` and returns requests per virtual second.
 ///
 /// # Errors
-/// `InvalidInput` for a load without clients, requests or room; `Corrupt` for a read of anything
-/// but what was written last; the device's own.
+/// `InvalidInput` for a load without clients, requests or room; `Corrupt` if a read does not return
+/// the content that was written last; those of the device.
 pub async fn run<D: PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
@@ -143,19 +146,19 @@ impl<D: PageDevice<Page = Stamp>> Clients<D> {
         Ok(())
     }
 
-    /// The file lies around the journal.
+    /// The file has its pages before and after the journal.
     fn file_page(&self, page: u64) -> u64 {
         let first = self.journal_first();
         if page < first { page } else { page + self.load.file_system.journal_pages }
     }
 
-    /// A place where no request of the file crosses it.
+    /// The first page of the journal, at a place that no request of the file crosses.
     fn journal_first(&self) -> u64 {
         let half = (self.load.pages - self.load.file_system.journal_pages) / 2;
         half - half % u64::from(self.load.pages_per_request)
     }
 
-    /// The file is written: its time of change is now.
+    /// The file is written: its modification time is now.
     fn touch(&self) {
         let now_ticks = self.runtime.now_ns() / self.load.file_system.tick_ns;
         if self.changed_ticks.replace(now_ticks) != now_ticks {
@@ -185,7 +188,7 @@ impl<D: PageDevice<Page = Stamp>> Clients<D> {
         self.expected.borrow().check(range.first, contents)
     }
 
-    /// Two writes of one page take turns, so that it is known what it holds.
+    /// Two writes of one page take turns, so that its content is known.
     async fn write(&self, range: PageRange, contents: &mut Vec<Stamp>) -> Result<()> {
         let entered = || self.expected.borrow_mut().enter(range, true).then_some(());
         self.page_left.until(entered).await;

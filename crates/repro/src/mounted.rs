@@ -1,4 +1,4 @@
-//! A file system between a database and its device, mounted with write barriers or without.
+//! A file system between a database and its device, mounted with or without write barriers.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, Limits, PageDevice, PageNo, PageRange, Result, Stamp, TxId};
@@ -6,22 +6,22 @@ use tantalum_runtime::{Runtime, Virtual};
 
 use super::load::FileSystem;
 
-/// A file that is written in place, and fsyncs of it as [`FileSystem`] says. Without barriers an fsync asks nothing of the device:
-/// what was acknowledged is then as safe as the device makes it.
+/// A file that is written in place, with fsyncs as in [`FileSystem`]. Without barriers an fsync sends nothing to the device: then
+/// acknowledged writes are only as safe as the device makes them.
 pub(crate) struct Mounted<D> {
     runtime: Virtual,
     device: Rc<D>,
     limits: Limits,
     file_system: FileSystem,
     barriers: Cell<bool>,
-    /// The file's time of change, in ticks, and whether the journal lacks it.
+    /// The file's modification time, in ticks, and whether it is not in the journal yet.
     changed_ticks: Cell<u64>,
     inode_dirty: Cell<bool>,
     journal_next: Cell<u64>,
 }
 
 impl<D: PageDevice<Page = Stamp>> Mounted<D> {
-    /// The file takes all of the device but the journal, which lies behind it; with barriers.
+    /// The file occupies the whole device except the journal after it; with barriers.
     pub(crate) fn new(runtime: &Virtual, device: Rc<D>, file_system: FileSystem) -> Self {
         let pages = device.limits().pages - file_system.journal_pages;
         let limits = Limits { pages, ..device.limits().clone() };
@@ -37,12 +37,12 @@ impl<D: PageDevice<Page = Stamp>> Mounted<D> {
         }
     }
 
-    /// Mounts it again, with barriers or without.
+    /// Mounts it again, with or without barriers.
     pub(crate) fn set_barriers(&self, barriers: bool) {
         self.barriers.set(barriers);
     }
 
-    /// The file is written: its time of change is now.
+    /// The file is written: its modification time is now.
     fn touch(&self) {
         let now_ticks = self.runtime.now_ns() / self.file_system.tick_ns;
         if self.changed_ticks.replace(now_ticks) != now_ticks {

@@ -1,6 +1,6 @@
-//! Translation layers side by side: what each programs and erases for the same writes.
+//! Translation layers compared: the programs and erases of each for the same writes.
 //!
-//! No paper has this table; `docs/devices/ftl-personalities.md` has what was measured.
+//! No paper has this table; `docs/devices/ftl-personalities.md` has the results.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
@@ -12,14 +12,14 @@ use super::{Row, Rows, Scale, Shape};
 
 const FIGURE: &str = "translation layers";
 const BLOCK_PAGES: u64 = 64;
-/// What stands still in a deadlock.
+/// The name of the main task in a report of a deadlock.
 const A_LOAD: &str = "a load on a translation layer";
 
 /// The layers; pages, over-provisioning and blocks are the same for all.
 const LAYERS: [&str; 5] =
     ["block-map", "bast:logs=16", "fast:logs=16", "dftl:cmt=512", "dftl:cmt=4k"];
 
-/// What one load costs on each of `layers`.
+/// The cost of one load on each of `layers`.
 fn costs(rows: &Rows<'_>, layers: &[&str], load: &str) -> Option<Vec<f64>> {
     let cost = |layer: &&str| {
         let case = format!("{layer}, {load}");
@@ -28,7 +28,7 @@ fn costs(rows: &Rows<'_>, layers: &[&str], load: &str) -> Option<Vec<f64>> {
     layers.iter().map(cost).collect()
 }
 
-/// What is known of these layers, whatever the paper.
+/// Known relations between these layers, from no particular paper.
 pub(super) const SHAPES: &[Shape] = &[
     Shape {
         figure: FIGURE,
@@ -59,7 +59,7 @@ pub(super) const SHAPES: &[Shape] = &[
     },
 ];
 
-/// How pages are chosen.
+/// The order of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Sequential,
@@ -178,7 +178,7 @@ fn personality(layer: &str, order: Order, pages: u64, writes: u64, seed: u64) ->
     })
 }
 
-/// The page-mapping FTL on the same flash, as much of it as DFTL has.
+/// The page-mapping FTL on the same amount of the same flash as DFTL.
 fn page_map(order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
     let config = config("dftl:cmt=4k", pages)?;
     Virtual::alone(A_LOAD, move |clock| async move {

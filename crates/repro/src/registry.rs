@@ -7,30 +7,30 @@ use super::{
     tiers, txcache,
 };
 
-/// Is told what is about to be measured.
+/// Called with the case that is about to be measured.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
-/// All of a paper's figures and tables that are measured again.
+/// All reproduced figures and tables of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// What `tantalum repro` calls it.
+    /// Its name in `tantalum repro`.
     pub name: &'static str,
-    /// The paper, and which of its figures and tables.
+    /// The paper, and the figures and tables.
     pub title: &'static str,
-    /// Measures, and adds each row when it is whole. The rows are a pure function of scale and seed; where runs are
-    /// asked to end it is `Interrupted`, and there are those that were measured by then.
+    /// Measures, and adds each row once it is complete. The rows are a pure function of scale and seed. If runs are requested to end
+    /// it returns `Interrupted`, and the rows measured by then are there.
     pub run: fn(Scale, u64, Progress, &mut Vec<Row>) -> Result<()>,
-    /// What the paper says or draws of its figures that is no number, checked on the rows.
+    /// Statements and drawings of the paper about its figures that are not numbers, checked on the rows.
     pub shapes: &'static [Shape],
-    /// The claims of those of them that do not hold at the small scale with seed 1, or are not measured there
+    /// The claims of those shapes that do not hold at the small scale with seed 1, or are not measured there
     /// ([`surprises`](super::surprises)).
     pub not_met_small: &'static [&'static str],
-    /// About so many seconds of a processor the full scale takes; of `tiers` and `cleaning` an estimate. What takes longest is begun
-    /// first, and nothing else hangs on it.
+    /// Approximate processor seconds of the full scale; for `tiers` and `cleaning` an estimate. The longest experiments start first,
+    /// and nothing else depends on it.
     pub full_seconds: u32,
 }
 
-/// One entry a paper, and those that compare parts of the engine.
+/// One entry per paper, and entries that compare parts of the engine.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "durassd",
@@ -155,7 +155,8 @@ mod tests {
     use super::*;
     use crate::surprises;
 
-    /// What needs no paper is asserted at the full scale too, without exceptions. The small scale is `tantalum repro all --quick`.
+    /// Shapes that belong to no paper are asserted at the full scale too, without exceptions. The small scale is `tantalum repro all
+    /// --quick`.
     #[test]
     fn closed_forms_and_layers_hold_at_the_full_scale() {
         if std::env::var_os("TANTALUM_NIGHTLY").is_none() {

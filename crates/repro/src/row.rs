@@ -1,50 +1,49 @@
-//! What every experiment returns.
+//! The result of every experiment.
 use tantalum_base::{Error, ErrorKind, Result};
 
 /// One number of a figure or table: the paper's and ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Figure or table of the paper, as it is called there (`"Table 1"`).
+    /// Figure or table, by its name in the paper (`"Table 1"`).
     pub figure: &'static str,
-    /// Which device, setting and point on the axis (`"durassd, cache on, fsync every 4"`).
+    /// Device, setting and point on the axis (`"durassd, cache on, fsync every 4"`).
     pub case: String,
-    /// What is counted (`"random write"`).
+    /// The metric (`"random write"`).
     pub metric: &'static str,
     /// Its unit (`"IOPS"`, `"pages"`, `"%"`).
     pub unit: &'static str,
-    /// What the paper says; `None` where it gives only a picture.
+    /// The paper's number; `None` if it has only a drawing.
     pub paper: Option<f64>,
-    /// What was measured here.
+    /// The number measured here.
     pub measured: f64,
-    /// The measured number was used to set a parameter of the device, so that its agreement
-    /// shows nothing.
+    /// Whether the measured number was used to set a parameter of the device, so that its agreement shows nothing.
     pub calibrated: bool,
-    /// The paper's number is not one that was measured but a bound on it ("less than one percent"): how near ours is to it
-    /// says nothing. Whether ours keeps to it is a [`Shape`](crate::Shape).
+    /// Whether the paper's number is a bound and not a measurement ("less than one percent"): how near ours is to it says
+    /// nothing. Whether ours satisfies it is a [`Shape`](crate::Shape).
     pub bound: bool,
-    /// Where the number stands in the figure; `None` where it stands for itself.
+    /// The place of the number in the figure; `None` if it has none.
     pub place: Option<Place>,
 }
 
-/// Where a number stands in the figure that it is of.
+/// The place of a number in its figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Which of several drawings of one kind, such as one a trace; may be empty.
+    /// One of several drawings of one kind, such as one per trace; may be empty.
     pub panel: String,
-    /// What is one line, or of one colour, such as a policy; may be empty.
+    /// One line, or the bars of one colour, such as a policy; may be empty.
     pub series: String,
-    /// What the axis across is of, with its unit.
+    /// The label of the x axis, with its unit.
     pub axis: &'static str,
-    /// Where along it.
+    /// The place along it.
     pub x: X,
 }
 
 /// A place along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum X {
-    /// On a line of numbers.
+    /// A number on a continuous axis.
     Number(f64),
-    /// One of several things beside each other.
+    /// One of several categories.
     Words(String),
 }
 
@@ -73,7 +72,7 @@ impl From<String> for X {
 }
 
 impl Row {
-    /// What was measured, beside the paper's number; not calibrated.
+    /// A measured number beside the paper's; not calibrated.
     pub fn new(
         figure: &'static str,
         case: impl Into<String>,
@@ -85,7 +84,7 @@ impl Row {
         Row { figure, case, metric, unit, paper, measured, calibrated, bound, place: None }
     }
 
-    /// The same, of which the paper states a bound.
+    /// The same if the paper states a bound.
     pub fn bound(self) -> Row {
         Row { bound: true, ..self }
     }
@@ -101,31 +100,32 @@ impl Row {
         Row { place: Some(Place { panel, series, axis, x }), ..self }
     }
 
-    /// The same in another drawing of the figure; nothing where it has no place.
+    /// The same in another drawing of the figure; no change if it has no place.
     pub fn in_panel(self, panel: &str) -> Row {
         let place = self.place.map(|place| Place { panel: panel.to_owned(), ..place });
         Row { place, ..self }
     }
 
-    /// Whether agreement with the paper says something: it states the number, which is no bound, and no parameter was set by it.
+    /// Whether agreement with the paper is meaningful: the paper states the number, it is not a bound, and it was not used to
+    /// set a parameter.
     pub fn is_comparable(&self) -> bool {
         self.ratio().is_some() && !self.calibrated && !self.bound
     }
 
-    /// Measured over paper; `None` where the paper has no number.
+    /// Measured over paper; `None` if the paper has no number.
     pub fn ratio(&self) -> Option<f64> {
         self.paper.filter(|paper| *paper != 0.0).map(|paper| self.measured / paper)
     }
 }
 
-/// How long an experiment may take.
+/// The size of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// For tests: seconds in a debug build, on small devices; the shape holds, the noise is larger.
+    /// For tests: seconds in a debug build, on small devices; the shape holds, but the noise is larger.
     Small,
-    /// What `tantalum repro` prints: at most a few minutes in a release build.
+    /// The default of `tantalum repro`: at most a few minutes in a release build.
     Full,
-    /// As many requests as in the paper, where `full` has fewer; else as `full`.
+    /// As many requests as in the paper, if `full` has fewer; otherwise as `full`.
     Paper,
 }
 

@@ -1,39 +1,39 @@
-//! What a paper says or draws of its figures that is no number: who is ahead of whom, what rises with what. Each is a sentence
-//! and a relation among rows, so that it is checked on whatever scale was measured, by `tantalum repro` as by the tests.
+//! Statements or drawings of a paper about its figures that are not numbers: which is ahead of which, what rises with what.
+//! Each is a sentence and a relation among rows, so that `tantalum repro` and the tests check it at any scale.
 use std::fmt;
 
 use super::Row;
 
-/// One thing that a paper says of its figures.
+/// One statement of a paper about its figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Figure or table of the paper, as rows call it.
+    /// Figure or table of the paper, by its name in rows.
     pub figure: &'static str,
-    /// What is said, as a sentence without a full stop; one of its kind among an experiment's.
+    /// The statement, as a sentence without a full stop; unique within an experiment.
     pub claim: &'static str,
-    /// What each of the measured numbers must keep to for that.
+    /// The relation that each of the measured numbers must satisfy.
     pub expected: Relation,
-    /// The numbers, from the rows; `None` where there are no rows of these, as at a smaller scale or after an interruption.
+    /// The numbers, from the rows; `None` if the rows are missing, as at a smaller scale or after an interruption.
     pub measure: fn(&Rows<'_>) -> Option<Vec<f64>>,
 }
 
-/// What numbers must keep to.
+/// A relation that numbers must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Relation {
     /// All of them are larger.
     Above(f64),
     /// All of them are smaller.
     Below(f64),
-    /// All of them are between the two, or one of these.
+    /// All of them are between the two, inclusive.
     Within(f64, f64),
-    /// Each is larger than the one before.
+    /// Each is larger than the previous one.
     Rising,
-    /// Each is smaller than the one before.
+    /// Each is smaller than the previous one.
     Falling,
 }
 
 impl Relation {
-    /// Whether `numbers`, of which there is at least one, keep to it.
+    /// Whether `numbers`, of which there must be at least one, satisfy it.
     pub fn holds(self, numbers: &[f64]) -> bool {
         let pairs = || numbers.windows(2);
         !numbers.is_empty()
@@ -62,7 +62,7 @@ impl fmt::Display for Relation {
 }
 
 impl Shape {
-    /// The numbers, and whether they keep to what is said; `None` where they were not measured.
+    /// The numbers, and whether they satisfy the relation; `None` if they were not measured.
     pub fn check(&self, rows: &[Row]) -> Option<(Vec<f64>, bool)> {
         let numbers = (self.measure)(&Rows(rows))?;
         let holds = self.expected.holds(&numbers);
@@ -70,12 +70,12 @@ impl Shape {
     }
 }
 
-/// Rows by their names.
+/// Rows, looked up by their names.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a>(pub &'a [Row]);
 
 impl Rows<'_> {
-    /// The number of one case of a figure; the first where several metrics are of that case.
+    /// The number of one case of a figure; the first one if the case has several metrics.
     pub fn of(&self, figure: &str, case: &str) -> Option<f64> {
         let found = self.0.iter().find(|row| row.figure == figure && row.case == case);
         found.map(|row| row.measured)
@@ -87,7 +87,7 @@ impl Rows<'_> {
         self.0.iter().find(is_it).map(|row| row.measured)
     }
 
-    /// The numbers of `figure` whose row is as `is_one` says, in their order; `None` where there is none.
+    /// The numbers of `figure` whose row `is_one` selects, in order; `None` if there are none.
     pub fn all(&self, figure: &str, is_one: impl Fn(&Row) -> bool) -> Option<Vec<f64>> {
         let of = self.0.iter().filter(|row| row.figure == figure && is_one(row));
         let numbers: Vec<f64> = of.map(|row| row.measured).collect();
@@ -100,19 +100,19 @@ impl Rows<'_> {
     }
 }
 
-/// A shape that is not as it is known to be.
+/// A shape that differs from the known result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Surprise {
     /// Its figure.
     pub figure: &'static str,
     /// Its claim.
     pub claim: &'static str,
-    /// What is the matter, as the end of a sentence.
+    /// The difference, as the end of a sentence.
     pub why: String,
 }
 
-/// Of `shapes` those that `rows` show otherwise than is known: each holds, but for those whose claim is among `not_met`. These
-/// must not hold, or not be measured, so that the list stays true.
+/// Those of `shapes` for which `rows` differ from the known results. Each must hold, except those whose claim is in `not_met`.
+/// These must not hold, or not be measured, so that the list stays up to date.
 pub fn surprises(shapes: &[Shape], rows: &[Row], not_met: &[&str]) -> Vec<Surprise> {
     let surprise = |shape: &Shape| {
         let listed = not_met.contains(&shape.claim);
@@ -153,7 +153,7 @@ mod tests {
         Row::new("Figure 1", case, ("rate", "IOPS"), paper, measured)
     }
 
-    /// What is stated and free counts, what is calibrated is counted apart, a bound and a picture are no number.
+    /// Stated and free numbers count, calibrated ones are counted separately, a bound or a drawing is not a number.
     #[test]
     fn a_summary_counts_what_says_something() {
         let mut rows = vec![
@@ -193,7 +193,7 @@ mod tests {
         known_and_unknown(&shapes, &rows);
     }
 
-    /// What is listed must differ, and what is not must hold.
+    /// Listed shapes must not hold, and all others must hold.
     fn known_and_unknown(shapes: &[Shape], rows: &[Row]) {
         let found = |not_met: &[&str]| -> Vec<(&str, String)> {
             let found = surprises(shapes, rows, not_met);

@@ -1,29 +1,30 @@
-//! How much of a paper is met.
+//! How many of a paper's numbers and shapes are met.
 use std::fmt;
 use std::ops::AddAssign;
 
 use super::{Row, Shape};
 
-/// Ours over the paper's for a number to count as met.
+/// Range of ours over the paper's in which a number counts as met.
 const HALF_TO_DOUBLE: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 
 /// Numbers and shapes, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Numbers that the paper states and by which no parameter was set ([`Row::is_comparable`]).
+    /// Numbers that the paper states and that were not used to set a parameter
+    /// ([`Row::is_comparable`]).
     pub figures: usize,
-    /// Those of them that ours is half to double of.
+    /// Those of them for which ours is between half and double.
     pub within: usize,
-    /// Numbers that the paper states and by which a parameter was set; not in `figures`.
+    /// Numbers that the paper states and that were used to set a parameter; not in `figures`.
     pub calibrated: usize,
-    /// Shapes of which the numbers were measured.
+    /// Shapes whose numbers were measured.
     pub shapes: usize,
     /// Those of them that hold.
     pub hold: usize,
 }
 
 impl Summary {
-    /// Of an experiment's rows and shapes.
+    /// Counts an experiment's rows and shapes.
     pub fn of(rows: &[Row], shapes: &[Shape]) -> Summary {
         let ratios = || rows.iter().filter(|row| row.is_comparable()).filter_map(Row::ratio);
         let checked: Vec<bool> =

@@ -8,29 +8,29 @@ use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
-/// What is measured.
+/// The parameters of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
-    /// Which zone is cleaned next.
+    /// The policy that chooses the next zone to clean.
     pub cleaning: CleaningSpec,
-    /// Zones of the device.
+    /// Number of zones of the device.
     pub zones: u32,
-    /// Pages in a zone.
+    /// Number of pages in a zone.
     pub zone_pages: u32,
-    /// Pages, as a share of the slots that take part.
+    /// Number of pages, as a share of the slots that take part.
     pub utilisation: f64,
-    /// Writes a page before the measurement, and as many during it.
+    /// Number of writes per page before the measurement, and again during it.
     pub overwrites: u64,
-    /// Seed of the pages written.
+    /// Seed of the random pages.
     pub seed: u64,
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Pages over the slots that took part.
+    /// Number of pages over the number of slots that took part.
     pub utilisation: f64,
-    /// Slots programmed a page written.
+    /// Slots programmed per written page.
     pub write_amplification: f64,
 }
 
@@ -41,11 +41,12 @@ pub fn measure(steady: &Steady) -> Result<Measured> {
     let zone_pages = u64::from(steady.zone_pages);
     let slots = zones * zone_pages;
     let mut pages = (slots as f64 * steady.utilisation) as u64;
-    // What takes part depends on the reserve, and that on the pages.
+    // The slots that take part depend on the reserve, which depends on the number of pages.
     let mut utilisation = 0.0;
     for _ in 0..2 {
         let probe = format(&runtime, steady, pages)?;
-        // Besides the reserve the zones of the checkpoint and of the host, half of cleaning's.
+        // In addition to the reserve, the checkpoint's zone and the host's zone, and half of cleaning's
+        // zone.
         let apart = u64::from(probe.reserve_zones()) + 2;
         let taking_part = (zones - apart) * zone_pages - zone_pages / 2;
         pages = (taking_part as f64 * steady.utilisation) as u64;
@@ -73,7 +74,7 @@ pub fn measure(steady: &Steady) -> Result<Measured> {
             }
         }
         let after = ftl.statistics();
-        // The models know of no checkpoints.
+        // The models do not include checkpoints.
         let data = |counts: FtlStatistics| counts.slots_programmed - counts.checkpoint_slots;
         let programmed = data(after) - data(before);
         Ok(programmed as f64 / (after.host_pages - before.host_pages) as f64)
@@ -110,8 +111,9 @@ fn format(
         NandZonesOptions { append_pages_max: steady.zone_pages, ..NandZonesOptions::default() };
     let media = NandZones::new(runtime.clone(), nand, options)?;
     let options = FtlOptions {
-        // One zone at a time, as in the models. Of what a checkpoint covers cleaning writes nothing down
-        // but copies: they are written so often that zones are mostly older.
+        // One zone at a time, as in the models. For pages that a checkpoint covers cleaning writes only
+        // copies, no records: pages are overwritten so often that zones are mostly older than the
+        // checkpoint.
         cleaning_low_zones: 1,
         cleaning_high_zones: 1,
         checkpoint_interval_slots: u64::from(steady.zones) * u64::from(steady.zone_pages) / 8,

@@ -1,9 +1,10 @@
-//! Write amplification of cleaning policies under uniform random writes, beside closed forms.
+//! Write amplification of cleaning policies under uniform random writes, compared with closed
+//! forms.
 //!
-//! Which utilisation counts: the pages, over the slots that take part when a victim is chosen. The
-//! checkpoint's zone, the reserve, the host's zone just opened and half of cleaning's open zone do
-//! not. Host and cleaning fill zones of their own; under uniform writes that changes nothing, as
-//! the age of a page says nothing of when it is written next.
+//! The utilisation is the number of pages over the number of slots that take part when a victim is
+//! chosen. The checkpoint's zone, the reserve, the host's newly opened zone and half of cleaning's
+//! open zone do not take part. Host and cleaning fill separate zones; under uniform writes that
+//! makes no difference, as the age of a page says nothing about its next write.
 mod measure;
 pub mod models;
 mod shapes;
@@ -17,20 +18,20 @@ use tantalum_policy::CleaningSpec;
 use super::{Row, Scale};
 use models::Draws;
 
-/// The published forms, as `figure` of a row names them.
+/// The published forms, as the `figure` of a row names them.
 pub const GREEDY: &str = "Desnoyers 2012, greedy";
 /// FIFO cleaning, there called LRU.
 pub const FIFO: &str = "Desnoyers 2012, LRU";
 /// Victims drawn from all zones.
 pub const D_CHOICES: &str = "Van Houdt 2013, d-choices";
-/// The same fixed point with victims drawn from the zones that hold garbage.
+/// The same fixed point with victims drawn only from zones that hold garbage.
 pub const D_CHOICES_GARBAGE: &str = "after Van Houdt 2013, zones with garbage";
 
-/// Pages, as a share of the slots that take part.
+/// Number of pages, as a share of the slots that take part.
 const UTILISATIONS: [f64; 3] = [0.7, 0.8, 0.9];
 
-/// Measures greedy, FIFO and d-choices cleaning at several utilisations. `paper` is the closed
-/// form at the utilisation that the device had.
+/// Measures greedy, FIFO and d-choices cleaning at several utilisations. `paper` is the closed form
+/// at the utilisation of the measured device.
 pub fn cleaning(
     scale: Scale,
     seed: u64,

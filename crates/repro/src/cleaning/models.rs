@@ -1,7 +1,7 @@
 //! Published closed forms of write amplification under uniform random writes: pure functions.
 //!
-//! A device of `utilisation` u holds u of its slots' worth of pages. Write amplification is slots
-//! programmed a page written.
+//! On a device of `utilisation` u, a share u of the slots holds live pages. Write amplification is
+//! the number of slots programmed per written page.
 
 /// The main branch of Lambert's W for arguments in `-1/e ..= 0`: the w in -1..=0 with w e^w = x.
 fn lambert_w(x: f64) -> f64 {
@@ -20,7 +20,7 @@ fn lambert_w(x: f64) -> f64 {
 /// FIFO cleaning, zones of any size: A = a / (a + W(-a e^-a)), a = 1 / utilisation.
 ///
 /// Source: Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012, section on LRU
-/// cleaning; the same fixed point stands in Menon, HPDC 1995, and Robinson, ACM SIGOPS 30(4), 1996.
+/// cleaning; the same fixed point is in Menon, HPDC 1995, and Robinson, ACM SIGOPS 30(4), 1996.
 pub fn fifo(utilisation: f64) -> f64 {
     let a = 1.0 / utilisation;
     a / (a + lambert_w(-a * (-a).exp()))
@@ -38,18 +38,18 @@ pub fn greedy(utilisation: f64, zone_pages: u32) -> f64 {
     n / (n - (x - 1.0))
 }
 
-/// Which zones d-choices cleaning draws from.
+/// The zones from which d-choices cleaning draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draws {
-    /// Of all, as published.
+    /// All zones, as published.
     All,
-    /// Of those with garbage: moving the others gives nothing, and the FTL here never does it. The
-    /// same fixed point with s(i) / s(n - 1) for s(i) in the choice.
+    /// Zones with garbage: moving the others frees nothing, and the FTL here never does it. The same
+    /// fixed point with s(i) / s(n - 1) for s(i) in the choice.
     WithGarbage,
 }
 
-/// d-choices cleaning with zones of `zone_pages` pages, of infinitely many zones. `None` where
-/// the search fails.
+/// d-choices cleaning with zones of `zone_pages` pages, for infinitely many zones. `None` if the
+/// search fails.
 ///
 /// Source: Van Houdt, "A mean field model for a class of garbage collection algorithms in
 /// flash-based solid state drives", SIGMETRICS 2013: the fixed point of the drift under uniform
@@ -62,8 +62,8 @@ pub fn d_choices(utilisation: f64, zone_pages: u32, choices: u32, draws: Draws) 
     let mut amplification = d_choices_of(utilisation, zone_pages, choices, garbage)?;
     if draws == Draws::WithGarbage {
         for _ in 0..30 {
-            // Fully live are the zones that were filled since and not hit: victims' rate, 1 / n a
-            // write, over the rate at which one of their pages is written.
+            // Zones without garbage are those that were filled but not overwritten since: the rate
+            // of victims, 1 / n per write, over the rate at which one of their pages is overwritten.
             let full = utilisation * amplification / f64::from(zone_pages);
             garbage = 1.0 - full;
             amplification = d_choices_of(utilisation, zone_pages, choices, garbage)?;
@@ -72,7 +72,7 @@ pub fn d_choices(utilisation: f64, zone_pages: u32, choices: u32, draws: Draws) 
     Some(amplification)
 }
 
-/// The fixed point where victims are drawn from the share `garbage` of zones.
+/// The fixed point if victims are drawn from the share `garbage` of zones.
 fn d_choices_of(utilisation: f64, zone_pages: u32, choices: u32, garbage: f64) -> Option<f64> {
     let (n, d) = (f64::from(zone_pages), f64::from(choices));
     // s(n) and the sum over i < n of the chance that a victim has at most i live pages.
@@ -86,7 +86,7 @@ fn d_choices_of(utilisation: f64, zone_pages: u32, choices: u32, garbage: f64) -
         }
         (s, sum)
     };
-    // The s(0) for which all zones are counted, in logarithms: it may be very small.
+    // The s(0) for which the shares of all zones add up, in logarithms: it may be very small.
     let fixed_point = |k: f64| {
         let (mut low, mut high) = (-700.0f64, 0.0f64);
         for _ in 0..200 {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn fifo_solves_its_fixed_point() {
-        // A victim's live share is e^(-1 / (u A)): the time in the queue in writes a page.
+        // A victim's live share is e^(-1 / (u A)): the time in the queue is in writes per page.
         for utilisation in [0.5, 0.7, 0.9] {
             let a = fifo(utilisation);
             let live = (-1.0 / (utilisation * a)).exp();
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn the_models_agree_where_they_must() {
         for utilisation in [0.6, 0.8, 0.9] {
-            // Zones without end: greedy is FIFO, as all zones of an age are alike.
+            // With infinitely large zones greedy is FIFO, as all zones of an age are alike.
             let infinite = greedy(utilisation, 1 << 20) / fifo(utilisation);
             assert!((infinite - 1.0).abs() < 1e-3, "{utilisation}: {infinite}");
-            // Ever more choices: greedy.
+            // With more and more choices: greedy.
             let many =
                 d_choices(utilisation, 32, 1000, Draws::All).unwrap() / greedy(utilisation, 32);
             assert!((many - 1.0).abs() < 0.02, "{utilisation}: {many}");

@@ -1,16 +1,17 @@
-//! How near measured write amplification must be to the closed forms.
+//! The required agreement of measured write amplification with the closed forms.
 use super::super::Relation::Within;
 use super::super::{Row, Rows, Shape};
 use super::{D_CHOICES, D_CHOICES_GARBAGE, FIFO, GREEDY};
 
-/// Measured over the form, of those rows of a figure that `is_one` says.
+/// Measured over closed form, for those rows of the figures that `is_one` selects.
 fn over_form(rows: &Rows<'_>, figures: &[&str], is_one: fn(&Row) -> bool) -> Option<Vec<f64>> {
     let of = rows.0.iter().filter(|row| figures.contains(&row.figure) && is_one(row));
     let ratios: Vec<f64> = of.filter_map(Row::ratio).collect();
     (!ratios.is_empty()).then_some(ratios)
 }
 
-/// The published d-choices also draws zones without garbage, of which few draws leave many.
+/// The published d-choices also draws zones without garbage; if it draws few, often all of them are
+/// such zones.
 fn draws_few(row: &Row) -> bool {
     row.case.contains("d=1,") || row.case.contains("d=2,")
 }

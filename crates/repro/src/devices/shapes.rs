@@ -1,4 +1,4 @@
-//! What data sheets say of the devices, and how much of it must be met.
+//! The data sheets' statements about the devices, and the agreement that is required.
 use super::super::Relation::{Above, Below, Rising, Within};
 use super::super::{Row, Rows, Shape};
 use super::PAGE_BYTES;
@@ -6,14 +6,14 @@ use super::PAGE_BYTES;
 const SHEETS: &str = "data sheets";
 const SWEEP: &str = "MTRON, free parameters";
 
-/// The number of a metric of a device, whatever is in flight.
+/// The value of a metric of a device, with any number of requests in flight.
 fn of(rows: &Rows<'_>, device: &str, metric: &str) -> Option<f64> {
     let is_it =
         |row: &&Row| row.figure == SHEETS && row.case.starts_with(device) && row.metric == metric;
     rows.0.iter().find(is_it).map(|row| row.measured)
 }
 
-/// Pages that are written in order over those at random, in the same time.
+/// Pages written sequentially over pages written at random, in the same time.
 fn gap(rows: &Rows<'_>, device: &str) -> Option<Vec<f64>> {
     let in_order = of(rows, device, "sequential write")? * 1e6 / PAGE_BYTES as f64;
     Some(vec![in_order / of(rows, device, "random write")?])

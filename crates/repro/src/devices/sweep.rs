@@ -1,5 +1,5 @@
-//! The MTRON's free parameters, one after the other: its data sheet, and figure 4.2's gains of buffer policies on it, which were used
-//! to set none of them.
+//! The MTRON's free parameters, one after the other: compared with its data sheet, and with figure 4.2's gains of buffer policies on
+//! it, which were not used to set any of them.
 use tantalum_base::Result;
 
 use super::super::dissertation::{Gains, gains_on};
@@ -10,7 +10,7 @@ const FIGURE: &str = "MTRON, free parameters";
 /// Section 4.2.1: CFDC's "maximum performance gain of 22% over CFLRU on SSD1".
 const GAIN_MAX: f64 = 22.0;
 
-/// What differs from the profile, which has 16 logs of BAST, 16 pages of a block in each plane, and 4 channels of 2 packages.
+/// The differences from the profile, which has 16 logs of BAST, 16 pages of a block in each plane, and 4 channels of 2 packages.
 const POINTS: [&str; 15] = [
     "logs=16",
     "logs=1",
@@ -24,7 +24,7 @@ const POINTS: [&str; 15] = [
     "packages=4,block=8,logs=64",
     "channels=2",
     "channels=8",
-    // With more logs there is room for all random writes of the small scale.
+    // With more logs all random writes of the small scale would fit into them.
     "layer=fast,logs=1",
     "layer=fast,logs=4",
     "layer=block-map",
@@ -45,7 +45,7 @@ pub(super) fn mtron(
             let what = (figure.metric, unit);
             let row = Row::new(FIGURE, format!("mtron, {point}"), what, figure.published, measured);
             let row = row.at("", "", ("parameters", point));
-            // The profile's parameters were set by it, and the other points are there to differ.
+            // The profile's parameters were set by it, and the other points are meant to differ.
             rows.push(Row { calibrated: figure.calibrated, ..row });
         }
         let gains = gains_on(&format!("mtron:{point}"), scale, seed)?;
@@ -54,7 +54,7 @@ pub(super) fn mtron(
     Ok(())
 }
 
-/// What the paper says of the gains is at most how much they are.
+/// The paper states only upper bounds of the gains.
 fn beside_bounds(point: &str, gains: &Gains) -> [Row; 2] {
     let row = |case: &str, paper, metric, measured| {
         let case = format!("mtron, {point}, {case}");

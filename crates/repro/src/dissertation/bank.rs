@@ -1,15 +1,15 @@
-//! The bank's trace (appendix B.2): one hour of a bank's database, which the LRU-K paper had too.
+//! The bank's trace (appendix B.2): one hour of a bank's database, also used by the LRU-K paper.
 //!
-//! Its order of page requests was published with ARC (`arc_OLTP`: 914,145 requests for 186,880 pages,
-//! where the dissertation's copy has 607,390 for 51,880). Two things are missing there:
+//! Its order of page requests was published with ARC (`arc_OLTP`: 914,145 requests for 186,880 pages; the dissertation's
+//! copy has 607,390 for 51,880). Two things are missing there:
 //!
-//! - *Which requests update.* Table B.1: 22.51 % of them. Here a seeded half of the pages is updated and
-//!   the other never, and of the requests for that half a seeded choice is made, so many that the share
-//!   of all is that one. With half of the pages LRU makes 0.25 and 0.27 writes a read with 1,000 and 10,000 pages,
-//!   the dissertation's LRU 0.24 and 0.29; the two ends, all pages alike and pages that are always or never
-//!   updated, are counted as well.
-//! - *Which pages are neighbours.* Pages are numbered in the order of their first request. Nothing that
-//!   depends on clusters can be measured with it; on devices its pages are scattered.
+//! - *The requests that update.* Table B.1: 22.51 % of them. Here a seeded half of the pages is updated and the other
+//!   half never is. Of the requests for the first half, a seeded choice updates, such that the share of all requests is
+//!   22.51 %. With half of the pages LRU makes 0.25 and 0.27 writes per read with 1,000 and 10,000 pages, the
+//!   dissertation's LRU 0.24 and 0.29. The two extremes, all pages alike and pages that are always or never updated, are
+//!   counted as well.
+//! - *The neighbourhood of pages.* Pages are numbered in the order of their first request. Nothing that depends on
+//!   clusters can be measured with it; on devices its pages are scattered.
 use tantalum_base::{PageNo, Result, Rng};
 use tantalum_policy::Request;
 use tantalum_trace::{OpenOptions, shared};
@@ -22,13 +22,13 @@ use tantalum_replay::cache_replay::CacheTrace;
 pub(super) const UPDATES: f64 = 0.2251;
 /// Share of the pages that are updated at all.
 pub(super) const UPDATED_PAGES: f64 = 0.5;
-/// Enough to fill 10,000 pages and to evict as many.
+/// Enough to fill 10,000 pages and to evict the same number.
 const SMALL_REQUESTS: usize = 100_000;
-/// Of PostgreSQL's write requests in the capture of TPC-C, the share that set hint bits and changed nothing else: 171,567
-/// of 838,142. Which ones they are the capture does not say.
+/// The share of PostgreSQL's write requests in the capture of TPC-C that only set hint bits: 171,567 of 838,142. The
+/// capture does not identify them.
 const HINT_BITS: f64 = 171_567.0 / 838_142.0;
 
-/// The published order, reads alone; `None` where the file is not there. At the small scale the order of made-up TPC-C,
+/// The published order, with reads only; `None` if the file is absent. At the small scale the order of generated TPC-C,
 /// which is the same everywhere.
 pub(super) fn order(scale: Scale) -> Result<Option<CacheTrace>> {
     if scale == Scale::Small {
@@ -42,14 +42,14 @@ pub(super) fn order(scale: Scale) -> Result<Option<CacheTrace>> {
     CacheTrace::load(&path, &OpenOptions::default()).map(Some)
 }
 
-/// The same counts, shares of the hottest pages and updates as table B.1 says, in a random order: what is lacking is
-/// recency, the re-use of a page soon after its use.
+/// The same counts, shares of the hottest pages and updates as in table B.1, in a random order: it lacks recency, the
+/// re-use of a page soon after its use.
 pub(super) fn without_recency(scale: Scale, seed: u64) -> Result<CacheTrace> {
     let trace = generated(&format!("buffer_trace:like=bank,seed={seed}"))?;
     if scale == Scale::Small { first(trace, SMALL_REQUESTS) } else { Ok(trace) }
 }
 
-/// The published order with updates; where it is not there the trace without recency, as its name says.
+/// The published order with updates; if it is absent, the trace without recency, whose name says so.
 pub(super) fn bank(scale: Scale, seed: u64) -> Result<CacheTrace> {
     match order(scale)? {
         Some(order) => Ok(with_updates(&order, UPDATED_PAGES, seed)),
@@ -57,8 +57,8 @@ pub(super) fn bank(scale: Scale, seed: u64) -> Result<CacheTrace> {
     }
 }
 
-/// `order` with updates of a seeded `pages` of its pages, each choice of that many requests for them alike; all of
-/// them where there are too few.
+/// `order` with updates of a seeded share `pages` of its pages, a uniform choice among the requests for them; all of
+/// these if there are too few.
 pub(super) fn with_updates(order: &CacheTrace, pages: f64, seed: u64) -> CacheTrace {
     let mut rng = Rng::split(seed, "updates of the bank");
     let is_updated: Vec<bool> = (0..order.pages_end).map(|_| rng.chance(pages)).collect();
@@ -78,7 +78,7 @@ pub(super) fn with_updates(order: &CacheTrace, pages: f64, seed: u64) -> CacheTr
     CacheTrace { name: order.name.clone(), requests, pages_end: order.pages_end }
 }
 
-/// `trace`, a capture of PostgreSQL, with as many of its writes taken for reads as set hint bits alone.
+/// `trace`, a capture of PostgreSQL, with the share of its writes that only set hint bits turned into reads.
 pub(super) fn without_hint_bits(trace: &CacheTrace, seed: u64) -> CacheTrace {
     let mut rng = Rng::split(seed, "hint bits");
     let thin = |request: &Request| {
@@ -135,7 +135,7 @@ mod tests {
             assert_eq!(marked.requests, with_updates(&order, share, 1).requests);
             assert_ne!(marked.requests, with_updates(&order, share, 2).requests);
         }
-        // Too few requests for a page in a thousand: each of them updates, and no other.
+        // There are too few requests for one page in a thousand: each of them updates, and no other.
         assert!(updates(&with_updates(&order, 0.001, 1)) < 11_255);
     }
 

@@ -1,4 +1,4 @@
-//! Chapter 5: CASA and SAWC beside strategies that do not know what reads and writes cost.
+//! Chapter 5: CASA and SAWC compared with policies that do not know the costs of reads and writes.
 use std::sync::Arc;
 use tantalum_base::Result;
 use tantalum_policy::{Policy, PolicySpec, Workload};
@@ -65,7 +65,7 @@ fn changing_workload(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// How many pages CASA keeps on its clean list: at equal distances, and the mean over the second half of each phase.
+/// The number of pages on CASA's clean list: at equal distances, and the mean over the second half of each phase.
 fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     let (trace, ends) = concat(scale)?;
     let spec = PolicySpec::parse(&casa_at(64))?;
@@ -108,7 +108,7 @@ fn clean_list(scale: Scale, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// What CASA finds out about a device, with the cache off as in 5.3.3, and what that is worth.
+/// The costs that CASA detects on a device, with the cache off as in 5.3.3, and the benefit.
 fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<Row>) -> Result<()> {
     let mut trace = scattered(&bank(scale, seed)?, seed);
     if scale == Scale::Small {
@@ -145,7 +145,7 @@ fn detection(scale: Scale, seed: u64, device: &str, paper: f64, rows: &mut Vec<R
     Ok(())
 }
 
-/// Figure 5.5 behind so many requests: what reads and writes were taken to cost until then.
+/// Figure 5.5 after a number of requests: the costs of reads and writes that were assumed until then.
 fn costs_at(device: &str, sample: &Sample) -> impl Iterator<Item = Row> {
     let costs = [("read_cost_ns", "cost of a read"), ("write_cost_ns", "cost of a write")];
     costs.into_iter().filter_map(move |(gauge, metric)| {
@@ -189,7 +189,7 @@ fn clustered(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// The same where next to nothing is written.
+/// The same for a trace with almost no writes.
 fn read_intensive(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     let trace = workload::read_intensive(scale, seed)?;
     let sizes: &[u32] = match scale {

@@ -1,4 +1,4 @@
-//! Chapter 3: CFDC beside the algorithms before it, on the SSD with the random-write weakness.
+//! Chapter 3: CFDC compared with earlier algorithms, on the SSD with the random-write weakness.
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
@@ -16,7 +16,7 @@ const CFDC_1: &str = "cfdc:window=0.5,cluster=16";
 const CFDC_K: &str = "cfdc:window=0.5,cluster=16,base=lru_k/k=2";
 const REF: &str = "ref:window=0.5,block=16,victims=4";
 const CFLRU: &str = "cflru:window=0.5";
-/// The seven of section 3.3, with the window that it has where nothing else is said.
+/// The seven of section 3.3, with the default window.
 const POLICIES: [&str; 7] = ["lru", "lru_k:k=2", CFLRU, "lru_wsr", REF, CFDC_1, CFDC_K];
 
 /// Figures 3.5 to 3.8.
@@ -37,7 +37,7 @@ pub(in super::super) fn cfdc(
     Ok(())
 }
 
-/// How much of the synthetic traces there is.
+/// The share of the synthetic traces that is used.
 fn share(scale: Scale) -> f64 {
     if scale == Scale::Small { 0.05 } else { 1.0 }
 }
@@ -62,7 +62,7 @@ fn synthetic(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// By how much the best of `ours` is faster than the best of `theirs`.
+/// How much faster the best of `ours` is than the best of `theirs`.
 fn gain(
     figure: &'static str,
     runs: &[BufferReplayRow],
@@ -81,11 +81,11 @@ fn gain(
     rows.push(row.at("", series, (BUFFER, pages)));
 }
 
-/// Where hits and clusters are counted and no time is: what a policy decides here does not depend on the device, and a disk is simulated
-/// fastest.
+/// The device if hits and clusters are counted and time does not matter: a policy's decisions do not depend on the device here, and a
+/// disk is the fastest to simulate.
 const COUNTED_ON: &str = "mba3147rc";
 
-/// A buffer as large as a scan, and more and more scans.
+/// A buffer as large as a scan, with an increasing number of scans.
 fn scan_resistance(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     let (counts, span): (&[u64], _) = match scale {
         Scale::Small => (&[10, 80], "10 to 80"),
@@ -149,7 +149,7 @@ fn window_size(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         .collect();
     let policies: Vec<&str> = policies.iter().map(String::as_str).collect();
     let runs = over(DEVICE, &trace, &policies, &[1_000], seed)?;
-    // A run a window and algorithm, in this order.
+    // One run per window and algorithm, in this order.
     let windows = windows.iter().flat_map(|window| [window; 3]);
     for (run, window) in runs.iter().zip(windows) {
         let share: f64 = window.parse().expect("one of those above");
@@ -158,7 +158,7 @@ fn window_size(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     Ok(())
 }
 
-/// CFLRU, REF and CFDC with the window that did best; the others have none.
+/// CFLRU, REF and CFDC with their best window; the others have none.
 fn real_life(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     const REF: [&str; 3] = [
         "ref:window=0.25,block=16,victims=4",

@@ -1,4 +1,4 @@
-//! Table 5.2 and figure 5.4: policies on the bank's trace, for writes that cost as much as reads and more.
+//! Table 5.2 and figure 5.4: policies on the bank's trace, for writes that cost as much as reads or more.
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
@@ -8,7 +8,7 @@ use super::runs::CFLRU_WINDOWS;
 use super::workload::oltp;
 use tantalum_replay::cache_replay::{CacheRow, CacheTrace};
 
-/// Writes that cost as much as reads, and more.
+/// The cost of a write, in reads.
 const RATIOS: [u32; 5] = [1, 4, 16, 64, 128];
 /// Sizes of the buffer, in pages.
 const SIZES: [u32; 2] = [1_000, 10_000];
@@ -35,8 +35,8 @@ fn count(trace: &CacheTrace) -> Result<Counts> {
     Counts::of(trace, &policies, &SIZES)
 }
 
-/// What a policy reads and writes relative to LRU, and formula 5.1 at every ratio. The traces differ:
-/// relative to LRU is what may be compared.
+/// The reads and writes of a policy relative to LRU, and formula 5.1 at every ratio. The traces differ, so
+/// only numbers relative to LRU can be compared.
 pub(super) fn cost_ratios(
     scale: Scale,
     seed: u64,
@@ -54,7 +54,7 @@ pub(super) fn cost_ratios(
     cross_checks(scale, seed, rows)
 }
 
-/// Where the numbers of a size stand: the trace is named, as it is another than the dissertation's.
+/// The panel for the numbers of a size: it names the trace, which differs from the dissertation's.
 fn panel(trace: &str, at: usize) -> String {
     format!("{} pages, {trace}", SIZES[at])
 }
@@ -65,7 +65,7 @@ fn table(trace: &str, counts: &Counts, at: usize, rows: &mut Vec<Row>) -> Result
     let (lru_reads, lru_writes) = TABLE_5_2[LRU].1[at];
     let lru = counts.get("lru", pages)?;
     rows.push(Row {
-        // The share of the pages that are updated was chosen by it.
+        // The share of updated pages was chosen by it.
         calibrated: true,
         ..Row::new(
             "Table 5.2",
@@ -114,8 +114,8 @@ fn figure(trace: &str, counts: &Counts, at: usize, rows: &mut Vec<Row>) -> Resul
     Ok(())
 }
 
-/// The same with 10,000 pages on other traces: how much of the outcome is of the stand-in. Nothing of the
-/// dissertation's is beside them.
+/// The same with 10,000 pages on other traces, which shows how much of the result depends on the stand-in.
+/// The dissertation has no numbers for them.
 fn cross_checks(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     let mut traces = vec![("table B.1, without recency", without_recency(scale, seed)?)];
     if let Some(order) = bank::order(scale)? {

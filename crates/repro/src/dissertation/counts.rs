@@ -1,4 +1,5 @@
-//! What policies read and write, without a device, and what that costs where a write costs so many reads.
+//! The reads and writes of policies, without a device, and their cost if a write costs a given number of
+//! reads.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_policy::PolicySpec;
 use tantalum_replay::cache_replay::{CacheReplayOptions, CacheRow, CacheTrace, replay};
@@ -6,7 +7,7 @@ use tantalum_replay::side_by_side::cores;
 use tantalum_replay::work::Work;
 use tantalum_runtime::supervision;
 
-/// The virtual execution time of formula 5.1, beside that of LRU.
+/// The virtual execution time of formula 5.1, relative to that of LRU.
 pub(super) const TIME: (&str, &str) = ("virtual execution time", "ratio to lru");
 
 /// Formula 5.1, for writes that cost `ratio` reads.
@@ -45,7 +46,7 @@ impl Counts {
         Ok(time(self.get(policy, pages)?) / time(self.get("lru", pages)?))
     }
 
-    /// The one of `policies` that is best at this ratio.
+    /// The best of `policies` at this ratio.
     pub(super) fn best<'a>(&self, policies: &[&'a str], pages: u32, ratio: u32) -> Result<&'a str> {
         let mut best = (policies[0], f64::INFINITY);
         for policy in policies {

@@ -1,4 +1,4 @@
-//! Chapter 4: the same algorithms on several devices, and the energy that they take.
+//! Chapter 4: the same algorithms on several devices, and their energy.
 use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
@@ -30,7 +30,7 @@ pub(in super::super) fn energy(
     Ok(())
 }
 
-/// A run and what it took.
+/// A run and its energy.
 struct Measured {
     run: BufferReplayRow,
     taken: Consumption,
@@ -104,8 +104,8 @@ fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> 
     Ok(())
 }
 
-/// "With a maximum performance gain of 22% over CFLRU on SSD1": SSD1 is not simulated, but the sentence says of every
-/// other device that it is less.
+/// "With a maximum performance gain of 22% over CFLRU on SSD1": SSD1 is not simulated, but the sentence implies that
+/// the gain on every other device is lower.
 fn most_over_cflru(rows: &mut Vec<Row>) {
     let gains = rows.iter().filter(|row| row.figure == "Figure 4.2" && row.metric == "gain");
     let most = gains.map(|row| row.measured).fold(f64::MIN, f64::max);
@@ -113,10 +113,10 @@ fn most_over_cflru(rows: &mut Vec<Row>) {
     rows.push(Row::new("Figure 4.2", case, ("most gained", "%"), Some(22.0), most));
 }
 
-/// Power of all components of the system with SSD2 while they have nothing to do (4.2.2).
+/// Power of all components of the system with SSD2 while idle (4.2.2).
 const IDLE_W: f64 = 27.08;
 
-/// Figure 4.4: buffer sizes, with the windows that the text says did best.
+/// Figure 4.4: buffer sizes, with the best windows according to the text.
 fn buffer_sizes(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
     const CFDC: &str = "cfdc:window=0.75,cluster=16";
     const CFLRU: &str = "cflru:window=0.75";
@@ -139,8 +139,8 @@ fn buffer_sizes(scale: Scale, seed: u64, rows: &mut Vec<Row>) -> Result<()> {
         };
         rows.push(row(("execution time", "s"), run.seconds));
         rows.push(row(("energy", "J"), taken.joules()));
-        // Most of it is the idle power, which was put in: agreement of the sum shows nothing. Of what is above that,
-        // the time computed for a request was set by the first of the two.
+        // Most of it is the idle power, which is an input: agreement of the sum shows nothing. The computing time per
+        // request was set by the first of the two powers above idle.
         let power = row(("average power", "W"), taken.average_w());
         rows.push(Row { paper, calibrated: paper.is_some(), ..power });
         let above = row(("average power above idle", "W"), taken.average_w() - IDLE_W);

@@ -1,6 +1,6 @@
 //! The cost ratio of a real device (5.2.3), detected by CASA through the live runtime: direct I/O on
-//! a file or a block device, each write durable before it counts as done, as with the device's own
-//! write cache off. What comes out depends on the machine and on what else it does.
+//! a file or a block device, with each write durable before it counts as done, as with the device's
+//! own write cache off. The result depends on the machine and its other load.
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{
@@ -18,7 +18,7 @@ use super::bank::bank;
 use super::runs::{self, PARTS};
 use tantalum_replay::cache_replay::CacheTrace;
 
-/// Pages in a file, without anything between.
+/// Pages in a file, with nothing in between.
 struct FileDevice {
     store: FileStore,
     limits: Limits,
@@ -85,10 +85,10 @@ fn unsupported() -> Error {
     Error::new(ErrorKind::Unsupported, "pages in a file are read and written, nothing else")
 }
 
-/// Refuses what [`casa_live`] would, before anything is measured.
+/// Checks the preconditions of [`casa_live`] before anything is measured.
 ///
 /// # Errors
-/// `InvalidInput` where there is something at `path` already that is no block device.
+/// `InvalidInput` if `path` already exists and is not a block device.
 pub fn check(path: &Path) -> Result<()> {
     let is_file = path.symlink_metadata().is_ok_and(|there| !is_block_device(&there));
     if is_file {
@@ -98,18 +98,18 @@ pub fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sends the trace of 5.3.3's stand-in through CASA with 1,000 pages over the file at `path`, and
-/// returns the detected costs. The file is made anew; what was in it is lost.
+/// Sends the stand-in for the trace of 5.3.3 through CASA with 1,000 pages over the file at `path`,
+/// and returns the detected costs. The file is created anew; its old content is lost.
 ///
 /// # Errors
-/// Those of [`check`]; the file's own.
+/// Those of [`check`]; those of the file.
 pub fn casa_live(path: &Path, scale: Scale, progress: Progress) -> Result<Vec<Row>> {
     check(path)?;
     let made = !path.exists();
     progress(&format!("figure 5.5: detection, live on {}", path.display()));
     let detected = detect(path, &bank(scale, 1)?);
     if made {
-        // What was measured stands, whether this succeeds or not.
+        // The measurement is valid even if this fails.
         let _ = std::fs::remove_file(path);
     }
     detected
@@ -131,7 +131,7 @@ fn detect(path: &Path, trace: &CacheTrace) -> Result<Vec<Row>> {
     let runtime = live.clone();
     let requests = trace.requests.clone();
     let run = async move {
-        // Written once, so that reads find something and writes overwrite it.
+        // Written once, so that reads find content and writes overwrite it.
         device.store.prepare(0, device.store.bytes()).await?;
         device.flush().await?;
         let store = Rc::new(LargePages::new(device, runs::PAGE_BYTES)?);

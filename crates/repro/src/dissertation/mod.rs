@@ -2,20 +2,20 @@
 //! (CFDC), chapter 4 (energy), chapter 5 (CASA and SAWC).
 //!
 //! ```text
-//! workload  the traces: the synthetic ones of 3.3, and what stands in for those of appendix B
+//! workload  the traces: the synthetic ones of 3.3, and stand-ins for those of appendix B
 //! bank      the order of the bank's trace, which is public, with updates
-//! runs      policies times sizes over a device, on all cores; remembered: each once
+//! runs      policies times sizes over a device, on all cores; each run is made once and remembered
 //! counts    the same without a device, and formula 5.1
 //! cfdc      figures 3.5 to 3.8      energy      figures 4.2 to 4.4
 //! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
-//! gains     what policies gain over others on any device
+//! gains     gains of policies over others on any device
 //! live      the cost ratio of a real device
-//! shapes    what the text says of the figures beside their numbers
-//! small     which of it is not met at the small scale
+//! shapes    statements of the text about the figures, besides their numbers
+//! small     those that are not met at the small scale
 //! ```
 //!
-//! The database's pages are of 8 KiB, two of a device's; a cluster has 16. One client, a classic buffer
-//! manager that writes a victim before it goes on, cold at the start.
+//! The database's pages have 8 KiB, two of a device's pages; a cluster has 16. There is one client and
+//! a classic buffer manager, which writes a victim before it continues and is empty at the start.
 mod bank;
 mod casa;
 mod cfdc;

@@ -1,10 +1,10 @@
-//! Runs that figures have in common are made once: figures 3.7, 3.8, 4.2, 4.4 and 5.7 send the same trace through some of the
+//! Runs that several figures share are made once: figures 3.7, 3.8, 4.2, 4.4 and 5.7 send the same trace through some of the
 //! same policies, on the same device.
 use std::sync::{Arc, Mutex, PoisonError};
 use tantalum_replay::buffer_replay::{BufferReplayOptions, BufferReplayRow, BufferRun};
 use tantalum_replay::cache_replay::CacheTrace;
 
-/// What this process has run. A row is a pure function of the rest, so that nothing depends on who made it.
+/// The runs of this process. A row is a pure function of the other fields, so it does not matter which figure made it.
 static RUNS: Mutex<Vec<Remembered>> = Mutex::new(Vec::new());
 
 struct Remembered {
@@ -14,21 +14,21 @@ struct Remembered {
     row: BufferReplayRow,
 }
 
-/// What `run` on `trace` came to, where it was made before.
+/// The result of `run` on `trace`, if it was made before.
 pub(super) fn recall(
     trace: &CacheTrace,
     run: &BufferRun,
     options: &BufferReplayOptions,
 ) -> Option<BufferReplayRow> {
     let runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
-    // The trace last: it is long.
+    // The trace is compared last: it is long.
     let same = |known: &&Remembered| {
         known.run == *run && known.options == *options && *known.trace == *trace
     };
     runs.iter().find(same).map(|known| known.row.clone())
 }
 
-/// Remembers that `run` on `trace` came to `row`.
+/// Remembers `row` as the result of `run` on `trace`.
 pub(super) fn remember(
     trace: &Arc<CacheTrace>,
     run: &BufferRun,

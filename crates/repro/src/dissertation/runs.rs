@@ -1,4 +1,4 @@
-//! Policies times sizes over one device or another, and the rows that they become.
+//! Policies times sizes over a device, and the rows of these runs.
 use std::sync::Arc;
 use tantalum_base::Result;
 use tantalum_models::DeviceSpec;
@@ -14,42 +14,41 @@ use tantalum_replay::side_by_side::{all_done, cores};
 /// Sizes of the buffer in figures 3.5, 3.8 and 4.4.
 pub(super) const SIZES: [u32; 6] = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
 
-/// CFLRU and CFDC with the windows that were tried.
+/// CFLRU and CFDC with the windows of the paper's experiments.
 pub(super) const CFLRU_WINDOWS: [&str; 3] =
     ["cflru:window=0.25", "cflru:window=0.5", "cflru:window=0.75"];
 pub(super) const CFDC_WINDOWS: [&str; 3] =
     ["cfdc:window=0.25,cluster=16", "cfdc:window=0.5,cluster=16", "cfdc:window=0.75,cluster=16"];
 
-/// The sizes that `scale` has.
+/// The sizes at `scale`.
 pub(super) fn sizes(scale: Scale) -> &'static [u32] {
     if scale == Scale::Small { &SIZES[..2] } else { &SIZES }
 }
 
-/// Points of a curve over the requests of a trace: figures 5.3a and 5.5.
+/// Number of points of a curve over the requests of a trace: figures 5.3a and 5.5.
 const POINTS: usize = 48;
 
-/// Requests from one point of such a curve to the next.
+/// Number of requests between two points of such a curve.
 pub(super) fn requests_a_point(requests: usize) -> usize {
     (requests / POINTS).max(1)
 }
 
-/// Time that the storage engine computes for a request. Derived: at 500 pages the bank trace takes
-/// 28.04 W (4.2.2), of which the idle components take 27.1 and the busy SSD 0.8; what is left is a
-/// mainboard that is busy for about a hundredth of the time, in which a run of some 700 s serves
-/// 607,390 requests.
+/// Computing time of the storage engine per request. Derived: at 500 pages the bank trace needs 28.04 W (4.2.2), of which the idle
+/// components use 27.1 and the busy SSD 0.8. The rest is a mainboard that is busy for about a hundredth of the time, and a run of
+/// some 700 s serves 607,390 requests.
 pub(in super::super) const CPU_NS: u64 = 10_000;
 
-/// Time of a page that a search looks at. Derived: an Intel Core2 Duo (4.1) is 14 cycles from its second cache (Intel's optimization
-/// reference manual), which holds the lists of 16,000 pages. A step reads the page's place in the list, the page's number and
-/// the count of its block, one after the other: 42 cycles, at 2 GHz 20 ns. What Java adds is not known.
+/// Time per page that a search visits. Derived: an access of an Intel Core2 Duo (4.1) to its second-level cache (Intel's
+/// optimization reference manual), which holds the lists of 16,000 pages, has 14 cycles. A step reads the page's place in the list,
+/// the page's number and the count of its block, one after the other: 42 cycles, at 2 GHz 20 ns. The overhead of Java is not known.
 pub(super) const SEARCH_STEP_NS: u64 = 20;
 
-/// Bytes of the database's pages (3.3).
+/// Size of the database's pages in bytes (3.3).
 pub(super) const PAGE_BYTES: u32 = 8 << 10;
-/// Pages of a device in one of them.
+/// Number of device pages in one of them.
 pub(super) const PARTS: u32 = PAGE_BYTES / tantalum_base::PAGE_BYTES as u32;
 
-/// `device` as the home of a database with so many pages: SSDs have room for them and no more, a disk is as large as it is.
+/// `device` as the home of a database with this many pages: SSDs have exactly that capacity, a disk has its own.
 fn home(device: &str, pages: u64) -> Result<DeviceSpec> {
     let (name, parameters) = device.split_once(':').unwrap_or((device, ""));
     let ssd = matches!(name, "mtron" | "x25-m");
@@ -64,7 +63,7 @@ fn home(device: &str, pages: u64) -> Result<DeviceSpec> {
     DeviceSpec::parse(&text)
 }
 
-/// Runs every policy with every size over `device`, policies outermost; what was run before is not run again.
+/// Runs every policy with every size over `device`, policies outermost; runs that were made before are not repeated.
 pub(super) fn over(
     device: &str,
     trace: &Arc<CacheTrace>,
@@ -95,7 +94,7 @@ pub(super) fn over(
 }
 
 fn options(device: &str, requests: usize, seed: u64) -> BufferReplayOptions {
-    // A mapping by blocks is filled; what it costs does not depend on what was written before.
+    // A device with a mapping by blocks is filled; its cost does not depend on earlier writes.
     let rounds_max = if device.starts_with("mtron") { 0 } else { 20 };
     BufferReplayOptions {
         cpu_ns: CPU_NS,
@@ -118,7 +117,7 @@ pub(super) fn find<'a>(
     rows.iter().find(|row| row.policy == policy && row.buffer_pages == pages)
 }
 
-/// Of several policies the one whose run with `pages` took least time.
+/// The policy whose run with `pages` had the shortest time.
 pub(super) fn fastest<'a>(
     rows: &'a [BufferReplayRow],
     policies: &[&str],
@@ -128,12 +127,12 @@ pub(super) fn fastest<'a>(
     runs.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
 }
 
-/// By how much `row` is faster than `than`, in percent of `than`'s time: "performance gain".
+/// How much faster `row` is than `than`, in percent of `than`'s time: "performance gain".
 pub(super) fn gain_percent(row: &BufferReplayRow, than: &BufferReplayRow) -> f64 {
     100.0 * (1.0 - row.seconds / than.seconds)
 }
 
-/// What figures 3.5, 3.7, 3.8 and 5.7 plot of a run, at `x` of `series`: time, flushes, cluster switches, hits.
+/// The plots of a run in figures 3.5, 3.7, 3.8 and 5.7, at `x` of `series`: time, flushes, cluster switches, hits.
 pub(super) fn four_metrics(
     figure: &'static str,
     run: &BufferReplayRow,
@@ -153,10 +152,10 @@ pub(super) fn four_metrics(
     ]
 }
 
-/// What the axis of most figures is of.
+/// The label of the x axis of most figures.
 pub(super) const BUFFER: &str = "buffer pages";
 
-/// What the dissertation calls a policy, whatever its parameters.
+/// The dissertation's name for a policy, without parameters.
 pub(super) fn name(policy: &str) -> String {
     match policy.split_once(':') {
         Some((_, parameters)) if parameters.contains("base=lru_k") => "CFDC-k".to_owned(),

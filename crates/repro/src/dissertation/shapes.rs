@@ -1,10 +1,10 @@
-//! What the dissertation says or draws of its figures beside their numbers. Series are named as there, whatever the
-//! parameters of a policy.
+//! Statements and drawings of the dissertation about its figures, besides their numbers. Series have the dissertation's names,
+//! without a policy's parameters.
 use super::super::Relation::{Above, Below, Falling, Rising, Within};
 use super::super::lines::{Drawing, all_over, least, line, over};
 use super::super::{Rows, Shape};
 
-/// The panels of a figure in which there is `series`, each once.
+/// The panels of a figure that contain `series`, each once.
 fn panels<'a>(rows: &Rows<'a>, figure: &str, series: &str) -> Vec<&'a str> {
     let places = rows.0.iter().filter(|row| row.figure == figure);
     let places = places.filter_map(|row| row.place.as_ref());
@@ -17,7 +17,7 @@ fn panels<'a>(rows: &Rows<'a>, figure: &str, series: &str) -> Vec<&'a str> {
     panels
 }
 
-/// Of each thing along a drawing its place among `series`, as the largest number there over its own: 1 where it is the largest.
+/// For each position along a drawing, the largest number among `series` and `its`, over that of `its`: 1 if its own is the largest.
 fn from_largest(
     rows: &Rows<'_>,
     drawing: Drawing<'_>,
@@ -157,7 +157,7 @@ fn watts(rows: &Rows<'_>, figure: &'static str, series: &str) -> Option<Vec<f64>
     Some(joules.iter().zip(seconds).map(|(joules, seconds)| joules / seconds).collect())
 }
 
-/// The number of `series` that is for `device`.
+/// The number of `series` for `device`.
 fn on(rows: &Rows<'_>, metric: &'static str, series: &str, device: &str) -> Option<f64> {
     let found = rows.all("Figure 4.2", |row| {
         let place = row.place.as_ref();
@@ -274,7 +274,7 @@ const VIRTUAL: &str = "virtual execution time";
 const CFLRU_WINDOWS: [&str; 3] = super::runs::CFLRU_WINDOWS;
 const CFDC_WINDOWS: [&str; 3] = super::runs::CFDC_WINDOWS;
 
-/// What figure 5.4 has of `series` at the dissertation's sizes, one panel after the other.
+/// The numbers of `series` in figure 5.4 at the dissertation's sizes, one panel after the other.
 fn figure_5_4(rows: &Rows<'_>, series: &[&str]) -> Option<Vec<f64>> {
     // Other traces have no LRU-WSR.
     let panels = panels(rows, "Figure 5.4", "lru_wsr");

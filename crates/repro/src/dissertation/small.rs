@@ -1,4 +1,4 @@
-//! Which shapes are not met at the small scale: traces of 20,000 requests, buffers of 500 and 1,000 pages alone.
+//! Shapes that are not met at the small scale: traces of 20,000 requests, only buffers of 500 and 1,000 pages.
 
 /// Of chapter 3.
 pub(crate) const CFDC_NOT_MET: &[&str] = &[

@@ -1,5 +1,5 @@
-//! The shapes of the dissertation's figures at a small size, on traces that are made up, so that they
-//! are the same wherever the tests run.
+//! The shapes of the dissertation's figures at a small size, on generated traces, so that they are the same wherever the tests
+//! run.
 use super::runs::{find, over};
 use super::workload::{generated, mixed};
 use crate::energy::{Consumption, data_disk};
@@ -15,7 +15,7 @@ const REF: &str = "ref:window=0.5,block=16,victims=4";
 const CFDC_1: &str = "cfdc:window=0.5,cluster=16";
 const CFDC_K: &str = "cfdc:window=0.5,cluster=16,base=lru_k/k=2";
 
-/// Pages that TPC-C's transactions ask for.
+/// The page requests of TPC-C's transactions.
 fn tpcc(requests: usize) -> Arc<CacheTrace> {
     let mut trace = generated("tpcc:warehouses=4,transactions=20k").unwrap();
     assert!(trace.requests.len() > requests);
@@ -47,7 +47,7 @@ fn cfdc_is_ahead_where_random_writes_are_slow() {
         println!("{}: {} s, {:?}", row.policy, row.seconds, row.pool);
     }
     let of = |policy: &str| run(&rows, policy, 400);
-    // Figure 3.5a: both clearly ahead of all others, the one over LRU-k by a little more.
+    // Figure 3.5a: both are clearly ahead of all others, and CFDC-k is ahead of CFDC-1.
     for other in ["lru", LRU_K, CFLRU, REF] {
         assert!(of(CFDC_1).seconds < 0.95 * of(other).seconds, "{other}");
     }
@@ -77,7 +77,7 @@ fn cfdc_over_lru_k_keeps_its_hits_when_scans_come() {
     assert!(lost[0] > 0.04 && lost[2] < 0.02 && lost[1] < lost[0], "{lost:?}");
 }
 
-/// Formula 5.1 relative to LRU, of the row at `at`; LRU is the first.
+/// Formula 5.1 relative to LRU, for the row at `at`; LRU is the first.
 fn relative(rows: &[CacheRow], at: usize, ratio: f64) -> f64 {
     let time = |row: &CacheRow| row.physical_reads as f64 + ratio * row.physical_writes as f64;
     time(&rows[at]) / time(&rows[0])
@@ -107,7 +107,7 @@ fn casa_is_near_lru_where_costs_are_alike_and_ahead_as_writes_cost_more() {
     for other in 0..4 {
         assert!(far < relative(&rows, other, 64.0), "{}", rows[other].policy);
     }
-    // Table 5.2: the dearer writes are, the fewer it makes, at the price of reads.
+    // Table 5.2: the more expensive writes are, the fewer it makes, at the price of reads.
     for pair in rows[5..].windows(2) {
         assert!(pair[1].physical_writes < pair[0].physical_writes);
         assert!(pair[1].physical_reads >= pair[0].physical_reads);
@@ -131,7 +131,7 @@ fn casa_finds_out_what_reads_and_writes_of_a_device_cost() {
     for device in ["wd1500hlfs:storage-cache=off", "x25-m:storage-cache=off", "mtron"] {
         let rows = over(device, &trace, &["casa"], &[500], 1).unwrap();
         let (casa, gauge) = (&rows[0], |name| rows[0].gauge(name).unwrap());
-        // What it detected is what the pool saw.
+        // The detected costs are those that the pool measured.
         let seen = casa.write_mean_ns.unwrap() / casa.read_mean_ns.unwrap();
         let found = gauge("write_cost_ratio");
         assert!((found / seen - 1.0).abs() < 0.01, "{device}: {found} and {seen}");
@@ -141,7 +141,7 @@ fn casa_finds_out_what_reads_and_writes_of_a_device_cost() {
     println!("{ratios:?}");
     assert!((1.0..1.6).contains(&ratios[0]), "{ratios:?}");
     // Of two neighbouring pages the X25-M programs one as an upper page, in 1.44 ms, after 0.131 for a write, and it reads two in
-    // 0.107 where they meet no program: 14.7 at the most. Reads that meet the copies of cleaning take longer.
+    // 0.107 if they meet no program: at most 14.7. Reads that meet the copies of cleaning take longer.
     assert!((5.0..14.7).contains(&ratios[1]), "{ratios:?}");
     assert!(ratios[2] > 10.0, "{ratios:?}");
 }

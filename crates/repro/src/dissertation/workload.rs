@@ -1,6 +1,5 @@
-//! The traces of the experiments. What is not public is stood in for by captures of PostgreSQL under
-//! the same kind of load, and where these are absent too by generators, as at the small scale, which is
-//! the same everywhere.
+//! The traces of the experiments. Stand-ins for traces that are not public are captures of PostgreSQL under the same kind
+//! of load; if these are absent too, and always at the small scale, generators, which give the same everywhere.
 use std::sync::Arc;
 use tantalum_base::{PageNo, Result};
 use tantalum_policy::Request;
@@ -10,23 +9,24 @@ use tantalum_trace::{Generator, OpenOptions, PageEvent, open_pages, shared};
 use super::super::Scale;
 use tantalum_replay::cache_replay::CacheTrace;
 
-/// Requests at the small scale.
+/// Number of requests at the small scale.
 pub(super) const SMALL_REQUESTS: usize = 20_000;
-/// Requests of the bank trace (appendix B.2).
+/// Number of requests of the bank trace (appendix B.2).
 const BANK_REQUESTS: usize = 607_390;
-/// Requests of the TPC-C trace (table B.1).
+/// Number of requests of the TPC-C trace (table B.1).
 const TPCC_REQUESTS: usize = 2_841_225;
-/// Requests of the OLTP part and the DSS part of CONCAT (table 5.1).
+/// Numbers of requests of the OLTP part and the DSS part of CONCAT (table 5.1).
 const CONCAT_REQUESTS: (usize, usize) = (1_420_613, 3_250_972);
 
-/// The synthetic trace of section 3.3.1, or a `share` of it: requests and pages alike.
+/// The synthetic trace of section 3.3.1, or a `share` of its requests and pages.
 pub(super) fn mixed(share: f64, seed: u64) -> Result<Arc<CacheTrace>> {
     let (singles, scans) = ((100_000.0 * share) as u64, (200.0 * share) as u64);
     let sizes = format!("pages={singles},reads={singles},updates={singles},scans={scans}");
     generated(&format!("cfdc_synthetic:{sizes},seed={seed}")).map(Arc::new)
 }
 
-/// That of section 3.3.2 with `scans` scans that read and as many that update, and a `share` of its single pages.
+/// The trace of section 3.3.2 with `scans` scans that read and the same number that update, and a `share` of its single
+/// pages.
 pub(super) fn scans(scans: u64, share: f64, seed: u64) -> Result<Arc<CacheTrace>> {
     let (scans, singles) = (2 * scans, (100_000.0 * share) as u64);
     let range = (50_000.0 * share) as u64;
@@ -38,7 +38,7 @@ pub(in super::super) fn generated(text: &str) -> Result<CacheTrace> {
     CacheTrace::collect(text, Generator::parse(text)?.map(Ok))
 }
 
-/// The first `requests` of a capture, or of the generator where it is not there.
+/// The first `requests` of a capture, or of the generator if the capture is absent.
 pub(in super::super) fn capture(
     name: &str,
     generator: &str,
@@ -47,7 +47,7 @@ pub(in super::super) fn capture(
     let path = shared::find(&format!("traces/databases/{name}.csv.zst"));
     let trace = match path {
         Some(path) => {
-            // What comes behind them need not be read.
+            // The events after them need not be read.
             let mut left = requests as u64;
             let events = open_pages(&path, &OpenOptions::default())?.take_while(|event| {
                 let is_wanted = left > 0;
@@ -58,13 +58,13 @@ pub(in super::super) fn capture(
             });
             CacheTrace::collect(&trace_name(&path), events)?
         }
-        // Longer than asked for, and cut below.
+        // Longer than requested; cut below.
         None => generated(generator)?,
     };
     first(trace, requests)
 }
 
-/// TPC-C: PostgreSQL's, in place of the dissertation's; `requests` of it.
+/// TPC-C: `requests` of PostgreSQL's trace, in place of the dissertation's.
 fn tpcc(scale: Scale, requests: usize) -> Result<CacheTrace> {
     match scale {
         Scale::Small => first(generated("tpcc:warehouses=4,transactions=5k")?, requests),
@@ -72,7 +72,7 @@ fn tpcc(scale: Scale, requests: usize) -> Result<CacheTrace> {
     }
 }
 
-/// TPC-C with the 50 warehouses of appendix B, without what PostgreSQL adds: indexes, catalogues, hint bits.
+/// TPC-C with the 50 warehouses of appendix B, without PostgreSQL's additions: indexes, catalogues, hint bits.
 const TPCC_50: &str = "tpcc:warehouses=50,transactions=150k";
 
 /// TPC-H: read-only queries.
@@ -94,8 +94,8 @@ pub(in super::super) fn first(mut trace: CacheTrace, requests: usize) -> Result<
     Ok(trace)
 }
 
-/// In place of the bank trace where clusters count, as nobody knows which of its pages are neighbours: as many requests of
-/// TPC-C.
+/// The stand-in for the bank trace in experiments with clusters, as the neighbourhood of its pages is not known: the same
+/// number of TPC-C requests.
 pub(in super::super) fn bank(scale: Scale) -> Result<Arc<CacheTrace>> {
     let requests = if scale == Scale::Small { SMALL_REQUESTS } else { BANK_REQUESTS };
     tpcc(scale, requests).map(Arc::new)
@@ -111,7 +111,7 @@ pub(super) fn oltp(scale: Scale) -> Result<Arc<CacheTrace>> {
     tpcc(scale, requests).map(Arc::new)
 }
 
-/// The read-mostly TPC-E trace (tpce20) by its numbers in table B.1: a random order, so without recency.
+/// The read-mostly TPC-E trace (tpce20) with the numbers of table B.1: a random order, so without recency.
 pub(super) fn read_intensive(scale: Scale, seed: u64) -> Result<Arc<CacheTrace>> {
     let mut trace = generated(&format!("buffer_trace:like=tpce20,seed={seed}"))?;
     if scale == Scale::Small {
@@ -120,13 +120,13 @@ pub(super) fn read_intensive(scale: Scale, seed: u64) -> Result<Arc<CacheTrace>>
     Ok(Arc::new(trace))
 }
 
-/// CONCAT (5.3.1): OLTP, DSS, and both again; where each of the four phases ends, in requests.
+/// CONCAT (5.3.1): OLTP, DSS, and both again; also the end of each of the four phases, in requests.
 pub(super) fn concat(scale: Scale) -> Result<(Arc<CacheTrace>, [usize; 4])> {
     let share = if scale == Scale::Small { 0.04 } else { 1.0 };
     let part = |requests: usize| (requests as f64 * share) as usize;
     let (oltp, dss) =
         (tpcc(scale, part(CONCAT_REQUESTS.0))?, tpch(scale, part(CONCAT_REQUESTS.1))?);
-    // No page is in both.
+    // The parts have no common pages.
     let shifted = |request: &Request| {
         Request::new(PageNo(request.page().0 + oltp.pages_end), request.is_write())
     };

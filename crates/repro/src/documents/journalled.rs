@@ -1,27 +1,28 @@
-//! A file on a file system that journals its metadata, as a device: what a host without a device of its own asks of one.
+//! A file on a file system that journals its metadata, as a device: the requests that a host without a raw device causes.
 //!
 //! ```text
-//! write  where the file had no pages yet its metadata changes
-//! fsync  where these changed: a journal block, a flush, a commit record; then, or alone, a flush
+//! write  if the file lacked one of the pages its metadata changes
+//! fsync  if the metadata changed: a journal block, a flush, a commit record; then, or only, a flush
 //! ```
 //!
-//! As couchstore does it: it extends the file to the end of the header before the first of a commit's two syncs, so that
-//! the second one has no change of the file's size to journal; and its `fdatasync` journals no times. So a write gives the
-//! file also the page behind it, and only pages that it did not have count as a change.
+//! As with couchstore: it extends the file to the end of the header before the first of a commit's two syncs, so that the
+//! second one has no change of the file's size to journal; and its `fdatasync` journals no times. So a write also allocates
+//! the page after it, and only pages that the file lacked count as a change.
 //!
-//! A file system promises nothing of what was not synchronised, so that its host sees a `volatile` device, whatever is below.
+//! A file system promises nothing about unsynchronised writes, so its host sees a `volatile` device, whatever the device
+//! below is.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{Durability, Limits, PageDevice, PageNo, PageRange, Result, Stamp, TxId};
 
-/// A file that takes all of a device but the journal at its end.
+/// A file that occupies the whole device except the journal at its end.
 pub(crate) struct Journalled<D> {
     device: Rc<D>,
-    /// Those of the file.
+    /// The limits of the file.
     limits: Limits,
     journal: PageRange,
     journal_blocks: Cell<u64>,
-    /// Which of the file's pages it has.
+    /// Which pages the file has.
     has: RefCell<Vec<bool>>,
     metadata_changed: Cell<bool>,
 }
@@ -52,7 +53,7 @@ impl<D: PageDevice<Page = Stamp>> Journalled<D> {
         &self.device
     }
 
-    /// The file has these pages from now on.
+    /// From now on the file has these pages.
     fn allocate(&self, range: PageRange) {
         let mut has = self.has.borrow_mut();
         let end = (range.end().index() + 1).min(has.len());
@@ -111,7 +112,7 @@ impl<D: PageDevice<Page = Stamp>> PageDevice for Journalled<D> {
         self.device.trim(range).await
     }
 
-    /// It is durable when it returns, and so must be that the file has the pages.
+    /// It is durable when it returns, and so must be the allocation of the pages.
     async fn share(&self, pairs: &[(PageNo, PageNo)]) -> Result<()> {
         for (left, _) in pairs {
             let range = PageRange::new(*left, 1);
@@ -132,7 +133,7 @@ mod tests {
     use tantalum_models::DeviceSpec;
     use tantalum_runtime::{LifeCycle, Virtual};
 
-    /// A commit of couchstore: what it appends, a sync, the header, a sync.
+    /// A commit of couchstore: its appends, a sync, the header, a sync.
     #[test]
     fn a_change_of_size_is_journalled_once_a_commit() {
         let ran = Virtual::alone("a file", |runtime| async move {
@@ -151,7 +152,7 @@ mod tests {
                 file.flush().await?;
                 assert_eq!(counted(), (written + 7, flushes + 3));
             }
-            // Nothing is new where the file had pages; a share is durable with what it is in.
+            // Pages that the file had cause no change; a share is durable together with its metadata.
             let (written, flushes) = counted();
             file.write(PageNo(2), &content, None).await?;
             file.share(&[(PageNo(0), PageNo(2))]).await?;

@@ -1,7 +1,7 @@
 //! Couchbase as the papers ran it: a document store with a file of its own, under YCSB by one client.
 //!
 //! ```text
-//! mod         documents are loaded, asked for and compacted
+//! mod         documents are loaded, accessed and compacted
 //! journalled  the file system between the store and the device
 //! ```
 mod journalled;
@@ -23,13 +23,13 @@ type Mounted = Buffered<Journalled<Device>>;
 type Codec = Remembered<Block<ValueStamp>>;
 type Store = Rc<DocStore<Virtual, Mounted, ValueStamp, Codec>>;
 
-/// couchstore's own buffers for reading, 16 of 4 KiB a file: the papers let it read past the operating system's.
+/// couchstore's own read buffers, 16 of 4 KiB per file: the papers let it bypass the operating system's.
 const BUFFER_PAGES: u32 = 16;
 
-/// Part of the documents that is loaded at a time; nobody asks what that costs.
+/// Part of the documents that is loaded at a time; the cost of loading does not matter.
 const LOADED_AT_A_TIME: u64 = 16;
 
-/// On what, and which documents.
+/// The device, and the documents.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// The device, as text.
@@ -40,7 +40,7 @@ pub(crate) struct Setup {
     pub mode: Mode,
     /// The documents.
     pub records: RecordOptions,
-    /// Seed of everything that is left to chance.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
@@ -53,21 +53,21 @@ pub(crate) struct Documents {
     setup: Setup,
 }
 
-/// What operations came to.
+/// The result of operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
-    /// Operations a second.
+    /// Operations per second.
     pub throughput: f64,
-    /// Pages that the device was given to write, those of the journal included, for each operation.
+    /// Pages written to the device per operation, including those of the journal.
     pub written_pages: f64,
 }
 
-/// What a compaction came to.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Compacted {
-    /// How long it took.
+    /// Its time in seconds.
     pub seconds: f64,
-    /// Bytes that the device was given to write, those of the journal included.
+    /// Bytes written to the device, including those of the journal.
     pub written_bytes: u64,
 }
 
@@ -102,12 +102,13 @@ impl Documents {
         DocStore::open(&self.runtime, &self.mounted, &self.codec, options).await
     }
 
-    /// Pages that the device below was given to write.
+    /// Number of pages written to the device below.
     fn written(&self) -> u64 {
         self.mounted.device().device().counters().pages_written
     }
 
-    /// Lets the load age the device until it was given `pages` to write, with batches of `batch_updates`.
+    /// Runs the load in order to age the device until `pages` pages were written, with batches of
+    /// `batch_updates`.
     pub(crate) async fn age(
         &self,
         load: YcsbOptions,
@@ -124,7 +125,7 @@ impl Documents {
         store.close().await
     }
 
-    /// Runs operations with batches of `batch_updates`, on a file that was compacted.
+    /// Runs operations with batches of `batch_updates`, on a compacted file.
     pub(crate) async fn measure(&self, load: YcsbOptions, batch_updates: u32) -> Result<Outcome> {
         let store = self.open(self.options(batch_updates)).await?;
         store.compact().await?;
@@ -135,7 +136,7 @@ impl Documents {
         Ok(Outcome { throughput: report.throughput(), written_pages })
     }
 
-    /// Compacts the file. With `reads` every document is read, also where it is remapped.
+    /// Compacts the file. With `reads` every document is read, even if it is remapped.
     pub(crate) async fn compact(&self, reads: bool) -> Result<Compacted> {
         let store =
             self.open(DocStoreOptions { compaction_reads: reads, ..self.options(1) }).await?;

@@ -1,6 +1,7 @@
 //! Figures 5 and 6 and table 3: LinkBench on MySQL, by write barriers, double write, page size and buffer.
 //!
-//! The paper's database of 100 GB is scaled down to as many nodes as [`Size`] has, about 1 KB each; the buffer is the same part of it.
+//! The paper's database of 100 GB is scaled down to the number of nodes in [`Size`], about 1 KB each; the buffer has the same
+//! proportion to it.
 use hdrhistogram::Histogram;
 use tantalum_base::Result;
 use tantalum_hosts::double_write::Form;
@@ -12,16 +13,17 @@ use super::machine::{CLIENTS, Cell, Outcome, Size, measure};
 /// The buffer of figure 5 and table 3: 10 GB of 100.
 const BUFFER_PERCENT: u32 = 10;
 
-/// Those of figure 6. The paper's text does not say which; these are chosen. Smaller ones have no frame for each client's page.
+/// The buffers of figure 6. The paper's text does not state them; these are chosen. Smaller ones have no frame for each client's page.
 const BUFFERS_PERCENT: [u32; 3] = [5, 7, 10];
 
-/// Pages of 4 KiB in a page, and its size.
+/// Device pages of 4 KiB in a page, and the name of its size.
 const PAGE_SIZES: [(u32, &str); 3] = [(1, "4 KiB"), (2, "8 KiB"), (4, "16 KiB")];
 
-/// A line of table 3: mean, 25th, 50th, 75th and 99th percentile and maximum in milliseconds, ON/ON with 16 KiB and OFF/OFF with 4 KiB.
+/// A line of table 3: mean, 25th, 50th, 75th and 99th percentile and maximum in milliseconds, for ON/ON with 16 KiB and OFF/OFF with 4
+/// KiB.
 type Latencies = (Operation, [[f64; 6]; 2]);
 
-/// What the columns are called.
+/// The names of the columns.
 const COLUMNS: [&str; 6] = ["mean", "P25", "P50", "P75", "P99", "max"];
 const P99: usize = 4;
 
@@ -55,7 +57,7 @@ const TABLE_3: [Latencies; 10] = {
     ]
 };
 
-/// What was measured with pages of one size.
+/// The results with pages of one size.
 struct Measured {
     size: &'static str,
     /// By barrier and double write, each on and off: `[barriers][double write]`.
@@ -64,7 +66,7 @@ struct Measured {
     buffers: Vec<(u32, Outcome)>,
 }
 
-/// Measures all. For a quick look only the largest and the smallest pages, and two buffers.
+/// Measures everything; at the small scale only the largest and the smallest pages, and two buffers.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let small = scale == Scale::Small;
     let mut all = Vec::new();
@@ -105,7 +107,7 @@ impl Measured {
         Ok(Measured { size, configurations, buffers })
     }
 
-    /// `barriers` and `double_write` as the paper names them: ON/ON and so on.
+    /// The outcome for `barriers` and `double_write` in the paper's words: ON/ON and so on.
     fn of(&self, barriers: &str, double_write: &str) -> &Outcome {
         &self.configurations[usize::from(barriers == "OFF")][usize::from(double_write == "OFF")]
     }
@@ -114,7 +116,7 @@ impl Measured {
         self.of(barriers, double_write).report.throughput()
     }
 
-    /// The figure is a picture; two of its bars follow from table 3.
+    /// The figure is a drawing; two of its bars follow from table 3.
     fn add_figure_5(&self, rows: &mut Vec<Row>) {
         for (barriers, double_write) in [("ON", "ON"), ("ON", "OFF"), ("OFF", "ON"), ("OFF", "OFF")]
         {
@@ -161,7 +163,7 @@ fn add_ratios(all: &[Measured], rows: &mut Vec<Row>) {
     add("4 KiB over 16 KiB, OFF/OFF", 2.0, by_size);
 }
 
-/// What a closed loop of the paper's clients comes to by its mean latencies (Little's law).
+/// The throughput of a closed loop of the paper's clients according to its mean latencies (Little's law).
 fn paper_throughput(column: usize) -> f64 {
     let means = TABLE_3
         .iter()
@@ -181,7 +183,7 @@ fn add_table_3(all: &[Measured], rows: &mut Vec<Row>) {
                     (paper[configuration][column], measured[configuration][column]);
                 let row = Row::new("Table 3", case, ("latency", "ms"), Some(paper), measured);
                 let row = row.at(*name, operation.name(), ("of a transaction", *heading));
-                // What a transaction computes is set by it.
+                // The computing time of a transaction was set by it.
                 let calibrated = *operation == Operation::CountLink && configuration == 0;
                 rows.push(Row { calibrated: calibrated && *heading == "P25", ..row });
             }
@@ -193,7 +195,7 @@ fn add_table_3(all: &[Measured], rows: &mut Vec<Row>) {
     }
 }
 
-/// Those of the table, in milliseconds.
+/// The columns of the table, in milliseconds.
 fn columns(latencies: &Histogram<u64>) -> [f64; 6] {
     let at = |quantile| latencies.value_at_quantile(quantile) as f64;
     let of = [latencies.mean(), at(0.25), at(0.5), at(0.75), at(0.99), latencies.max() as f64];

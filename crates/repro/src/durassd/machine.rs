@@ -19,30 +19,30 @@ use super::super::mounted::Mounted;
 /// Four processors of eight cores each (section 4.2).
 const CORES: u64 = 32;
 
-/// What a transaction takes of a core, the client's part included. Set by table 3, ON/ON with 16 KiB: a quarter of `Count_Link`, whose pages
-/// are in the buffer, takes 0.6 ms at the most.
+/// Time of a core per transaction, including the client's part. Set by table 3, ON/ON with 16 KiB: a quarter of `Count_Link`, whose pages
+/// are in the buffer, have at most 0.6 ms.
 pub(super) const COMPUTING_NS: u64 = 600_000;
 
 /// Section 4.3.1.
 pub(super) const CLIENTS: u32 = 128;
 
-/// Bytes that a node with its links takes when it is loaded, and as much again to grow.
+/// Bytes per node with its links: the size when it is loaded, and the same again for growth.
 const NODE_BYTES: u64 = 2_048;
 
 type Codec = Remembered<Block<ValueStamp>>;
 type Drive = Mounted<Device>;
 type Store = Rc<DoubleWrite<Virtual, Drive, ValueStamp, Codec>>;
 
-/// How large everything is. The paper's are 100 million nodes (100 GB) and 6.4 million transactions, behind 600 seconds of warm-up.
+/// The sizes of a run. The paper's are 100 million nodes (100 GB) and 6.4 million transactions, after 600 seconds of warm-up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) nodes: u64,
     data: &'static str,
     log: &'static str,
-    /// Device pages of the log: about an eighth of the database, as the paper's three files of 4 GB are.
+    /// Device pages of the log: about an eighth of the database, as with the paper's three files of 4 GB.
     log_pages: u64,
-    /// Pages of a batch. Chosen: InnoDB's double-write area takes 120, which is nothing of a buffer of 10 GB and most of one that is
-    /// scaled down.
+    /// Number of pages of a batch. Chosen: InnoDB's double-write area has 120, which is negligible in a buffer of 10 GB but most of a
+    /// scaled-down one.
     batch_pages: u32,
     warm_up: u64,
     operations: u64,
@@ -73,19 +73,19 @@ impl Size {
     }
 }
 
-/// What is measured on a database.
+/// A measurement on a database.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     /// Whether the file systems are mounted with write barriers.
     pub(super) barriers: bool,
-    /// The buffer, in percent of the database as it was loaded.
+    /// The buffer, in percent of the database after loading.
     pub(super) buffer_percent: u32,
 }
 
-/// What it came to.
+/// The result of a measurement.
 pub(super) struct Outcome {
     pub(super) report: LinkBenchReport,
-    /// Requests of pages that were not in the buffer, in percent.
+    /// Requests for pages that were not in the buffer, in percent.
     pub(super) miss_percent: f64,
 }
 
@@ -96,11 +96,11 @@ struct Machine {
     files: [Rc<Drive>; 2],
     bench: Rc<LinkBench>,
     options: DoubleWriteOptions,
-    /// Pages that are used.
+    /// Number of pages in use.
     loaded_pages: u64,
 }
 
-/// Loads a database with pages of so many device pages, and measures one cell after the other on it.
+/// Loads a database with pages of `device_pages` device pages, and measures one cell after the other on it.
 pub(super) fn measure(
     form: Form,
     page_pages: u32,
@@ -146,7 +146,7 @@ impl Machine {
         let files = [Rc::clone(&files[0]), Rc::clone(&files[1])];
         let codecs = [(); 2].map(|()| Rc::new(Codec::default()));
         let drives = Drives::new(&files[0], &codecs[0]).with_log_on(&files[1], &codecs[1], seed);
-        // Nobody asks how long loading takes.
+        // The time of loading does not matter.
         files.iter().for_each(|file| file.set_barriers(false));
         let store: Store = DoubleWrite::create_on(runtime, &drives, options).await?;
         let bench = LinkBench::new(size.nodes)?;
@@ -157,7 +157,7 @@ impl Machine {
         Ok(Machine { runtime, drives, files, bench, options, loaded_pages })
     }
 
-    /// Runs the load on a buffer that is empty at first.
+    /// Runs the load on a buffer that is empty at the start.
     async fn measure(&self, cell: Cell, size: Size, seed: u64) -> Result<Outcome> {
         self.files.iter().for_each(|file| file.set_barriers(cell.barriers));
         let pool_pages = (self.loaded_pages * u64::from(cell.buffer_percent) / 100) as u32;
@@ -186,7 +186,7 @@ impl Machine {
     }
 }
 
-/// A load of which each operation takes time of a core.
+/// A load whose operations each use time of a core.
 struct Computing<L> {
     runtime: Virtual,
     cores: Semaphore,

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! rig         a device of the paper, aged, with a file on it
-//! table1      random writes of 4 KiB by one client, with an fsync after every so many
+//! table1      random writes of 4 KiB by one client, with an fsync after every N of them
 //! table2      page sizes: reads, and writes with many fsyncs, few and none
-//! table4      TPC-C with a barrier for each page that is written, by page size
+//! table4      TPC-C with a barrier for each written page, by page size
 //! synced      its two drives
 //! table5      Couchbase under YCSB, by the size of a batch
 //! link_bench  figures 5 and 6 and table 3: LinkBench on MySQL
-//! machine     what it runs on
-//! shapes      what the paper says of them beside the numbers
+//! machine     the machine for it
+//! shapes      statements of the paper about them, besides the numbers
 //! ```
 mod link_bench;
 mod machine;
@@ -28,7 +28,7 @@ use tantalum_base::Result;
 use super::{Progress, Row, Scale};
 pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 
-/// Every table of the paper that is measured again.
+/// Measures every reproduced table of the paper.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     table1::run(scale, seed, progress, rows)?;
     table2::run(scale, seed, progress, rows)?;

@@ -10,22 +10,22 @@ use super::super::Scale;
 use super::super::load::{self, Access, FILE_SYSTEM, Load};
 use tantalum_replay::device_replay::{Age, Device, Expected, age_device};
 
-/// Share of an SSD that the test file takes, which was written over until cleaning was steady. The
-/// paper does not say; set by table 2, write-only with 128 threads and no barrier, 4 KiB: 49,009
-/// a second are what cleaning leaves of the flash's rate.
+/// Share of an SSD that the test file occupies; it was overwritten until cleaning was steady. The
+/// paper does not state it. Set by table 2, write-only with 128 threads and no barrier, 4 KiB:
+/// 49,009 per second are the part of the flash's rate that cleaning leaves.
 const FILLED: f64 = 0.86;
 
-/// What stands still in a deadlock.
+/// The name of the main task in a report of a deadlock.
 const A_LOAD: &str = "a load on a simulated device";
 
-/// How much of a load is measured.
+/// The number of requests to measure.
 #[derive(Clone, Copy)]
 pub(super) struct Requests {
     pub(super) warm_up: u64,
     pub(super) measured: u64,
 }
 
-/// A device, and what it holds.
+/// A device, and its expected content.
 pub(super) struct Rig {
     runtime: Virtual,
     device: Rc<Device>,
@@ -35,8 +35,8 @@ pub(super) struct Rig {
 }
 
 impl Rig {
-    /// The device called `name`, with `parameters` and the capacity that `scale` gives it. SSDs
-    /// keep their channels and planes at either; a disk keeps its stroke.
+    /// The device called `name`, with `parameters` and the capacity for `scale`. SSDs keep their
+    /// channels and planes at every scale; a disk keeps its stroke.
     pub(super) fn new(name: &str, parameters: &str, scale: Scale, seed: u64) -> Result<Rig> {
         let capacity = match (name, scale) {
             ("cheetah-15k6", _) => "8GiB",
@@ -59,7 +59,7 @@ impl Rig {
                 let pages = device.limits().pages;
                 let expected = Rc::new(RefCell::new(Expected::new(pages)));
                 age_device(&runtime, &simulated, &expected, &age, seed).await?;
-                // Cleaning comes to its end.
+                // Cleaning ends.
                 runtime.sleep(1_000_000_000).await;
                 Ok::<_, Error>((device, expected))
             }
@@ -72,12 +72,12 @@ impl Rig {
         Ok(Rig { runtime, device, expected, pages, seed })
     }
 
-    /// Pages of file and journal.
+    /// Number of pages of file and journal.
     pub(super) fn pages(&self) -> u64 {
         self.pages
     }
 
-    /// Requests a second, after what was cached before is written back.
+    /// Requests per second, after earlier cached writes are written back.
     pub(super) fn iops(
         &self,
         access: Access,
@@ -105,7 +105,8 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // Tasks hold the device, the device holds the runtime: without this neither would go.
+        // Tasks hold the device, and the device holds the runtime: without this neither would be
+        // freed.
         self.runtime.drop_tasks();
     }
 }

@@ -1,10 +1,10 @@
-//! What the paper says of its tables beside their numbers.
+//! Statements of the paper about its tables, besides the numbers.
 use tantalum_hosts::workload::link_bench::Operation;
 
 use super::super::Relation::{Above, Below, Falling, Rising, Within};
 use super::super::{Rows, Shape};
 
-/// The lines of table 1 on which an fsync has something to wait for.
+/// The lines of table 1 in which an fsync has something to wait for.
 const FSYNC_COSTS: [&str; 6] = [
     "disk, cache off",
     "disk, cache on",
@@ -267,8 +267,8 @@ fn larger_batches(rows: &Rows<'_>, barrier: &str) -> Option<Vec<f64>> {
     MIXES.map(|mix| rows.of("Table 5", &case(mix))).into_iter().collect()
 }
 
-/// Not met at the small scale. Reads of LinkBench are not held up by writes here, and where half of the operations of Couchbase read,
-/// fewer flush: `docs/devices/durassd.md` says what is odd about the paper's line.
+/// Not met at the small scale. Writes do not delay reads of LinkBench here, and if half of the operations of Couchbase are reads,
+/// fewer of them flush: `docs/devices/durassd.md` explains the inconsistency in the paper's line.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
     "P99 of what reads is more than an order of magnitude lower in the best configuration than in the worst",
     "with barriers a batch of 100 is more than 20 times as fast as one of 1 (section 4.3.3)",

@@ -4,16 +4,16 @@ use std::rc::Rc;
 use tantalum_base::{DeviceLayer, PageDevice, PageNo, Result, Stamp, TxId};
 use tantalum_replay::device_replay::Device;
 
-/// When a drive is asked to make durable what was written.
+/// When a drive must make earlier writes durable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Barrier {
-    /// At each write, which then has nothing left to flush: a database file.
+    /// At each write, which then leaves nothing to flush: a database file.
     EachWrite,
     /// At each flush: a log.
     EachFlush,
 }
 
-/// A drive whose file system is mounted with write barriers or without. No file grows, so that no metadata is journalled.
+/// A drive whose file system is mounted with or without write barriers. No file grows, so no metadata is journalled.
 pub(super) struct Synced {
     device: Rc<Device>,
     barrier: Barrier,
@@ -21,12 +21,12 @@ pub(super) struct Synced {
 }
 
 impl Synced {
-    /// Without barriers.
+    /// A drive mounted without barriers.
     pub(super) fn new(device: Rc<Device>, barrier: Barrier) -> Synced {
         Synced { device, barrier, on: Cell::new(false) }
     }
 
-    /// Mounts it again, with barriers or without.
+    /// Mounts it again, with or without barriers.
     pub(super) fn set_barriers(&self, on: bool) {
         self.on.set(on);
     }

@@ -1,5 +1,5 @@
-//! Table 1: random writes of 4 KiB a second, by one client that waits for each, with an fsync
-//! after every so many writes.
+//! Table 1: random writes of 4 KiB per second, by one client that waits for each, with an fsync
+//! after every N writes.
 use tantalum_base::Result;
 
 use super::super::load::Access;
@@ -41,7 +41,7 @@ const LINES: [Line; 9] = [
         parameters: ",storage-cache=off",
         case: "ssd-a, cache off",
         paper: [168, 332, 397, 441, 463, 479, 480, 490, 494],
-        // It has DuraSSD's flash because a write takes as long without the cache.
+        // It has DuraSSD's flash because its writes take the same time without the cache.
         calibrated: &[NO_FSYNC],
     },
     Line {
@@ -88,7 +88,7 @@ const LINES: [Line; 9] = [
     },
 ];
 
-/// Measures every line. For a quick look only four of the columns.
+/// Measures every line; at the small scale only four of the columns.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let columns: &[usize] = match scale {
         Scale::Small => &[0, 2, 5, NO_FSYNC],
@@ -119,14 +119,14 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Ro
     Ok(())
 }
 
-/// Some fsyncs before the clock starts; without any, as many writes as fill a disk's cache.
+/// Some fsyncs before the clock starts; without any, enough writes to fill a disk's cache.
 fn requests(per_fsync: Option<u32>, scale: Scale) -> Requests {
     let fsyncs = if scale == Scale::Small { 48 } else { 96 };
     match per_fsync {
         Some(writes) => {
             let writes = u64::from(writes);
             let measured = (fsyncs * writes).clamp(fsyncs * 4, fsyncs * 64);
-            // Whole intervals, so that the fsyncs are as many as the writes ask for.
+            // Whole intervals, so that the number of fsyncs matches that of the writes.
             Requests { warm_up: 4 * writes, measured: measured.next_multiple_of(writes) }
         }
         None => Requests { warm_up: 6_144, measured: fsyncs * 128 },

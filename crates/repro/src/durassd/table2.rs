@@ -5,10 +5,10 @@ use super::super::load::Access;
 use super::super::{Progress, Row, Scale};
 use super::rig::{Requests, Rig};
 
-/// Pages of 4 KiB, and what the paper calls them.
+/// Device pages of 4 KiB in a page, and the paper's name.
 const SIZES: [(u32, &str); 3] = [(4, "16 KiB"), (2, "8 KiB"), (1, "4 KiB")];
 const THREADS: u32 = 128;
-/// The order in which they are run: the device was aged with pages of 4 KiB.
+/// The order in which they run: the device was aged with pages of 4 KiB.
 const RUN_ORDER: [usize; 3] = [2, 1, 0];
 
 /// A line of the table.
@@ -127,7 +127,7 @@ fn requests(line: &Line, pages: u32, rig: &Rig, scale: Scale) -> Requests {
         }
         Access::Read => Requests { warm_up: 1_000, measured: if small { 10_000 } else { 100_000 } },
         Access::Write { per_fsync: None } => {
-            // What is steady with pages of one size is not with those of another.
+            // A steady state with pages of one size is not steady with pages of another.
             let whole_file = rig.pages() / u64::from(pages);
             let measured = whole_file / if small { 4 } else { 2 };
             Requests { warm_up: if pages == 1 { measured / 8 } else { whole_file }, measured }

@@ -1,8 +1,8 @@
-//! Table 4: TPC-C on a commercial database system that asks for a write barrier with each page that it writes.
+//! Table 4: TPC-C on a commercial database system that requests a write barrier with each page write.
 //!
 //! 1,000 warehouses and 100 GB on a drive of 480 GB, with a buffer of 2 GB, are scaled down as a whole: warehouses keep the
-//! specification's rows, as the part of them that is hot does not shrink with the rest. Not told and chosen: the terminals, and how
-//! many pages are written at a time.
+//! specification's rows, as their hot part does not shrink with the rest. Not stated in the paper and chosen: the number of terminals,
+//! and of pages written at a time.
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Drives, Form, PageOptions};
@@ -17,7 +17,7 @@ use tantalum_runtime::Virtual;
 use super::super::{Progress, Row, Scale};
 use super::synced::{Barrier, Synced};
 
-/// Pages of 4 KiB, what the paper calls them, and its tpmC with barriers on and off.
+/// Device pages of 4 KiB in a page, the paper's name, and its tpmC with barriers on and off.
 const SIZES: [(u32, &str, Cells); 3] = [
     (4, "16 KiB", [4_291.0, 65_809.0]),
     (2, "8 KiB", [4_845.0, 110_400.0]),
@@ -26,8 +26,8 @@ const SIZES: [(u32, &str, Cells); 3] = [
 
 const BARRIERS: [&str; 2] = ["on", "off"];
 
-/// Pages that the database writes at a time, each with a barrier of its own; the barriers of those that are written together share one
-/// program of the mapping. Not told: set by the cells with barriers on.
+/// Number of pages that the database writes at a time, each with its own barrier; the barriers of pages written together share one
+/// program of the mapping. Not stated: set by the cells with barriers on.
 const WRITERS: u32 = 2;
 
 /// Database over buffer: 100 GB over 2 GB.
@@ -37,19 +37,19 @@ type Codec = Remembered<Block<ValueStamp>>;
 
 /// Sizes of a run.
 struct Size {
-    /// That of each of the two drives.
+    /// The capacity of each of the two drives.
     capacity: &'static str,
     population: Population,
     database_over_buffer: u64,
     terminals: u32,
-    /// With barriers on and off; as many for warming up.
+    /// With barriers on and off; the warm-up has the same number.
     transactions: [u64; 2],
 }
 
 impl Size {
     fn of(scale: Scale) -> Size {
         match scale {
-            // With the paper's buffer its pages of 16 KiB would be fewer than those that one transaction reads.
+            // With the paper's proportion, a buffer in pages of 16 KiB would have fewer pages than one transaction reads.
             Scale::Small => Size {
                 capacity: "1GiB",
                 population: Population { warehouses: 2, halvings: 2 },
@@ -67,7 +67,7 @@ impl Size {
         }
     }
 
-    /// A new order adds half a kilobyte and as much again where a page is split.
+    /// A new order adds half a kilobyte, and the same again when a page is split.
     fn database_bytes(&self) -> u64 {
         let [on, off] = self.transactions;
         self.population.bytes() * 13 / 10 + 2 * (on + off) * 1_024
@@ -91,10 +91,10 @@ impl Size {
     }
 }
 
-/// The paper's tpmC, or ours, of one page size with barriers on and off.
+/// The tpmC of the paper, or ours, for one page size with barriers on and off.
 type Cells = [f64; 2];
 
-/// Measures every cell, and what the table is there for.
+/// Measures every cell, and the ratios that the table is meant to show.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let mut ours = Vec::new();
     for (device_pages, size, paper) in SIZES {

@@ -1,7 +1,7 @@
-//! Table 5: Couchbase under YCSB's workload A and under updates alone, with an fsync after every so many updates.
+//! Table 5: Couchbase under YCSB's workload A and under updates alone, with an fsync after every N updates.
 //!
-//! The paper's 100 GB on a drive of 480 GB are scaled down with the drive; keys are as long as it takes for the tree to have the
-//! paper's depth of four with fewer documents. Nothing else lies on the drive: cleaning has nothing to do.
+//! The paper's 100 GB on a drive of 480 GB are scaled down with the drive; keys are long enough that the tree has the paper's
+//! depth of four with fewer documents. The drive holds nothing else, so no cleaning occurs.
 use tantalum_base::Result;
 use tantalum_hosts::docstore::Mode;
 use tantalum_hosts::workload::ycsb::{Mix, RecordOptions, Workload, YcsbOptions};
@@ -49,7 +49,7 @@ const PARTS: [Part; 2] = [
 
 /// Sizes of a run.
 struct Size {
-    /// The drive's.
+    /// The capacity of the drive.
     capacity: &'static str,
     documents: u64,
     key_bytes: usize,
@@ -91,7 +91,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Ro
     Ok(())
 }
 
-/// Throughput of each line, by the size of a batch.
+/// Throughput of each line, by batch size.
 fn measure(part: &'static Part, scale: Scale, seed: u64) -> Result<[[f64; 5]; 2]> {
     let what = format!("Couchbase, barrier {}", part.barrier);
     Virtual::alone(what, move |runtime| async move {

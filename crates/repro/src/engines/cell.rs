@@ -1,4 +1,4 @@
-//! What is compared: engines, devices, and the form that an engine takes on a device.
+//! The cells of the comparison: engines, devices, and the form of an engine on a device.
 use tantalum_hosts::docstore::Mode;
 use tantalum_hosts::double_write::Form;
 use tantalum_hosts::wal_engine::WalForm;
@@ -25,12 +25,12 @@ impl Engine {
     }
 }
 
-/// What an engine is offered: the same flash with another firmware, or flash before a disk.
+/// The devices: the same flash with different firmware, or flash before a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// A volatile cache, written back page by page. It tears what is longer than a page.
+    /// A volatile cache, written back page by page. It tears writes that are longer than a page.
     Plain,
-    /// A cache that is dumped on stored energy: what is acknowledged is durable, and a write is one.
+    /// A cache that is dumped on stored energy: acknowledged writes are durable, and each is atomic.
     DuraSsd,
     /// A volatile cache that keeps the order of writes, and the SHARE command.
     Share,
@@ -54,13 +54,13 @@ impl Device {
         }
     }
 
-    /// The flash has so many times fewer blocks than that of the others: a cache is smaller than what it is for.
+    /// The divisor of the number of flash blocks, relative to the others: a cache is smaller than its home.
     pub(super) fn flash_divisor(self) -> u32 {
         if self == Device::Tiered { 4 } else { 1 }
     }
 }
 
-/// An engine in the form that it takes.
+/// An engine in its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     DoubleWrite(Form),
@@ -69,8 +69,7 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// The engine in the form that does the least which is safe on this device; `None` where it has no form for what the device
-    /// offers.
+    /// The engine in the cheapest form that is safe on this device; `None` if no form uses the device's feature.
     pub(super) fn of(engine: Engine, device: Device) -> Option<Host> {
         Some(match engine {
             Engine::DoubleWrite => Host::DoubleWrite(match device {
@@ -88,13 +87,13 @@ impl Host {
             Engine::Documents => Host::Documents(match device {
                 Device::Plain | Device::DuraSsd | Device::Tiered => Mode::Original,
                 Device::Share => Mode::Share,
-                // A commit of documents has no form that is a transaction of the device.
+                // Documents have no form in which a commit is a transaction of the device.
                 Device::Transactions => return None,
             }),
         })
     }
 
-    /// What the papers call the form.
+    /// The name of the form in the papers.
     pub(super) fn form(self) -> &'static str {
         match self {
             Host::DoubleWrite(form) => form.name(),
@@ -113,7 +112,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// All that run a load, engine by engine.
+    /// All cells that can run a load, engine by engine.
     pub(super) fn all(load: Load) -> Vec<Cell> {
         let of = |engine| {
             let on =
@@ -123,7 +122,7 @@ impl Cell {
         Engine::ALL.into_iter().filter(|engine| load.runs_on(*engine)).flat_map(of).collect()
     }
 
-    /// What rows call it.
+    /// Its name in rows.
     pub(super) fn name(&self) -> String {
         format!("{}, {}, {}", self.engine.name(), self.device.name(), self.host.form())
     }

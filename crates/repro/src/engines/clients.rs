@@ -1,4 +1,5 @@
-//! A load with what it knows of an engine's content: puts that in, runs clients over it, and reads it again after a crash.
+//! A load with its knowledge of an engine's content: it inserts that content, runs clients over it, and reads it again after a
+//! crash.
 use hdrhistogram::Histogram;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
@@ -15,7 +16,7 @@ use super::sizes::{CLIENTS, Sizes};
 use super::store::{Content, Store};
 use super::table::{self, Metric};
 
-/// A load on an engine. Clones name the same one.
+/// A load on an engine. Clones share it.
 #[derive(Clone)]
 pub(super) enum Clients {
     Ycsb(Rc<Ycsb>, Workload),
@@ -24,21 +25,21 @@ pub(super) enum Clients {
     LinkBench(Rc<LinkBench>),
 }
 
-/// What some operations of a load came to.
+/// The result of some operations of a load.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
     pub(super) elapsed_ns: u64,
-    /// How long each kind of operation took: what its 99th percentile is called, and latencies in nanoseconds.
+    /// For each kind of operation the name of its 99th percentile, and its latencies in nanoseconds.
     pub(super) kinds: Vec<(Metric, Histogram<u64>)>,
     /// Operations that changed something.
     pub(super) changes: u64,
 }
 
 impl Clients {
-    /// Of an engine that is not loaded yet.
+    /// A load for an engine that is not loaded yet.
     ///
     /// # Errors
-    /// `InvalidInput` for sizes of nothing.
+    /// `InvalidInput` if a size is zero.
     pub(super) fn new<V: LoadValue>(load: Load, sizes: &Sizes, seed: u64) -> Result<Clients> {
         Ok(match load {
             Load::Ycsb(workload) => {
@@ -50,10 +51,10 @@ impl Clients {
         })
     }
 
-    /// Puts in what the load works on.
+    /// Inserts the content that the load works on.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn load<R, D, K>(&self, runtime: &R, store: &Store<R, D, K>) -> Result<()>
     where
         R: Runtime,
@@ -68,7 +69,7 @@ impl Clients {
         }
     }
 
-    /// Runs so many operations. What ages a device must change something: of YCSB that is A, whatever is measured behind it.
+    /// Runs this many operations. Aging must change something: for YCSB it uses workload A, whichever is measured afterwards.
     ///
     /// # Errors
     /// Those of engine and load.
@@ -90,7 +91,7 @@ impl Clients {
         ageing.run((runtime, store), operations, seed).await.map(drop)
     }
 
-    /// Runs so many operations.
+    /// Runs this many operations.
     ///
     /// # Errors
     /// Those of engine and load.
@@ -126,11 +127,11 @@ impl Clients {
         })
     }
 
-    /// Reads after a crash what the load put in and changed: what was acknowledged is there, and of what was being committed all or
-    /// nothing.
+    /// Reads the load's content and changes after a crash: acknowledged changes are there, and each change that was being committed
+    /// is there as a whole or not at all.
     ///
     /// # Errors
-    /// `Corrupt` where it is not so; the engine's.
+    /// `Corrupt` if this is not so; those of the engine.
     pub(super) async fn check<R, D, K>(&self, store: &Store<R, D, K>) -> Result<()>
     where
         R: Runtime,
@@ -146,7 +147,7 @@ impl Clients {
     }
 }
 
-/// The engine of rows of a load of transactions.
+/// The engine of rows, for a load of transactions.
 fn rows<R, D, K>(store: &Store<R, D, K>) -> Result<&RowEngine<R, D, K>>
 where
     R: Runtime,
@@ -225,7 +226,7 @@ fn of_link_bench(report: &LinkBenchReport) -> Ran {
     Ran {
         elapsed_ns: report.elapsed_ns(),
         kinds: Operation::ALL.map(latencies).into(),
-        // Of these rows are the transactions that changed something.
+        // For these operations `rows` is the number of transactions that changed something.
         changes: changes.iter().map(|operation| report.rows(*operation)).sum(),
     }
 }

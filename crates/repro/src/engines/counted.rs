@@ -1,9 +1,10 @@
-//! What an engine gives its device to write.
+//! Counts the pages that an engine writes to its device.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, PageDevice, PageNo, Result, TxId};
 
-/// A device that counts the pages of writes, also of those in transactions. What is shared is not written.
+/// A device that counts the pages of writes, including those in transactions. Shared pages are not
+/// written.
 pub(super) struct Counted<D> {
     device: Rc<D>,
     written: Cell<u64>,
@@ -14,7 +15,7 @@ impl<D> Counted<D> {
         Counted { device, written: Cell::new(0) }
     }
 
-    /// Pages so far.
+    /// Number of pages so far.
     pub(super) fn written(&self) -> u64 {
         self.written.get()
     }

@@ -1,4 +1,4 @@
-//! The flash, which is the same for all: DuraSSD's chips and link ([`durassd`](tantalum_models::profile)). The firmware differs.
+//! The flash, which is the same for all: DuraSSD's chips and link ([`durassd`](tantalum_models::profile)). Only the firmware differs.
 use tantalum_base::Result;
 use tantalum_ftl::FtlOptions;
 use tantalum_models::DeviceConfig;
@@ -9,7 +9,7 @@ use super::cell::Device;
 /// The chips and the link with the firmware of this device.
 ///
 /// # Errors
-/// `InvalidInput` where there are too few pages.
+/// `InvalidInput` if there are too few pages.
 pub(super) fn flash(device: Device, pages: u64) -> Result<DeviceConfig> {
     let durable = DeviceConfig::parse(&format!("durassd:pages={pages}"))?;
     let mut config = match device {
@@ -23,7 +23,7 @@ pub(super) fn flash(device: Device, pages: u64) -> Result<DeviceConfig> {
     Ok(config)
 }
 
-/// The same without stored energy: a flush reaches the device, which writes its cache and the mapping back. The blocks of the dump are there,
+/// The same without stored energy: a flush reaches the device, which writes back its cache and the mapping. The blocks of the dump remain,
 /// for cleaning.
 fn without_energy(config: DeviceConfig, cache: CacheKind) -> DeviceConfig {
     let with = config.with_barrier(true);

@@ -1,5 +1,5 @@
-//! The same engines, load and forms live, on files of this machine: by the clock, in bytes, through the kernel. What comes out depends on the
-//! machine and on what else it does.
+//! The same engines, load and forms live, on files of this machine: by the real clock, in bytes, through the kernel. The results depend on
+//! the machine and its other load.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -24,13 +24,13 @@ use super::sizes::Sizes;
 use super::store::{Bytes, Codecs};
 use super::table;
 
-/// Operations between two looks at the clock.
+/// Number of operations between two reads of the clock.
 const OPERATIONS: u64 = 256;
 
-/// Bytes that the files of a cell have room for, for each of the drive: a home, its cache and a journal are the most.
+/// Bytes reserved for the files of a cell, per byte of the drive: a home, its cache and a journal need the most.
 const ROOM: u64 = 2;
 
-/// How large a file is, and for how long clients run before they are measured, and are.
+/// The size of a file, and the times for which clients run before and during the measurement.
 struct Extent {
     sizes: Sizes,
     warm_up_ns: u64,
@@ -48,13 +48,13 @@ impl Extent {
         Extent { sizes, warm_up_ns, measured_ns }
     }
 
-    /// More than the files of any cell take together.
+    /// More than the total size of any cell's files.
     fn room_bytes(&self) -> u64 {
         ROOM * self.sizes.drive_pages * PAGE_BYTES as u64
     }
 }
 
-/// Where a cell has its files: the one that was asked for, and two beside it for a home and its journal.
+/// The files of a cell: the given one, and two beside it for a home and its journal.
 struct Files {
     data: PathBuf,
     home: PathBuf,
@@ -75,23 +75,23 @@ impl Files {
         [&self.data, &self.home, &self.journal]
     }
 
-    /// How large they are together.
+    /// Their total size.
     fn bytes(&self) -> u64 {
         let bytes = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
         self.all().into_iter().map(bytes).sum()
     }
 
     fn remove(&self) {
-        // What was measured stands, whether this succeeds or not.
+        // The measurement is valid even if this fails.
         self.all().into_iter().for_each(|path| drop(std::fs::remove_file(path)));
     }
 }
 
-/// Refuses what [`engines_live`] would, before anything is measured. Nothing is left behind.
+/// Checks the preconditions of [`engines_live`] before anything is measured. Leaves no files behind.
 ///
 /// # Errors
-/// `InvalidInput` where there is something at `path` already, or at its name with `.home` or `.home.journal` behind; `OutOfSpace` where
-/// there is not enough room; `Io` where no file can be made.
+/// `InvalidInput` if something exists at `path`, or at its name with `.home` or `.home.journal` appended; `OutOfSpace` if there is not
+/// enough room; `Io` if no file can be created.
 pub fn check(path: &Path, scale: Scale) -> Result<()> {
     let files = Files::at(path);
     for path in files.all() {
@@ -109,10 +109,10 @@ pub fn check(path: &Path, scale: Scale) -> Result<()> {
     made
 }
 
-/// Runs every cell under a load live on a new file at `path`, which is gone afterwards, and adds its rows when it is whole.
+/// Runs every cell under a load live on a new file at `path`, which is deleted afterwards, and adds its rows once it is complete.
 ///
 /// # Errors
-/// Those of [`check`]; the files'.
+/// Those of [`check`]; those of the files.
 pub fn engines_live(
     path: &Path,
     (load, scale): (Load, Scale),
@@ -145,7 +145,7 @@ fn rows_of(cell: Cell, load: Load, service: &Service, recovery_ms: f64) -> Vec<R
     numbers.map(row).collect()
 }
 
-/// What stands for a device. Stored energy no file has: what is acknowledged is in the file then.
+/// The stand-in for a device. No file has stored energy: acknowledged writes are in the file.
 fn name(device: Device) -> &'static str {
     match device {
         Device::Plain => "plain file",
@@ -183,7 +183,7 @@ trait LiveDevice: 'static {
     async fn open(&self, live: &Live) -> Result<Rc<Self::Device>>;
 }
 
-/// Runs a cell, leaves it in the middle of the load as a kill does, and opens it again. What it came to, and how long the opening took.
+/// Runs a cell, stops in the middle of the load as a kill does, and opens it again. Returns the result, and the time of the opening.
 fn run<L: LiveDevice>(
     device: L,
     (cell, load, extent, seed): (Cell, Load, &Extent, u64),
@@ -217,7 +217,7 @@ fn run<L: LiveDevice>(
     Ok((served, recovery_ms))
 }
 
-/// Runs `body` on an executor of its own, of which nothing is left.
+/// Runs `body` on an executor of its own, of which nothing is left afterwards.
 fn on_live<T: 'static, F: Future<Output = Result<T>> + 'static>(
     body: impl FnOnce(Live) -> F,
 ) -> Result<T> {
@@ -227,7 +227,7 @@ fn on_live<T: 'static, F: Future<Output = Result<T>> + 'static>(
     ended
 }
 
-/// Runs loads, each with a seed of its own, one after the other for so long.
+/// Runs loads, each with a seed of its own, one after the other for this long.
 async fn serve_for<D: PageDevice<Page = PageBuf>>(
     live: &Live,
     serving: &Serving<Live, D, Bytes>,
@@ -244,7 +244,7 @@ async fn serve_for<D: PageDevice<Page = PageBuf>>(
     Ok(served)
 }
 
-/// Pages in a file, and nothing between.
+/// Pages in a file, with nothing in between.
 struct PlainFile {
     path: PathBuf,
     pages: u64,
@@ -256,7 +256,7 @@ impl LiveDevice for PlainFile {
     async fn make(&self, live: &Live) -> Result<()> {
         let bytes = self.pages * PAGE_BYTES as u64;
         let store = FileStore::create(live, &self.path, bytes, FileStoreOptions::default())?;
-        // Written once, as a volume's file is.
+        // Written once, as for a volume's file.
         store.prepare(0, bytes).await?;
         store.zero(0, bytes).await?;
         store.sync().await
@@ -293,7 +293,7 @@ impl LiveDevice for FlashFile {
     }
 }
 
-/// A volume whose flash is a cache of a home in another file, with zones and a write cache for so little flash.
+/// A volume whose flash is a cache of a home in another file, with zones and a write cache sized for little flash.
 struct TieredFile {
     config: VolumeConfig,
 }

@@ -1,4 +1,4 @@
-//! What an engine may be put under.
+//! The loads for an engine.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_hosts::workload::ycsb::Workload;
 use tantalum_hosts::workload::{link_bench, pgbench, tpcc};
@@ -18,7 +18,7 @@ pub enum Load {
     LinkBench,
 }
 
-/// What the figures are called under a load, and live.
+/// The names of the figures under a load, and live.
 struct Names {
     load: &'static str,
     title: &'static str,
@@ -26,7 +26,7 @@ struct Names {
     live_figure: &'static str,
 }
 
-/// The names of a load that people call so.
+/// The names of a load, given its word.
 macro_rules! names {
     ($load:literal, $title:literal) => {
         Names {
@@ -42,7 +42,7 @@ macro_rules! names {
 }
 
 impl Load {
-    /// What is taken where none is asked for: shapes are of it alone.
+    /// The default: shapes exist only for it.
     pub const DEFAULT: Load = Load::Ycsb(Workload::A);
 
     /// All of them.
@@ -75,17 +75,17 @@ impl Load {
         self.names().load
     }
 
-    /// What the experiment is about.
+    /// The title of the experiment.
     pub(super) const fn title(self) -> &'static str {
         self.names().title
     }
 
-    /// What rows are of.
+    /// The figure of its rows.
     pub(super) fn figure(self) -> &'static str {
         self.names().figure
     }
 
-    /// What rows are of that were measured live.
+    /// The figure of its rows that were measured live.
     pub(super) fn live_figure(self) -> &'static str {
         self.names().live_figure
     }
@@ -104,7 +104,7 @@ impl Load {
         }
     }
 
-    /// Whether it asks nothing of an engine that this one has not: documents have no transactions.
+    /// Whether this engine supports it: documents have no transactions.
     pub(super) fn runs_on(self, engine: Engine) -> bool {
         match self {
             Load::Ycsb(_) => true,
@@ -112,7 +112,8 @@ impl Load {
         }
     }
 
-    /// About as many operations of YCSB's A do as much as one of it: rows that it reads and changes.
+    /// The approximate number of YCSB A operations that do the same amount of work as one of it:
+    /// rows read and changed.
     pub(super) fn weight(self) -> u64 {
         match self {
             Load::Ycsb(Workload::E) => 8,
@@ -122,7 +123,7 @@ impl Load {
         }
     }
 
-    /// Trees that an engine of rows has for it.
+    /// Number of trees that an engine of rows needs for it.
     pub(super) fn trees(self) -> u32 {
         match self {
             Load::Ycsb(_) => 1,

@@ -17,13 +17,13 @@ use super::sizes::Sizes;
 use super::store::{Codecs, Stamps};
 use super::tiered::TieredKind;
 
-/// Flash with such cells.
+/// The flash zones with the content of a cell.
 pub(super) type Zones = NandZones<Virtual, Stamp>;
 
-/// Operations, of YCSB, between two looks at how much the device was given to write while it ages.
+/// Number of YCSB operations between two checks of how much was written to the device while it ages.
 const AGEING_OPERATIONS: u64 = 4_096;
 
-/// What a cell came to.
+/// The result of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) service: Service,
@@ -31,30 +31,30 @@ pub(super) struct Outcome {
     pub(super) recovery: Recovery,
 }
 
-/// What became of the flash meanwhile.
+/// The wear of the flash meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wear {
-    /// Programmed, whatever for.
+    /// Bytes programmed, for any reason.
     pub(super) programmed_bytes: f64,
-    /// Erased.
+    /// Bytes erased.
     pub(super) erased_bytes: f64,
-    /// How long that took.
+    /// Duration in seconds.
     pub(super) seconds: f64,
 }
 
-/// From the power coming back on: means of all cuts.
+/// Recovery times after the power comes back: means of all cuts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Recovery {
-    /// Until the device serves.
+    /// Time until the device is open.
     pub(super) device_ms: f64,
-    /// Until the engine does.
+    /// Time until the engine is open.
     pub(super) engine_ms: f64,
 }
 
 /// Measures a cell under a load.
 ///
 /// # Errors
-/// Those of device, engine and load; `Corrupt` where a read finds what it may not, also after a cut.
+/// Those of device, engine and load; `Corrupt` if a read returns a wrong result, also after a cut.
 pub(super) fn measure(cell: Cell, load: Load, sizes: &Sizes, seed: u64) -> Result<Outcome> {
     let config = flash(cell.device, sizes.drive_pages)?;
     match cell.device {
@@ -69,7 +69,7 @@ pub(super) fn measure(cell: Cell, load: Load, sizes: &Sizes, seed: u64) -> Resul
 /// Measures a cell on a device of this kind over the flash of `config`.
 ///
 /// # Errors
-/// As [`measure`].
+/// As for [`measure`].
 pub(super) fn measure_on<K>(
     kind: K,
     config: &DeviceConfig,
@@ -85,7 +85,7 @@ where
     measured.map_err(|error| error.wrap(cell.name()))
 }
 
-/// What outlives the dark.
+/// The state that survives a power cut.
 struct Bench<K: DeviceKind<Virtual, Zones>> {
     kind: K,
     kept: K::Kept,
@@ -158,7 +158,8 @@ where
         Ok(Outcome { service: served.service(), wear, recovery })
     }
 
-    /// A life of the device, at the end of which the power goes: what was being programmed meets a fate of its own.
+    /// One power-on period of the device, which ends with a power cut: programs in progress meet a fate of their
+    /// own.
     fn life<T: 'static, F: Future<Output = Result<T>> + 'static>(
         self: &Rc<Self>,
         number: u64,
@@ -201,14 +202,14 @@ where
         }
     }
 
-    /// Goes on with the load until some moment, in which it is left.
+    /// Continues the load until some moment, and stops there.
     async fn leave(&self, serving: &EngineOf<K>, load_ns: u64, cut: u64) -> Result<()> {
         let seed = self.seed ^ (1 + cut) << 48;
         let moment_ns = load_ns / 4 + Rng::split(seed, "cuts").below(load_ns * 3 / 4);
         serving.leave_after(seed, moment_ns).await
     }
 
-    /// What the device does on stored energy, where it has any; then its memory is gone.
+    /// The device's work on stored energy, if it has any; then its memory is gone.
     fn dump(self: &Rc<Self>, device: Rc<K::Device>) -> Result<()> {
         if !K::HAS_STORED_ENERGY {
             return Ok(());
@@ -221,7 +222,7 @@ where
         dumped
     }
 
-    /// The power is back: opens the device and the engine, and reads all that the load put in.
+    /// The power is back: opens the device and the engine, and reads all content of the load.
     async fn reopen(&self, runtime: &Virtual) -> Result<(Rc<K::Device>, EngineOf<K>, Recovery)> {
         let (device, _) = self.kind.open(self.opening(runtime)).await?;
         device.start(runtime);

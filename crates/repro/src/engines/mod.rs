@@ -1,17 +1,17 @@
-//! What a database gains by what its device offers: three storage engines on five devices under a load. No paper has this table.
+//! The benefit of device features for a database: three storage engines on five devices under a load. No paper has this table.
 //!
 //! ```text
 //! cell       engines, devices, and the form that an engine takes on a device
-//! load       what they may be put under          clients    a load with what it knows of an engine's content
-//! sizes      how large everything is
-//! store      an engine over any device, as loads see it          rows       an engine of rows, whichever
-//! counted    what an engine gives its device to write
+//! load       the loads                          clients    a load with its knowledge of an engine's content
+//! sizes      all sizes
+//! store      an engine over any device, for loads                rows       either engine of rows
+//! counted    the pages that an engine writes to its device
 //! flash      the chips, which are the same for all, with five firmwares
-//! tiered     a quarter of them before a disk          partition  a part of that disk
-//! served     an engine under its load: throughput, latencies, what is written
+//! tiered     a quarter of the chips before a disk       partition  a part of that disk
+//! served     an engine under its load: throughput, latencies, writes
 //! measure    one cell: a load, then power cuts in the middle of it
 //! live       the same live, on files of this machine
-//! table      what the cells came to, as rows          shapes     what one should expect of them
+//! table      the results of the cells, as rows          shapes     the expected relations between them
 //! ```
 mod cell;
 mod clients;
@@ -55,7 +55,7 @@ static EXPERIMENTS: [Experiment; Load::ALL.len()] = [
     experiment::<8>(&[], &[]),
 ];
 
-/// That under the load which is taken where none is asked for. It alone has shapes.
+/// The experiment under the default load. Only this one has shapes.
 pub(super) const EXPERIMENT: Experiment = experiment::<0>(shapes::SHAPES, shapes::NOT_MET_SMALL);
 
 /// The experiment under a load.
@@ -64,7 +64,7 @@ pub fn under(load: Load) -> &'static Experiment {
     &EXPERIMENTS[at.unwrap_or_else(|| unreachable!("{load:?} is one of all loads"))]
 }
 
-/// That under the load at `AT` among [`Load::ALL`].
+/// The experiment under the load at index `AT` of [`Load::ALL`].
 const fn experiment<const AT: usize>(
     shapes: &'static [Shape],
     not_met_small: &'static [&'static str],

@@ -9,7 +9,7 @@ use tantalum_runtime::{IoBuf, Virtual};
 /// A disk with bytes on it.
 pub(super) type Disk = SimulatedDisk<Virtual, PageBuf>;
 
-/// Pages of a disk that follow each other.
+/// Consecutive pages of a disk.
 #[derive(Clone)]
 pub(super) struct Partition {
     disk: Rc<Disk>,
@@ -74,13 +74,13 @@ impl BlockStore for Partition {
         self.disk.flush().await
     }
 
-    /// A disk has no command for that: zeros are written.
+    /// A disk has no command for zeroing: zeros are written.
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
         let zeros = vec![PageBuf::zero(); bytes as usize / PAGE_BYTES];
         self.write_pages(offset, &zeros).await
     }
 
-    /// Nothing is allocated at a first write.
+    /// A disk allocates nothing at a first write.
     async fn prepare(&self, _offset: u64, _bytes: u64) -> Result<()> {
         Ok(())
     }

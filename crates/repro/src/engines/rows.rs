@@ -1,4 +1,4 @@
-//! An engine of rows, whichever of the two, as loads of transactions see it.
+//! Either of the two engines of rows, for loads of transactions.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result};
 use tantalum_hosts::database::{Database, DatabaseOptions, PageOptions, Transaction, Way};
@@ -14,7 +14,7 @@ use super::store::{Content, Start};
 type DatabaseOf<R, D, K, W> = Rc<Database<R, D, <K as Content>::Value, <K as Content>::Rows, W>>;
 type TransactionOf<R, D, K, W> = Transaction<R, D, <K as Content>::Value, <K as Content>::Rows, W>;
 
-/// An open engine of rows. Clones name the same one.
+/// An open engine of rows. Clones share it.
 pub(super) enum RowEngine<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> {
     DoubleWrite(DatabaseOf<R, D, K, Form>),
     Wal(DatabaseOf<R, D, K, WalForm>),
@@ -26,7 +26,7 @@ pub(super) enum RowChanges<R: Runtime, D: PageDevice, K: Content<Page = D::Page>
     Wal(TransactionOf<R, D, K, WalForm>),
 }
 
-/// What either of the two does.
+/// Calls the method of either engine.
 macro_rules! either {
     ($one:expr, $of:ident => $does:expr) => {
         match $one {
@@ -45,10 +45,10 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Clone for RowEngine<
     }
 }
 
-/// Makes a database that reaches its device so, for loads with so many trees, or opens it.
+/// Makes a database with this way to its device, for loads with this many trees, or opens it.
 ///
 /// # Errors
-/// The engine's.
+/// Those of the engine.
 pub(super) async fn start<R: Runtime, D: PageDevice, K: Content<Page = D::Page>, W: Way>(
     (runtime, device, codec): (&R, &Rc<D>, &Rc<K::Rows>),
     (form, trees, sizes): (W, u32, &Sizes),
@@ -76,10 +76,10 @@ fn options<W: Way>(form: W, trees: u32, sizes: &Sizes) -> DatabaseOptions<W> {
 }
 
 impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> RowEngine<R, D, K> {
-    /// Ends it in good order.
+    /// Closes it in good order.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn close(&self) -> Result<()> {
         either!(self, database => database.close().await)
     }

@@ -1,4 +1,4 @@
-//! An engine under its load, in either life of a runtime: what both measure of it.
+//! An engine under its load, in either kind of runtime: the common part of both measurements.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageDevice, Result};
@@ -12,13 +12,14 @@ use super::sizes::Sizes;
 use super::store::{Codecs, Content, Start, Store};
 use super::table::Metric;
 
-/// Updates of documents that are committed at once while they are loaded.
+/// Number of updates of documents in a commit while they are loaded.
 const LOADED_AT_ONCE: u32 = 32;
 
-/// Operations of a round of a load that never ends. A round is not endless itself: among what it may insert there must be records soon.
+/// Number of operations of a round of an endless load. A round itself is finite, as hot records are scattered over those that it may
+/// insert, too: these must exist soon.
 const ROUND: u64 = 4_096;
 
-/// An engine on a device, while there is power.
+/// An engine on a device, while the power is on.
 pub(super) struct Serving<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> {
     runtime: R,
     counted: Rc<Counted<D>>,
@@ -27,10 +28,10 @@ pub(super) struct Serving<R: Runtime, D: PageDevice, K: Content<Page = D::Page>>
 }
 
 impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Serving<R, D, K> {
-    /// Makes an engine on a new device, with all that the load begins with.
+    /// Makes an engine on a new device, with the initial content of the load.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn make(
         (runtime, device): (&R, &Rc<D>),
         codecs: &Codecs<K>,
@@ -46,10 +47,10 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Serving<R, D, K> {
         Self::open((runtime, device), codecs, engine, clients).await
     }
 
-    /// Opens the engine that is on a device.
+    /// Opens the engine on a device.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn open(
         (runtime, device): (&R, &Rc<D>),
         codecs: &Codecs<K>,
@@ -62,20 +63,20 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Serving<R, D, K> {
         Ok(Serving { runtime: runtime.clone(), counted, store, clients: clients.clone() })
     }
 
-    /// Reads all that the load put in and changed.
+    /// Reads all content and changes of the load.
     ///
     /// # Errors
-    /// `Corrupt` where something is not as it was acknowledged.
+    /// `Corrupt` if something differs from the acknowledged state.
     pub(super) async fn check(&self) -> Result<()> {
         self.clients.check(&self.store).await
     }
 
-    /// Pages that the device was given to write since the engine was opened.
+    /// Number of pages written to the device since the engine was opened.
     pub(super) fn written_pages(&self) -> u64 {
         self.counted.written()
     }
 
-    /// Runs so many operations, or more, by which the device ages.
+    /// Runs at least this many operations, which age the device.
     ///
     /// # Errors
     /// Those of engine and load.
@@ -83,7 +84,7 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Serving<R, D, K> {
         self.clients.age((&self.runtime, &self.store), operations, seed).await
     }
 
-    /// Runs so many operations.
+    /// Runs this many operations.
     ///
     /// # Errors
     /// Those of engine and load.
@@ -95,7 +96,7 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Serving<R, D, K> {
         Ok(Served { ran, written_pages: self.written_pages() - written, compactions })
     }
 
-    /// Begins a load that never ends, and leaves it where it is after so long.
+    /// Begins an endless load, and stops in the middle of it after this long.
     ///
     /// # Errors
     /// Those of engine and load.
@@ -116,16 +117,16 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Serving<R, D, K> {
         failure.take().map_or(Ok(()), Err)
     }
 
-    /// Ends the engine in good order.
+    /// Closes the engine in good order.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn close(self) -> Result<()> {
         self.store.close().await
     }
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
     ran: Ran,
@@ -134,7 +135,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// With another load after it.
+    /// Adds another load after it.
     pub(super) fn and(mut self, more: &Served) -> Served {
         self.ran.elapsed_ns += more.ran.elapsed_ns;
         self.ran.changes += more.ran.changes;
@@ -168,17 +169,17 @@ impl Served {
     }
 }
 
-/// What clients see, and what the device is given.
+/// The results for clients, and the writes to the device.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Service {
-    /// Operations a second.
+    /// Operations per second.
     pub(super) throughput: f64,
-    /// 99th percentiles of what each kind of operation takes that there was.
+    /// 99th percentiles of the latency of each kind of operation that occurred.
     pub(super) p99_ms: Vec<(Metric, f64)>,
-    /// Operations that changed something.
+    /// Number of operations that changed something.
     pub(super) changes: u64,
-    /// What the device was given to write.
+    /// Bytes written to the device.
     pub(super) written_bytes: f64,
-    /// Compactions that ended meanwhile, of documents.
+    /// Number of compactions of documents that ended meanwhile.
     pub(super) compactions: Option<u64>,
 }

@@ -1,16 +1,16 @@
-//! What one should expect of the table.
+//! The expected relations in the table.
 use super::super::Relation::{Above, Below};
 use super::super::{Rows, Shape};
 use super::cell::{Cell, Device, Engine, Host};
 use super::table::{COMPACTIONS, ERASED, Metric, RECOVERY, THROUGHPUT, UPDATE_P99, WRITTEN};
 
-/// Shapes are of the load that is taken where none is asked for.
+/// Shapes exist only for the default load.
 const FIGURE: &str = "Engines, YCSB A";
 
 /// The devices on which an engine of rows writes each page once.
 const ONCE: [Device; 4] = [Device::DuraSsd, Device::Share, Device::Transactions, Device::Tiered];
 
-/// Those of them that are all of the flash.
+/// Those of them whose whole storage is flash.
 const ONCE_ON_FLASH: [Device; 3] = [Device::DuraSsd, Device::Share, Device::Transactions];
 
 pub(crate) const SHAPES: &[Shape] = &[
@@ -91,8 +91,8 @@ pub(crate) const SHAPES: &[Shape] = &[
     },
 ];
 
-/// At the small scale `wal_engine` does 1.7 times as much on DuraSSD, and documents 1.3 times; a hundredth of their updates waits there for
-/// the compaction, whatever the device, as it seems.
+/// At the small scale the throughput of `wal_engine` on DuraSSD is 1.7 times that on the plain SSD, and that of documents 1.3 times; there
+/// a hundredth of their updates seems to wait for the compaction, on every device.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
     "every engine does more than twice as much on DuraSSD as on the plain SSD",
     "P99 of an update is lower on DuraSSD than on the plain SSD, of every engine",
@@ -104,12 +104,12 @@ fn number(rows: &Rows<'_>, engine: Engine, device: Device, metric: Metric) -> Op
     rows.metric(FIGURE, &cell.name(), metric.0)
 }
 
-/// That of one device over that of another.
+/// The ratio of one device's number to another's.
 fn over(rows: &Rows<'_>, engine: Engine, [of, than]: [Device; 2], metric: Metric) -> Option<f64> {
     Some(number(rows, engine, of, metric)? / number(rows, engine, than, metric)?)
 }
 
-/// That of the plain SSD over that of each of `others`.
+/// The ratio of the plain SSD's number to that of each of `others`.
 fn plain_over(
     rows: &Rows<'_>,
     engine: Engine,
@@ -120,7 +120,7 @@ fn plain_over(
     others.iter().map(of).collect()
 }
 
-/// A number of each engine.
+/// One number for each engine.
 fn every(of: impl Fn(Engine) -> Option<f64>) -> Option<Vec<f64>> {
     Engine::ALL.into_iter().map(of).collect()
 }

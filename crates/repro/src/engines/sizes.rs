@@ -1,30 +1,30 @@
-//! How large everything is, in proportions that hold at any scale.
+//! All sizes, in proportions that hold at any scale.
 use tantalum_base::PAGE_BYTES;
 use tantalum_hosts::workload::ycsb::RecordOptions;
 use tantalum_hosts::workload::{pgbench, tpcc};
 
 use super::super::Scale;
 
-/// Device pages of a page of rows: 16 KiB, of which a record may have a quarter.
+/// Device pages in a page of rows: 16 KiB; a record may have up to a quarter of it.
 pub(super) const PAGE_PAGES: u32 = 4;
 
-/// Clients, each with one operation under way.
+/// Number of clients, each with one operation in progress.
 pub(super) const CLIENTS: u32 = 64;
 
 /// Bytes of a field. With ten of them a record fills a page of the device, as the SHARE paper's documents do: by SHARE a document has pages
 /// of its own.
 const FIELD_BYTES: u32 = 380;
 
-/// How large the drive and the load are.
+/// The sizes of the drive and the load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Pages that the drive offers.
+    /// Number of pages of the drive.
     pub(super) drive_pages: u64,
-    /// The load goes on until so many times the drive's pages were written, before anything is measured.
+    /// Before the measurement, the load runs until this many times the drive's pages were written.
     pub(super) ageing: f64,
-    /// Operations that are measured, of a load that does as little in each as YCSB.
+    /// Number of measured operations, for a load whose operations are as small as YCSB's.
     pub(super) operations: u64,
-    /// Power cuts.
+    /// Number of power cuts.
     pub(super) cuts: u64,
 }
 
@@ -32,7 +32,7 @@ impl Sizes {
     pub(super) fn of(scale: Scale) -> Sizes {
         let mib = |mib: u64| mib << 8;
         match scale {
-            // So many that documents are compacted meanwhile.
+            // Enough that documents are compacted meanwhile.
             Scale::Small => {
                 Sizes { drive_pages: mib(128), ageing: 1.2, operations: 12_000, cuts: 1 }
             }
@@ -48,17 +48,17 @@ impl Sizes {
         self.drive_pages / 4
     }
 
-    /// Pages of a database: about a half more than its rows fill.
+    /// Number of pages of a database: about half as many again as its rows fill.
     pub(super) fn database_pages(&self) -> u64 {
         2 * self.records() / u64::from(PAGE_PAGES)
     }
 
-    /// Pages of a database in memory: a tenth of those with rows, about.
+    /// Number of pages of a database in memory: about a tenth of those with rows.
     pub(super) fn pool_pages(&self) -> u32 {
         (self.database_pages() * 7 / 100) as u32
     }
 
-    /// Pages that go home together; a pool has four times as many at the least.
+    /// Number of pages that are written home together; a pool has at least four times as many.
     pub(super) fn batch_pages(&self) -> u32 {
         (self.pool_pages() / 8).min(64)
     }
@@ -72,12 +72,12 @@ impl Sizes {
         RecordOptions { field_bytes: FIELD_BYTES, ..RecordOptions::new(self.records()) }
     }
 
-    /// Bytes that a load begins with.
+    /// Bytes of a load's initial content.
     fn bytes(&self) -> u64 {
         self.records() * PAGE_BYTES as u64
     }
 
-    /// TPC-C's rows: eight warehouses, each with its terminals, as large as they may be.
+    /// TPC-C's rows: eight warehouses, each with its terminals, at the maximum size that fits.
     pub(super) fn warehouses(&self) -> tpcc::Population {
         let halved = |halvings| tpcc::Population { warehouses: 8, halvings };
         let fits = |population: &tpcc::Population| population.bytes() <= self.bytes();
@@ -85,12 +85,12 @@ impl Sizes {
         (0..=tpcc::Population::HALVINGS_MAX).map(halved).find(fits).unwrap_or(smallest)
     }
 
-    /// LinkBench's nodes: a million of them with their links take a gigabyte.
+    /// LinkBench's nodes: a million of them with their links occupy a gigabyte.
     pub(super) fn nodes(&self) -> u64 {
         self.bytes() / 1_000
     }
 
-    /// pgbench's rows: as many branches as clients, as its manual asks for, with the accounts that there is room for.
+    /// pgbench's rows: as many branches as clients, as its manual recommends, with as many accounts as fit.
     pub(super) fn accounts(&self) -> pgbench::Population {
         let branches = u64::from(CLIENTS);
         let accounts = self.bytes() / u64::from(pgbench::Table::Accounts.value_bytes());

@@ -1,4 +1,4 @@
-//! An engine over any device, as the load sees it: in stamps or in bytes, in virtual time or live.
+//! An engine over any device, for loads: in stamps or in bytes, in virtual time or live.
 use std::rc::Rc;
 use tantalum_base::{PageBuf, PageDevice, Payload, Result, Stamp};
 use tantalum_buffer::Buffered;
@@ -15,10 +15,10 @@ use super::load::Load;
 use super::rows::{self, RowEngine};
 use super::sizes::{PAGE_PAGES, Sizes};
 
-/// Stale part of the file from which the document store compacts: Couchbase's default of 30 %.
+/// Stale part of the file at which the document store compacts: Couchbase's default of 30 %.
 const COMPACT_AT: f64 = 0.3;
 
-/// What pages and values are made of.
+/// The representation of pages and values.
 pub(super) trait Content: 'static {
     type Page: Payload;
     type Value: LoadValue;
@@ -36,7 +36,7 @@ impl Content for Stamps {
     type Documents = Remembered<docstore::Block<ValueStamp>>;
 }
 
-/// Bytes, for what is live.
+/// Bytes, for live devices.
 pub(super) struct Bytes;
 
 impl Content for Bytes {
@@ -46,7 +46,7 @@ impl Content for Bytes {
     type Documents = ByteCodec<docstore::Block<Rc<[u8]>>>;
 }
 
-/// What is remembered beside a device's content, over a power cut as well.
+/// The state remembered outside a device's content, also over a power cut.
 pub(super) struct Codecs<K: Content> {
     rows: Rc<K::Rows>,
     documents: Rc<K::Documents>,
@@ -71,13 +71,13 @@ pub(super) enum Start {
     Again,
 }
 
-/// A document store, behind the memory that the other engines have in their pools.
+/// A document store, with a page cache as large as the other engines' pools.
 type Documents<R, D, K> =
     Rc<DocStore<R, Buffered<D>, <K as Content>::Value, <K as Content>::Documents>>;
 
-/// An open engine. Clones name the same one.
+/// An open engine. Clones share it.
 pub(super) enum Store<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> {
-    /// With one tree as single values.
+    /// One tree of rows as single values.
     Rows(OneTree<RowEngine<R, D, K>>),
     Documents(Documents<R, D, K>),
 }
@@ -92,10 +92,10 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Clone for Store<R, D
 }
 
 impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Store<R, D, K> {
-    /// Makes `host` on a device for a load, or opens it. `batch_updates` is how many updates of documents are committed at once.
+    /// Makes `host` on a device for a load, or opens it. `batch_updates` is the number of updates of documents in a commit.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn start(
         (runtime, device): (&R, &Rc<D>),
         codecs: &Codecs<K>,
@@ -127,7 +127,7 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Store<R, D, K> {
         Ok(Store::Rows(OneTree::new(rows, Tree(0))))
     }
 
-    /// The engine of rows, where it is one.
+    /// The engine of rows, if it is one.
     pub(super) fn rows(&self) -> Option<&RowEngine<R, D, K>> {
         match self {
             Store::Rows(rows) => Some(rows.rows()),
@@ -135,7 +135,7 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Store<R, D, K> {
         }
     }
 
-    /// Compactions that ended since the engine was opened; `None` where it has none.
+    /// Number of compactions that ended since the engine was opened; `None` if it has none.
     pub(super) fn compactions(&self) -> Option<u64> {
         match self {
             Store::Rows(_) => None,
@@ -143,10 +143,10 @@ impl<R: Runtime, D: PageDevice, K: Content<Page = D::Page>> Store<R, D, K> {
         }
     }
 
-    /// Ends it in good order.
+    /// Closes it in good order.
     ///
     /// # Errors
-    /// The engine's.
+    /// Those of the engine.
     pub(super) async fn close(&self) -> Result<()> {
         match self {
             Store::Rows(rows) => rows.rows().close().await,

@@ -1,11 +1,11 @@
-//! What a cell came to, as rows.
+//! The results of a cell, as rows.
 use super::super::Row;
 use super::cell::Cell;
 use super::load::Load;
 use super::measure::{Outcome, Recovery, Wear};
 use super::served::Service;
 
-/// Times that a block may be erased. Chosen: as flash of multi-level cells of the time was rated.
+/// Number of times that a block may be erased. Chosen: the rating of multi-level-cell flash of the time.
 const RATED_ERASES: f64 = 3_000.0;
 
 /// The flash of a whole drive, of which the simulated one is a part: 512 GiB for DuraSSD's 480 GB.
@@ -14,7 +14,7 @@ const GIB: f64 = (1_u64 << 30) as f64;
 
 const SECONDS_PER_YEAR: f64 = 365.25 * 86_400.0;
 
-/// What is counted, and its unit.
+/// The name of a metric, and its unit.
 pub(super) type Metric = (&'static str, &'static str);
 
 pub(super) const THROUGHPUT: Metric = ("throughput", "operations/s");
@@ -62,7 +62,7 @@ pub(super) fn rows(cell: &Cell, load: Load, outcome: &Outcome) -> Vec<Row> {
     numbers.into_iter().map(row).collect()
 }
 
-/// What clients see, and what the device is given for each of their changes, where they change anything.
+/// The results for clients, and the writes to the device per change, if they change anything.
 pub(super) fn service(service: &Service) -> Vec<(Metric, f64)> {
     let mut numbers = vec![(THROUGHPUT, service.throughput)];
     numbers.extend(&service.p99_ms);
@@ -73,7 +73,7 @@ pub(super) fn service(service: &Service) -> Vec<(Metric, f64)> {
     numbers
 }
 
-/// What becomes of the flash, of which a whole drive has so much. Where nothing was changed, or erased, there is nothing to tell.
+/// The wear of the flash, for a whole drive of this size. Empty if nothing was changed, or erased.
 fn wear(wear: &Wear, changes: u64, whole_bytes: f64) -> Vec<(Metric, f64)> {
     let mut numbers = Vec::new();
     if changes > 0 {

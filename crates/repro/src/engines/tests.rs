@@ -7,10 +7,10 @@ use tantalum_base::{ErrorKind, PageDevice, Stamp};
 use tantalum_hosts::workload::ycsb::Workload;
 use tantalum_runtime::{DeviceKind, Opening, Virtual};
 
-/// As small as a pool with frames for all clients allows.
+/// The minimum size at which a pool has frames for all clients.
 const TINY: Sizes = Sizes { drive_pages: 64 << 8, ageing: 0.0, operations: 500, cuts: 2 };
 
-/// What all but the names of loads are tested with.
+/// The load of all tests except those of the loads' names.
 const YCSB_A: Load = Load::Ycsb(Workload::A);
 
 fn cell(engine: Engine, device: Device) -> Cell {
@@ -30,7 +30,8 @@ fn only_documents_in_transactions_have_no_cell() {
     }
 }
 
-/// A load counts what it has, and says nothing of changes where it makes none; through a power cut as well.
+/// A load counts its own operations, and reports nothing about changes if it makes none; through a power
+/// cut as well.
 #[test]
 fn every_load_runs_and_tells_what_it_has() {
     let sizes = Sizes { cuts: 1, ..TINY };
@@ -59,7 +60,7 @@ fn the_same_seed_measures_the_same() {
     assert_ne!(of(5), of(6));
 }
 
-/// A device without what its kind has: stored energy.
+/// A device without its stored energy.
 struct WithoutEnergy<K>(K);
 
 impl<K: DeviceKind<Virtual, Zones>> DeviceKind<Virtual, Zones> for WithoutEnergy<K> {
@@ -88,7 +89,7 @@ where
     measure_on(kind, &config, (cell(engine, Device::DuraSsd), YCSB_A), &TINY, 3)
 }
 
-/// Every engine loses what it acknowledged where DuraSSD's capacitors are missing, and that is noticed.
+/// Every engine loses acknowledged changes if DuraSSD's capacitors are missing, and that is noticed.
 #[test]
 fn what_is_acknowledged_and_lost_is_noticed() {
     for engine in Engine::ALL {
@@ -99,7 +100,7 @@ fn what_is_acknowledged_and_lost_is_noticed() {
     }
 }
 
-/// What writes each page once is not safe on a plain SSD whose flushes do not arrive.
+/// Forms that write each page once are not safe on a plain SSD whose flushes do not arrive.
 #[test]
 fn what_durassd_allows_a_plain_ssd_does_not() {
     for engine in Engine::ALL {

@@ -1,5 +1,5 @@
-//! The engine's own cache on flash over a disk, in virtual time: as a tiered volume puts it together, with the home and the journal beside
-//! it on a simulated disk.
+//! The engine's own cache on flash over a disk, in virtual time: as in a tiered volume, but with the home and the journal on a simulated
+//! disk.
 use std::path::Path;
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, Result, Stamp};
@@ -17,13 +17,13 @@ use tantalum_volume::{HomeConfig, VolumeConfig};
 use super::measure::Zones;
 use super::partition::{Disk, Partition};
 
-/// The disk that DuraSSD's paper has beside its drives.
+/// The disk that DuraSSD's paper compares with its drives.
 const DISK: &str = "cheetah-15k6";
 
 /// Pages of an epoch whose contents stay in memory: as in a tiered volume, 64 MiB.
 const JOURNAL_MEMORY_PAGES: u32 = 16_384;
 
-/// Identity of the only volume there is.
+/// Identity of the only volume.
 const VOLUME_ID: u128 = 14;
 
 /// The device.
@@ -39,7 +39,7 @@ pub(super) struct TieredKind {
     journal_pages: u64,
 }
 
-/// The settings that a tiered volume has where its configuration says nothing.
+/// The default settings of a tiered volume.
 fn home_config() -> Result<HomeConfig> {
     let text = "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"flash\"\nsize = \"1GiB\"\n\
                 [home]\npath = \"home\"\n[device]\ncapacity = \"1GiB\"\n";
@@ -48,10 +48,10 @@ fn home_config() -> Result<HomeConfig> {
 }
 
 impl TieredKind {
-    /// Over a home of `pages` pages, on the flash of `config` and behind its link.
+    /// A cache over a home of `pages` pages, on the flash of `config` and behind its link.
     ///
     /// # Errors
-    /// `InvalidInput` where the disk's text is none.
+    /// `InvalidInput` if the text of the disk is not valid.
     pub(super) fn new(config: &DeviceConfig, pages: u64, seed: u64) -> Result<Linked<Self>> {
         let home = home_config()?;
         let cache = home.cache_options(&config.geometry())?;
@@ -69,7 +69,7 @@ impl TieredKind {
         Pair { volume_id: VOLUME_ID, pages: self.ftl.home_pages() }
     }
 
-    /// Spins the disk up. What the head was at when the power went is torn.
+    /// Spins the disk up. The page under the head at the power cut is torn.
     async fn disk(&self, runtime: &Virtual, platters: Platters<PageBuf>) -> Result<Rc<Disk>> {
         platters.power_cut(Fate::Tear);
         let on = Opening { runtime: runtime.clone(), media: platters, kept: () };
@@ -117,7 +117,7 @@ impl TieredKind {
 
 impl DeviceKind<Virtual, Zones> for TieredKind {
     type Device = TieredDevice;
-    /// What is on the disk.
+    /// The content of the disk.
     type Kept = Platters<PageBuf>;
     type Report = ();
 

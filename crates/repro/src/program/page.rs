@@ -1,9 +1,10 @@
-//! The page of `tantalum repro`: each figure drawn as the paper has it, what it says beside what was measured.
+//! The page of `tantalum repro`: each figure drawn as in the paper, with the paper's numbers beside the
+//! measured ones.
 use tantalum_report::html::{Drawn, Measure, Number, Point, draw, scatter};
 use tantalum_report::{Column, Page, Section, Style, Table, Value, number};
 use tantalum_repro::{Place, Row, Scale, X};
 
-/// Numbers of one unit that a paper must state for a drawing of ours against these.
+/// Minimum number of a paper's numbers in one unit for a drawing of ours against these.
 const SCATTER_MIN: usize = 8;
 
 /// The page of all rows, with the `sections` of their figures.
@@ -56,7 +57,7 @@ fn numbers(rows: &[Row]) -> Vec<Number> {
     numbers
 }
 
-/// A section a figure, in the order of the rows; `title` is of the experiment where there are several.
+/// One section per figure, in the order of the rows; `title` is that of the experiment if there are several.
 pub fn sections(title: Option<&str>, rows: &[Row]) -> Vec<Section> {
     let mut figures: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| !row.figure.is_empty()) {
@@ -72,7 +73,7 @@ pub fn sections(title: Option<&str>, rows: &[Row]) -> Vec<Section> {
     figures.iter().map(section).collect()
 }
 
-/// A drawing for each thing that is counted, and each panel of it; what has no place is a number.
+/// A drawing for each metric and panel; a row without a place becomes a number.
 fn drawings(rows: &[&Row]) -> Vec<Drawn> {
     let mut kinds: Vec<(&str, &str, &str, &str)> = Vec::new();
     let mut drawn = Vec::new();
@@ -111,13 +112,13 @@ fn point(row: &Row, place: &Place) -> Point {
     Point { series, x, y: row.measured, paper: row.paper }
 }
 
-/// `value` with so many significant digits.
+/// `value` rounded to this many significant digits.
 pub fn rounded(value: f64, digits: i32) -> Value {
     let scale = 10f64.powi(digits - 1 - value.abs().max(1e-9).log10().floor() as i32);
     Value::rounded(value, scale)
 }
 
-/// A place along an axis as a cell has it.
+/// A place along an axis as a cell.
 pub fn value_of(x: &X) -> Value {
     match x {
         X::Number(number) => Value::Real(*number),
@@ -158,7 +159,7 @@ fn table(rows: &[&Row]) -> Table {
     table
 }
 
-/// Ours over theirs, where the paper states many numbers of one unit.
+/// Our numbers over the paper's, if it states many numbers of one unit.
 fn against_paper(rows: &[Row]) -> Section {
     let mut units: Vec<&str> = Vec::new();
     for row in comparable(rows) {
@@ -191,7 +192,7 @@ fn against_paper(rows: &[Row]) -> Section {
     }
 }
 
-/// With a capital first.
+/// The words with a capital first letter.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

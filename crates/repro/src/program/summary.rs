@@ -1,22 +1,22 @@
-//! What `tantalum repro` comes to: the papers' shapes, checked, and how many of their numbers are met.
+//! The summary of `tantalum repro`: the papers' shapes, checked, and how many of their numbers are met.
 use super::page::rounded;
 use tantalum_report::{Report, Section, Table, Value, number, schema};
 use tantalum_repro::{Experiment, Row, Summary, Surprise, surprises};
 
-/// Of all experiments that were run.
+/// The outcome of all experiments that ran.
 pub struct Outcome {
-    /// Whether it is checked that shapes hold, but for those that are known not to.
+    /// Whether shapes are checked against the list of those that are known not to hold.
     quick: bool,
     total: Summary,
-    /// A line an experiment.
+    /// One line per experiment.
     lines: Vec<String>,
     shapes: Table,
-    /// With `quick`: what is not as it is known to be.
+    /// With `quick`: results that differ from the known ones.
     surprises: Table,
 }
 
 impl Outcome {
-    /// Of no experiment; with `quick` to be checked.
+    /// The outcome of no experiment yet; with `quick` shapes will be checked.
     pub fn new(quick: bool) -> Outcome {
         Outcome {
             quick,
@@ -27,12 +27,12 @@ impl Outcome {
         }
     }
 
-    /// How many shapes are not as they are known to be.
+    /// Number of shapes that differ from the known results.
     pub fn surprises(&self) -> usize {
         self.surprises.rows().len()
     }
 
-    /// Adds what the rows of one experiment come to, which is checked where these are all.
+    /// Adds the result of one experiment, which is checked if the rows are complete.
     pub fn add(&mut self, experiment: &Experiment, rows: &[Row], is_whole: bool) {
         let Experiment { name, shapes, not_met_small, .. } = experiment;
         let summary = Summary::of(rows, shapes);
@@ -65,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// Puts all of it into `report`: fields, a list, and lines for people.
+    /// Puts everything into `report`: fields, a list, and lines for people.
     pub fn tell(&self, report: &mut Report) {
         let count = |count: usize| Value::Count(count as u64);
         let Summary { figures, within, calibrated, shapes, hold } = self.total;
@@ -93,7 +93,7 @@ impl Outcome {
         }
     }
 
-    /// Says what is not as it is known to be; also to whoever reads only the standard error, as in continuous integration.
+    /// Reports differences from the known results, also on the standard error for continuous integration.
     fn tell_surprises(&self, report: &mut Report) {
         report.fields.push(("shapes_surprising", Value::Count(self.surprises() as u64)));
         report.lists.push(("surprises", self.surprises.clone()));
@@ -113,7 +113,7 @@ impl Outcome {
         report.closing = Some(format!("{}: {verdict}", self.total));
     }
 
-    /// The shapes as a part of the page, where there are any.
+    /// The shapes as a section of the page, if there are any.
     pub fn section(&self) -> Option<Section> {
         let any = !self.shapes.rows().is_empty();
         let mut paragraphs = vec![format!("{}.", self.total)];
@@ -131,7 +131,7 @@ impl Outcome {
     }
 }
 
-/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)"; what is known to differ is not shouted.
+/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)"; a known difference is not in capitals.
 fn line(row: &[Value]) -> String {
     let [_, figure, claim, expected, numbers, holds, known_to_differ] = row else {
         unreachable!("a shape has seven cells")
@@ -165,7 +165,7 @@ mod tests {
         Shape { figure, claim: "", expected, measure }
     }
 
-    /// The outcome of one number, 5, with what is known to differ, and its report.
+    /// The outcome of one number, 5, with known differences, and its report.
     fn told(quick: bool, not_met_small: &'static [&'static str]) -> (usize, String) {
         let run = |_, _, _: tantalum_repro::Progress, _: &mut Vec<Row>| Ok(());
         let (shapes, full_seconds) = (SHAPES, 1);

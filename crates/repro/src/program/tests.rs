@@ -1,4 +1,4 @@
-//! The command lines in README.md and docs/ that have commands of this program are ones that it takes.
+//! The program accepts the command lines in README.md and docs/ that use its commands.
 use crate::Cli;
 use clap::{CommandFactory, Parser};
 use tantalum_console::programs::having;
@@ -34,7 +34,7 @@ fn every_documented_command_line_is_taken() {
     assert!(taken > 4, "{taken} lines: they are not found any more");
 }
 
-/// Every command says how it is used, and what it says works.
+/// Every command has examples in its help, and they are valid.
 #[test]
 fn every_help_has_examples_that_are_taken() {
     for (name, lines) in examples(&Cli::command()) {

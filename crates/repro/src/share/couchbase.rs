@@ -1,7 +1,7 @@
 //! Figures 7 and 8 and table 2: Couchbase under YCSB's workloads F and A, and its compaction (section 5.3.2).
 //!
-//! The paper's 250,000 documents of 4 KB on the drive of 4 GB. Each mode has a drive of its own, which the load itself ages; figures 7
-//! and 8 are of files that have just been compacted, and no compaction is in them.
+//! The paper's 250,000 documents of 4 KB on the drive of 4 GB. Each mode has a drive of its own, which is aged by the load itself;
+//! figures 7 and 8 are measured on newly compacted files, and contain no compaction.
 use tantalum_base::Result;
 use tantalum_hosts::docstore::Mode;
 use tantalum_hosts::workload::ycsb::{Mix, RecordOptions, Workload, YcsbOptions};
@@ -13,12 +13,12 @@ use super::super::{Progress, Row, Scale};
 /// Figures 7 and 8: updates per fsync, "from one to 256".
 const BATCHES: [u32; 5] = [1, 4, 16, 64, 256];
 
-/// Section 5.3.2: workload F is read-modify-writes alone there.
+/// Section 5.3.2: there workload F is only read-modify-writes.
 const MIX_F: Mix = Mix { read: 0, update: 0, insert: 0, scan: 0, read_modify_write: 100 };
 const MIX_A: Mix = Mix { read: 50, update: 50, insert: 0, scan: 0, read_modify_write: 0 };
 const MIX_AGING: Mix = Mix { read: 0, update: 100, insert: 0, scan: 0, read_modify_write: 0 };
 
-/// A workload, and what the text says of batches of 1 and of 256.
+/// A workload, and the text's numbers for batches of 1 and of 256.
 struct Load {
     name: &'static str,
     mix: Mix,
@@ -26,7 +26,7 @@ struct Load {
     written: Option<Figure>,
 }
 
-/// SHARE over Original, or the other way round: for batches of 1 and of 256.
+/// SHARE over Original, or the inverse: for batches of 1 and of 256.
 struct Figure {
     name: &'static str,
     paper: [f64; 2],
@@ -53,17 +53,17 @@ const COMPACTIONS: [(f64, f64); 2] = [(277.52, 1126.4), (88.38, 150.6)];
 /// Sizes of a run.
 #[derive(Clone, Copy)]
 struct Size {
-    /// Pages of the drive, and of the journal.
+    /// Number of pages of the drive, and of the journal.
     drive_pages: u64,
     journal_pages: u64,
     documents: u64,
-    /// So that a smaller tree has the paper's depth, and about as many inner nodes.
+    /// Long enough that a smaller tree has the paper's depth, and about as many inner nodes.
     key_bytes: usize,
-    /// Bytes of a document's ten fields, with which it takes a page.
+    /// Bytes of each of a document's ten fields, with which it fills a page.
     field_bytes: u32,
     batches: &'static [u32],
     operations: u64,
-    /// The drive is aged until its capacity was written so many times.
+    /// The drive is aged until its capacity was written this many times.
     aged_fills: f64,
 }
 
@@ -94,7 +94,7 @@ impl Size {
     }
 }
 
-/// What one mode came to: a workload after the other, by the size of a batch; then compactions, without and with reading.
+/// The results of one mode: for each workload, by batch size; then compactions, without and with reading.
 struct Measured {
     loads: Vec<Vec<Outcome>>,
     compaction: Compacted,

@@ -9,21 +9,21 @@ use super::link_bench::{self, Case, Outcome, Size};
 const BUFFERS_MB: [u32; 3] = [50, 100, 150];
 /// The axis of figure 5(a), with a buffer of 50 MB.
 const PAGES_KIB: [u32; 3] = [4, 8, 16];
-/// What figures 5(a) and 5(b) have in common, and what figure 6 and table 1 are of.
+/// The case that figures 5(a) and 5(b) share, and that figure 6 and table 1 use.
 const COMMON: Case = Case { buffer_megabytes: 50, page_kib: 4 };
 
-/// Section 5.3.1, "The Effect of SHARE on IO Activities": reductions in percent, whatever the buffer.
+/// Section 5.3.1, "The Effect of SHARE on IO Activities": reductions in percent, for every buffer size.
 const WRITES_SAVED: f64 = 45.0;
 const CLEANINGS_SAVED: f64 = 55.0;
 const COPIES_SAVED: f64 = 75.0;
-/// "The Effect of SHARE on Throughput": more than two times as much as with the double write, and less
-/// than one percent from what there is without; over all buffer and page sizes.
+/// "The Effect of SHARE on Throughput": more than two times the throughput with the double write, and within one
+/// percent of that without; over all buffer and page sizes.
 const TIMES_DOUBLE_WRITE: f64 = 2.0;
 const PERCENT_FROM_OFF: f64 = 1.0;
 
-/// Table 1: hundredths of a percent that an operation has of LinkBench's load (its standard
-/// configuration), and its mean latency in milliseconds with the double write and with SHARE. In the
-/// paper's order, from `Get_Node` on.
+/// Table 1: the share of an operation in LinkBench's load in hundredths of a percent (its standard
+/// configuration), and its mean latency in milliseconds with the double write and with SHARE. In the paper's
+/// order, from `Get_Node` on.
 const LATENCIES: [(f64, f64, f64); 10] = [
     (1293.0, 51.4, 23.9),
     (489.0, 32.8, 14.4),
@@ -45,7 +45,7 @@ pub(super) struct Compared {
     pub(super) off: Outcome,
 }
 
-/// Measures every size of the buffer with every size of a page.
+/// Measures every buffer size with every page size.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let mut grid = Vec::new();
     for page_kib in PAGES_KIB {
@@ -66,7 +66,7 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Ro
     Ok(())
 }
 
-/// Measures pages of one size with each buffer.
+/// Measures one page size with each buffer.
 pub(super) fn measure(
     page_kib: u32,
     buffers_megabytes: &[u32],
@@ -87,7 +87,7 @@ pub(super) fn measure(
     Ok(compared.collect())
 }
 
-/// A count of figure 6: where, what, in which unit, the paper's reduction, and how to get it.
+/// A count of figure 6: figure, metric, unit, the paper's reduction, and its source.
 type Count = (&'static str, &'static str, &'static str, f64, fn(&Outcome) -> u64);
 
 const COUNTS: [Count; 3] = [
@@ -140,7 +140,7 @@ impl Compared {
         rows
     }
 
-    /// What the two axes of figure 5 span.
+    /// The range over both axes of figure 5.
     fn in_grid(&self) -> Vec<Row> {
         let (metric, of) = ("throughput", "SHARE over DWB-On");
         let times = self.share.throughput / self.on.throughput;
@@ -153,7 +153,7 @@ impl Compared {
         rows
     }
 
-    /// Table 1, its ten operations taken together.
+    /// Table 1, with its ten operations combined.
     fn latencies(&self) -> Vec<Row> {
         let (on, share) = mean_latencies_ms();
         let (metric, unit) = ("mean latency of a transaction", "ms");
@@ -161,7 +161,7 @@ impl Compared {
             .map(|(form, paper, run)| {
                 let measured = run.mean_latency_ms();
                 let mut row = self.row("Table 1", form.name(), metric, unit, Some(paper), measured);
-                // That the drive programs one page at a time was chosen after it.
+                // This number led to the choice that the drive programs one page at a time.
                 row.calibrated = form == Form::Share;
                 row
             })
@@ -207,7 +207,7 @@ pub(super) fn percent_saved(from: u64, to: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Whatever an engine's page has of the device's, all of it is shared, and nothing is written again for that.
+    /// For every page size all device pages of an engine's page are shared, and none is written again for that.
     #[test]
     fn pages_are_shared_whole() {
         for page_kib in [4, 16] {
@@ -215,7 +215,7 @@ mod tests {
             let shares = link_bench::measure(Form::Share, page_kib, (vec![50], size), 1).unwrap();
             let share = shares[0];
             assert_eq!(share.share_copied_pages, 0, "the table of shared pages is large enough");
-            // Of a batch that was under way when the count began or ended one part may be counted.
+            // Of a batch in progress when the count began or ended, one part may be counted.
             let batch = u64::from(60 * page_kib / 4);
             let (shared, area) = (share.host.shared_pages, share.host.area_pages);
             assert!(shared.abs_diff(area) <= batch, "{page_kib} KiB: {share:?}");
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// 16 clients at those latencies make 286 and 658 transactions a second.
+    /// 16 clients at those latencies make 286 and 658 transactions per second.
     #[test]
     fn table_1_tells_the_throughput() {
         let (on, share) = mean_latencies_ms();

@@ -1,6 +1,6 @@
 //! LinkBench over InnoDB's tables on an OpenSSD, with the redo log on a drive of its own (sections 5.1 and 5.3.1).
 //!
-//! One database for each form of writing pages and each size of a page: loaded, grown and aged by the load itself, then measured with one
+//! One database for each form of writing pages and each page size: loaded, grown and aged by the load itself, then measured with one
 //! buffer after the other.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result, Stamp};
@@ -23,36 +23,36 @@ type Store = Rc<DoubleWrite<Virtual, Device, ValueStamp, Codec>>;
 
 /// Section 5.3.1.
 pub(super) const CLIENTS: u32 = 16;
-/// Nodes: a million take a gigabyte when they are loaded, and by the time the drive is aged, as full leaves are split, the 1.5 GB of
-/// section 5.3.1.
+/// Number of nodes: a million occupy a gigabyte when they are loaded, and the 1.5 GB of section 5.3.1 by the time the drive is aged,
+/// because full leaves are split.
 const NODES: u64 = 1_000_000;
-/// Pages of the 4 GB drive, of a megabyte, of ext4's journal on a drive of that size; 4 KiB each.
+/// Pages of the 4 GB drive, pages per megabyte, and pages of ext4's journal on such a drive; 4 KiB each.
 pub(super) const DRIVE_PAGES: u64 = 976_562;
 pub(super) const MEGABYTE_PAGES: f64 = 244.14;
 const JOURNAL_PAGES: u64 = 16_384;
 /// MySQL's two log files of 48 MB, the default of its version 5.7.
 const LOG_PAGES: u64 = 23_438;
-/// The tree of the undo log, and old rows that it keeps: InnoDB's purge follows close behind. The number is chosen.
+/// The tree of the undo log, and the number of old rows that it keeps: InnoDB's purge follows closely. The number is chosen.
 const UNDO: Tree = Tree(TREES);
 const UNDO_ROWS_MAX: u64 = 1_000;
-/// The most of the drive that the database may come to take.
+/// Maximum share of the drive for the database.
 const DATABASE_SHARE_MAX: f64 = 0.75;
-/// Device pages of file-system metadata for each page of the database that is flushed. Set so that
-/// SHARE saves 45 % of the page writes (figure 6a): 1 / (2 + rate) = 0.45.
+/// Device pages of file-system metadata for each page of the database that is flushed. Set so that SHARE saves 45 % of the page writes
+/// (figure 6a): 1 / (2 + rate) = 0.45.
 const METADATA_PER_PAGE: f64 = 0.222;
-/// Operations between two looks at how far ageing has come.
+/// Number of operations between two checks of the ageing.
 const AGEING_STEP: u64 = 1_000;
 
-/// A run's sizes. Drive, database, journal, log and buffer are a fraction of the paper's.
+/// The sizes of a run. Drive, database, journal, log and buffer are a fraction of the paper's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     /// The fraction's denominator.
     scale_down: u64,
-    /// Pages that are flushed together: 120 are InnoDB's batch for the double write.
+    /// Number of pages that are flushed together: 120 are InnoDB's batch for the double write.
     batch_pages: u32,
-    /// The load runs on the drive until it wrote the drive's capacity so many times.
+    /// The load runs on the drive until it wrote the drive's capacity this many times.
     aged_fills: f64,
-    /// Operations with a new buffer before the measured ones, and these.
+    /// Number of operations with a new buffer before the measurement, and of measured operations.
     warm_up: u64,
     operations: u64,
 }
@@ -79,19 +79,19 @@ impl Size {
 }
 
 impl Size {
-    /// Pages of `page_units` device pages that a buffer of so many of the paper's megabytes holds.
+    /// Number of pages of `page_units` device pages in a buffer of this many of the paper's megabytes.
     fn pool_pages(&self, megabytes: u32, page_units: u32) -> u32 {
         let units = f64::from(megabytes) * MEGABYTE_PAGES / self.scale_down as f64;
         units as u32 / page_units
     }
 
-    /// Pages of a batch: a small pool has no more to flush at once.
+    /// Number of pages of a batch: a small pool cannot flush more at once.
     fn batch_pages(&self, smallest_megabytes: u32, page_units: u32) -> u32 {
         self.batch_pages.min(self.pool_pages(smallest_megabytes, page_units) / 4)
     }
 }
 
-/// What is compared: a buffer of so many of the paper's megabytes, pages of so many KiB.
+/// A case of the comparison: a buffer of this many of the paper's megabytes, and pages of this many KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) buffer_megabytes: u32,
@@ -105,31 +105,31 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// What a run came to. Counts are of the measured operations.
+/// The result of a run. Counts are of the measured operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// What the engine asked for.
+    /// The engine's counters.
     pub host: HostStatistics,
-    /// Zones that the drive cleaned.
+    /// Number of zones that the drive cleaned.
     pub cleanings: u64,
-    /// Pages that cleaning copied.
+    /// Number of pages that cleaning copied.
     pub copied_pages: u64,
-    /// Pages that were written again, as they could not be shared.
+    /// Number of pages that were written again because they could not be shared.
     pub share_copied_pages: u64,
-    /// Device pages that held content in the end, in percent of the drive.
+    /// Device pages with content at the end, in percent of the drive.
     pub live_percent: f64,
-    /// Transactions a second.
+    /// Transactions per second.
     pub throughput: f64,
 }
 
 impl Outcome {
-    /// How long a transaction takes in the mean, in milliseconds: clients never wait but for one.
+    /// Mean latency of a transaction, in milliseconds: each client always has one in progress.
     pub(super) fn mean_latency_ms(&self) -> f64 {
         1e3 * f64::from(CLIENTS) / self.throughput
     }
 }
 
-/// What the drive counted.
+/// The counters of the drive.
 #[derive(Clone, Copy)]
 struct Counters {
     cleanings: u64,
@@ -198,7 +198,7 @@ impl Machine {
             DeviceConfig::parse(text)?.build(runtime, seed).await
         };
         let device = build(&format!("openssd:pages={drive_pages}")).await?;
-        // Section 5.1 has the log on a drive for servers.
+        // Section 5.1 has the log on a server drive.
         let log = build(&format!("durassd:pages={}", 4 * log_pages)).await?;
         let codecs = [(); 2].map(|()| Rc::new(Codec::default()));
         let drives = Drives::new(&device, &codecs[0]).with_log_on(&log, &codecs[1], seed);
@@ -222,7 +222,7 @@ impl Machine {
         Ok(DoubleWrite::open_on(&self.runtime, &self.drives, options).await?.0)
     }
 
-    /// Runs the load until the drive is as worn in as [`Size`] says.
+    /// Runs the load until the drive is aged as [`Size`] requires.
     async fn age(&self, seed: u64) -> Result<()> {
         let store = self.open(self.options).await?;
         let requests = self.bench.requests(&self.runtime, &self.undo.over(&store), seed)?;
@@ -234,7 +234,7 @@ impl Machine {
         store.close().await
     }
 
-    /// Runs the load on a buffer that is empty at first.
+    /// Runs the load on a buffer that is empty at the start.
     async fn measure(&self, options: DoubleWriteOptions, seed: u64) -> Result<Outcome> {
         let store = self.open(options).await?;
         let requests = self.bench.requests(&self.runtime, &self.undo.over(&store), seed)?;

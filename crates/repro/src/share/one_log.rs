@@ -1,18 +1,17 @@
-//! The cleaning of the board's published firmware (Jasmine 1.1.0, `ftl_greedy`), written down for itself: beside the device that
-//! is measured it sees the same writes and shares and counts what the firmware would clean and copy.
+//! The cleaning of the board's published firmware (Jasmine 1.1.0, `ftl_greedy`), implemented separately: beside the measured device it
+//! receives the same writes and shares, and counts what the firmware would clean and copy.
 //!
-//! One block is free. When the open one is full, the block with the fewest live pages is the victim:
-//! its live pages are copied into the free block, hosts go on to write behind them, and the victim
-//! becomes the free block.
+//! One block is free. When the open one is full, the block with the fewest live pages is the victim: its live pages are copied into the
+//! free block, hosts continue to write after them, and the victim becomes the free block.
 //!
-//! A model of counts: no contents, no times. The firmware knows no shares; here a slot is live as long
-//! as one page is in it, and is copied once for all of them.
+//! It only counts: it has no contents and no times. The firmware has no shares; here a slot is live as long as one page is in it, and is
+//! copied once for all of its pages.
 use tantalum_base::{FastMap, PageNo};
 
-/// A page that holds nothing.
+/// A page without content.
 const NOWHERE: u32 = u32::MAX;
 
-/// What cleaning did.
+/// The counters of cleaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cleaned {
     pub(super) blocks: u64,
@@ -33,17 +32,17 @@ pub(super) struct OneLog {
     block_slots: u32,
     /// The slot of each page.
     map: Vec<u32>,
-    /// The page that was written to a slot, and further ones that share it; some may have left.
+    /// The page that was written to a slot, and further pages that share it; some may have left the slot since.
     writers: Vec<u32>,
     sharers: FastMap<u32, Vec<u32>>,
-    /// Pages in each slot.
+    /// Number of pages in each slot.
     pages_in: Vec<u16>,
-    /// Slots of each block that hold a page.
+    /// Number of live slots of each block.
     live: Vec<u32>,
     open: u32,
     used_slots: u32,
     free: u32,
-    /// Blocks that were never written; all but the open one and the free one, at first.
+    /// Number of blocks that were never written; at first all except the open one and the free one.
     fresh: u32,
     cleaned: Cleaned,
 }
@@ -78,7 +77,7 @@ impl OneLog {
         self.put(page.0 as u32, slot);
     }
 
-    /// `left` takes the content of `right`.
+    /// `left` gets the content of `right`.
     pub(super) fn share(&mut self, left: PageNo, right: PageNo) {
         let slot = self.map[right.index()];
         if slot != NOWHERE && slot != self.map[left.index()] {
@@ -104,8 +103,7 @@ impl OneLog {
         self.pages_in[slot as usize] += 1;
     }
 
-    /// Goes on in a block with room: one that was never written, or the free one behind the copies
-    /// from a victim.
+    /// Continues in a block with room: one that was never written, or the free one after the copies from a victim.
     fn next_block(&mut self) {
         self.used_slots = 0;
         if self.fresh > 0 {
@@ -150,12 +148,12 @@ mod tests {
     use tantalum_runtime::{LifeCycle, Virtual};
 
     const PAGES: u64 = 16_384;
-    /// Of the board: a share of the pages.
+    /// Over-provisioning of the board: a share of the pages.
     const OVER_PROVISIONING: f64 = 0.074;
     const BATCH: u64 = 32;
 
-    /// Pages that are written and shared at random, most of them in a fifth of the device, beside the count of the firmware.
-    /// What each copied for a page that was written, once most of the flash was written over.
+    /// Pages that are written and shared at random, most of them in a fifth of the device, on the model and in the count of the firmware.
+    /// Returns the copies of each per written page, once most of the flash was overwritten.
     async fn copies_a_page(runtime: &Virtual, text: &str) -> Result<[f64; 2]> {
         let config = DeviceConfig::parse(text)?;
         let device: Rc<SimulatedSsd<Virtual, Stamp>> = config.build(runtime, 1).await?;
@@ -163,7 +161,7 @@ mod tests {
         let block_slots = config.geometry().slots_per_zone;
         let mut firmware = OneLog::new(PAGES, slots, block_slots);
         let mut rng = Rng::new(1);
-        // The first pages are a journal from which others take their content.
+        // The first pages are a journal whose content is shared into others.
         let others = PAGES * 17 / 20 - BATCH;
         let mut start = [0, 0];
         for round in 0..8 * PAGES / BATCH {
@@ -190,8 +188,8 @@ mod tests {
         Ok([0, 1].map(|at| (end[at] - start[at]) as f64 / written))
     }
 
-    /// The model of the board, with tasks, times, checkpoints and records of its own, copies about what the firmware would: in whole zones,
-    /// of which there are few here, it comes to one or two more than the board. One with zones for copies copies less.
+    /// The model of the board, with tasks, times, checkpoints and records of its own, copies about as much as the firmware would; here,
+    /// with few zones, it is one or two whole zones more than the board. A model with separate zones for copies copies less.
     #[test]
     fn the_model_of_the_board_copies_as_the_firmware_does() {
         let copies = |text: String| {
@@ -214,8 +212,7 @@ mod tests {
         }
     }
 
-    /// In the long run cleaning frees what is written and copied; and what is written in turn leaves
-    /// nothing to copy.
+    /// In the long run cleaning frees as many slots as are written and copied; and sequential writes leave nothing to copy.
     #[test]
     fn it_frees_what_is_written_and_copied() {
         let mut log = OneLog::new(3000, 4096, 64);
@@ -244,7 +241,7 @@ mod tests {
             log.share(PageNo(200 + page), PageNo(100 + page));
         }
         for _ in 0..20_000 {
-            // The writer leaves some of them, a sharer others.
+            // The writer leaves some of the slots, a sharer others.
             log.write(PageNo([rng.below(50), 300 + rng.below(700)][rng.below(2) as usize]));
         }
         validate(&log);

@@ -1,10 +1,10 @@
 //! PostgreSQL under pgbench, with full-page writes and without (section 5.3.1, "The Effect of SHARE on IO Activities").
 //!
-//! Of this experiment the paper tells the drive, the benchmark and PostgreSQL's version, 9.4, and nothing else. Here everything else
-//! is what that version has where nobody sets anything: pages of 8 KiB, a buffer of 128 MB, a log beside the data, and a checkpoint
-//! after three of its segments of 16 MB. The database, 1.5 GB, and the 16 clients are those of the paper's other measurements in that
-//! section. As the time between checkpoints decides what full pages cost, there are other distances, and the log on a drive of its
-//! own, as section 5.1 has it for MySQL.
+//! The paper states only the drive, the benchmark and PostgreSQL's version, 9.4, of this experiment. Everything else here is the
+//! default of that version: pages of 8 KiB, a buffer of 128 MB, a log beside the data, and a checkpoint after three of its segments
+//! of 16 MB. The database, 1.5 GB, and the 16 clients are those of the paper's other measurements in that section. The time between
+//! checkpoints determines the cost of full pages, so there are other distances, and a setup with the log on a drive of its own, as
+//! section 5.1 has it for MySQL.
 use std::rc::Rc;
 use tantalum_base::{Result, Stamp};
 use tantalum_hosts::records::Remembered;
@@ -23,10 +23,10 @@ use tantalum_runtime::{LifeCycle, Virtual};
 use super::super::{Place, Progress, Row, Scale};
 use super::link_bench::{CLIENTS, DRIVE_PAGES, MEGABYTE_PAGES};
 
-/// Where the paper has it.
+/// Its section in the paper.
 pub(super) const FIGURE: &str = "Section 5.3.1";
 
-/// What it says: "approximately doubled", and "roughly same".
+/// Its statements: "approximately doubled", and "roughly same".
 const TIMES_FULL_PAGES: f64 = 2.0;
 const LOG_SAVED_OVER_DATA: f64 = 1.0;
 
@@ -36,27 +36,27 @@ const BUFFER_MB: f64 = 128.0;
 
 /// pgbench's scale for the 1.5 GB of the databases of section 5.3.1.
 const BRANCHES: u64 = 100;
-/// Part of the drive that the database may come to take: its rows, a half more, and the history.
+/// The part of the drive that the database may occupy: its rows, half as much again, and the history.
 const DATABASE_SHARE: f64 = 0.5;
 /// PostgreSQL's pages have 8 KiB.
 const DEVICE_PAGES_PER_PAGE: u32 = 2;
-/// Pages that go home together.
+/// Number of pages that are written home together.
 const BATCH_PAGES: u32 = 32;
-/// Transactions between two looks at how far ageing has come.
+/// Number of transactions between two checks of the ageing.
 const AGEING_STEP: u64 = 1_000;
 
 type Device = SimulatedDevice<Stamp>;
 type Codec = Remembered<Block<ValueStamp>>;
 type Engine = Rc<WalEngine<Virtual, Device, ValueStamp, Codec>>;
 
-/// A run's sizes. Drive, accounts, log and buffer are a fraction of what they stand for; branches and tellers, which clients wait for
-/// each other at, are as many.
+/// The sizes of a run. Drive, accounts, log and buffer are a fraction of the originals; the numbers of branches and tellers, at which
+/// clients wait for each other, are the same.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     scale_down: u64,
-    /// Log from checkpoint to checkpoint, in megabytes before that.
+    /// Amount of log between checkpoints, in megabytes before scaling.
     distances_mb: &'static [u32],
-    /// The load runs until the drive was given its capacity so many times.
+    /// The load runs until the drive's capacity was written this many times.
     aged_fills: f64,
     transactions: u64,
 }
@@ -84,12 +84,12 @@ impl Size {
         DRIVE_PAGES / self.scale_down
     }
 
-    /// Device pages of so many megabytes, scaled.
+    /// Number of device pages for this many megabytes, scaled.
     fn pages(&self, megabytes: f64) -> f64 {
         megabytes * MEGABYTE_PAGES / self.scale_down as f64
     }
 
-    /// Device pages of the log: a checkpoint is due when half of it is used.
+    /// Number of device pages of the log: a checkpoint is due when half of it is used.
     fn log_pages(&self, distance_mb: u32) -> u64 {
         (2.0 * self.pages(f64::from(distance_mb))) as u64
     }
@@ -114,29 +114,29 @@ impl Size {
     }
 }
 
-/// What is compared.
+/// A case of the comparison.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     form: WalForm,
     distance_mb: u32,
-    /// The log lies on a drive for servers, and not beside the data.
+    /// Whether the log is on a server drive instead of beside the data.
     log_apart: bool,
 }
 
-/// The forms that the paper's drive has, in the order of rows.
+/// The forms that the paper's drive supports, in the order of rows.
 const FORMS: [WalForm; 3] = [WalForm::FullPages, WalForm::NoFullPages, WalForm::Share];
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
-    /// Transactions a second.
+    /// Transactions per second.
     throughput: f64,
-    /// Device pages written for a transaction: to the log, and of data.
+    /// Device pages written per transaction: to the log, and of data.
     log_pages: f64,
     data_pages: f64,
 }
 
-/// Measures every distance with the log beside the data, then PostgreSQL's own with the log apart.
+/// Measures every distance with the log beside the data, then PostgreSQL's default with the log apart.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     progress("PostgreSQL, pgbench");
     let size = Size::of(scale);
@@ -209,7 +209,7 @@ async fn serve(
 }
 
 impl Case {
-    /// What rows call it: what of it is up, where the log is, how far checkpoints are apart.
+    /// Its name in rows: `what`, the place of the log, the distance of checkpoints.
     fn name(&self, what: &str) -> String {
         let place = if self.log_apart { "on a drive of its own" } else { "beside the data" };
         format!("pgbench, a checkpoint each {} MB of log {place}, {what}", self.distance_mb)
@@ -227,28 +227,28 @@ impl Case {
         Row::new(FIGURE, self.name(what), metric, paper, measured).at(panel, what, along)
     }
 
-    /// Whether it is set up as PostgreSQL is where nobody sets anything.
+    /// Whether it has PostgreSQL's default settings.
     fn is_default(&self) -> bool {
         self.distance_mb == DEFAULT_DISTANCE_MB && !self.log_apart
     }
 }
 
-/// The drawings: where the log is.
+/// The drawings: by the place of the log.
 const LOG_BESIDE: &str = "log beside the data";
 const LOG_APART: &str = "log on a drive of its own";
 
-/// What full pages are over, and the pages of the log that they take over those of data.
+/// Series of ratios to the run with full pages, and their metrics: throughput, and the saved log pages over the written data pages.
 pub(super) const OFF_OVER_ON: &str = "FPW-Off over FPW-On";
 pub(super) const SHARE_OVER_ON: &str = "SHARE over FPW-On";
 pub(super) const THROUGHPUT: &str = "throughput";
 pub(super) const LOG_SAVED: &str = "pages of log saved over pages of data written";
 
-/// What rows call PostgreSQL as it is set up where nobody sets anything.
+/// The name in rows of PostgreSQL with its default settings.
 pub(super) fn default_case(what: &str) -> String {
     Case { form: WalForm::FullPages, distance_mb: DEFAULT_DISTANCE_MB, log_apart: false }.name(what)
 }
 
-/// Whether a row compares runs without and with full pages whose log lies beside the data.
+/// Whether a row compares runs without and with full pages, with the log beside the data.
 pub(super) fn is_off_over_on_beside_the_data(row: &Row) -> bool {
     let is_there = |place: &Place| place.panel == LOG_BESIDE && place.series == OFF_OVER_ON;
     row.place.as_ref().is_some_and(is_there)
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use tantalum_hosts::workload::pgbench::Table;
 
-    /// Scaled down there are fewer accounts, and as many branches and tellers to meet at.
+    /// A scaled-down database has fewer accounts, and the same number of branches and tellers, at which transactions meet.
     #[test]
     fn the_database_is_scaled_and_its_branches_are_not() {
         let [small, full] = [Scale::Small, Scale::Full].map(|scale| Size::of(scale).population());

@@ -1,9 +1,9 @@
-//! What the paper says of its figures beside their numbers.
+//! Statements of the paper about its figures, besides their numbers.
 use super::super::Relation::{Above, Below, Falling, Within};
 use super::super::{Row, Rows, Shape};
 use super::postgres::{self, LOG_SAVED, OFF_OVER_ON, SHARE_OVER_ON, THROUGHPUT};
 
-/// Figures 7 and 8: what is over what.
+/// Figures 7 and 8: numerator and denominator.
 const BY_BATCH: [(&str, &str, &str); 3] = [
     ("Figure 7a", "F", "SHARE over Original"),
     ("Figure 7b", "F", "Original over SHARE"),
@@ -99,18 +99,18 @@ pub(crate) const SHAPES: &[Shape] = &[
     },
 ];
 
-/// A number of PostgreSQL as it is set up where nobody sets anything.
+/// A number of PostgreSQL with its default settings.
 fn by_default(rows: &Rows<'_>, what: &str, metric: &str) -> Option<f64> {
     rows.metric(postgres::FIGURE, &postgres::default_case(what), metric)
 }
 
-/// The rows of figures 5(a) and 5(b) that compare so.
+/// The rows of figures 5(a) and 5(b) with this comparison.
 fn throughput(rows: &Rows<'_>, what: &str) -> Option<Vec<f64>> {
     let of = |figure| rows.all(figure, |row| row.case.ends_with(what));
     Some([of("Figure 5a")?, of("Figure 5b")?].concat())
 }
 
-/// What writes, cleanings and copies that are saved come to, in percent, at each size of the buffer.
+/// The savings of writes, cleanings and copies, in percent, compared at each buffer size.
 fn savings(rows: &Rows<'_>, compare: fn([f64; 3]) -> f64) -> Option<Vec<f64>> {
     let saved = |figure| rows.all(figure, |row| row.case.ends_with(", SHARE saves of DWB-On"));
     let (writes, cleanings, copies) =
@@ -123,7 +123,7 @@ fn savings(rows: &Rows<'_>, compare: fn([f64; 3]) -> f64) -> Option<Vec<f64>> {
     )
 }
 
-/// What the ratios of batches of 1 and of 256 come to, for figures 7(a), 7(b) and 8.
+/// The ratios for batches of 1 and of 256, compared for figures 7(a), 7(b) and 8.
 fn by_batch(rows: &Rows<'_>, compare: fn(f64, f64) -> Vec<f64>) -> Option<Vec<f64>> {
     let mut compared = Vec::new();
     for (figure, workload, over) in BY_BATCH {
@@ -135,9 +135,9 @@ fn by_batch(rows: &Rows<'_>, compare: fn(f64, f64) -> Vec<f64>) -> Option<Vec<f6
     Some(compared)
 }
 
-/// Not met at the small scale, nor at the full one: `docs/hosts.md` says why.
+/// Not met at the small scale, nor at the full one: `docs/hosts.md` gives the reasons.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
     "SHARE does more than two times as many transactions as with the double write, at any size of buffer and page",
-    // Of 10,000 operations: at full scale, of 40,000, they are within 0.8 percent.
+    // For 10,000 operations; at full scale, with 40,000, they are within 0.8 percent.
     "SHARE is less than one percent from no double write, at any size of buffer and page",
 ];

@@ -1,4 +1,4 @@
-//! Chapter 6: three tiers against two that cost the same.
+//! Chapter 6: three tiers compared with two of the same cost.
 use tantalum_base::Result;
 use tantalum_policy::tier::CostModel;
 use tantalum_replay::tier_replay::TierOutcome;
@@ -16,22 +16,22 @@ pub(super) const COSTS: CostModel = CostModel {
     disk_ns: ns(4_500),
 };
 
-/// What a byte of flash costs beside one of memory.
+/// The price of a byte of flash relative to one of memory.
 const PRICE_OF_FLASH: f64 = 0.10;
 /// Bytes of a page, and of its entry in the directory.
 const PAGE_BYTES: f64 = 8_192.0;
 const ENTRY_BYTES: f64 = 4.0;
-/// Power of memory and of flash, in watts a byte (section 6.4.1).
+/// Power of memory and of flash, in watts per byte (section 6.4.1).
 const MEMORY_W: f64 = 0.503e-9;
 const FLASH_W: f64 = 0.873e-12;
 
 /// Buffer pages of the two tiers: `b`.
 pub(super) const BUDGETS: [u32; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
-/// What the figures' axes are of.
+/// The label of the figures' x axis.
 pub(super) const BUDGET: &str = "b, buffer pages of the two tiers";
 pub(super) const CONFIGURATION: &str = "configuration";
 pub(super) const FLASH_PAGES: &str = "s, pages of flash for each of b";
-/// Pages of flash for each of these: `s`.
+/// Number of flash pages for each page of `b`: `s`.
 const SCALES: [u32; 4] = [2, 4, 6, 8];
 const ALGORITHMS: [(&str, &str); 2] = [("GLB", "glb"), ("LOC", "loc")];
 
@@ -124,7 +124,8 @@ pub(in super::super) fn architecture(
     Ok(())
 }
 
-/// The figure of one trace; with the table of the smallest budget of the trace that the paper has there.
+/// The figure of one trace; with table 6.1 for the smallest budget, if the paper has the table for that
+/// trace.
 pub(super) fn of(
     figure: &'static str,
     load: &Load,
@@ -143,7 +144,7 @@ pub(super) fn of(
     Ok(())
 }
 
-/// Virtual execution time, and by how much three tiers are faster than two.
+/// Virtual execution time, and how much faster three tiers are than two.
 fn times(
     figure: &'static str,
     load: &Load,
@@ -185,7 +186,7 @@ fn accesses(runs: &[(Configuration, TierOutcome)], rows: &mut Vec<Row>) {
     }
 }
 
-/// Table 6.1. Power follows from sizes, so that only small runs differ from the paper there; times are of
+/// Table 6.1. Power follows from sizes, so only small runs differ from the paper there; times are of
 /// another trace.
 fn table(runs: &[(Configuration, TierOutcome)], rows: &mut Vec<Row>) {
     let joules = |(configuration, outcome): &(Configuration, TierOutcome)| {

@@ -1,5 +1,5 @@
-//! The traces: captures of PostgreSQL in place of those of the papers, which are not public, and generators where
-//! the captures are absent.
+//! The traces: captures of PostgreSQL in place of the papers' traces, which are not public; generators if the captures are
+//! absent.
 use std::sync::Arc;
 use tantalum_base::Result;
 use tantalum_replay::cache_replay::CacheTrace;
@@ -7,7 +7,8 @@ use tantalum_replay::cache_replay::CacheTrace;
 use super::super::Scale;
 use super::super::dissertation::{self, capture, first, generated};
 
-/// Small runs have so many requests, made up, to databases that are so much smaller; the bank's fewer, of one warehouse.
+/// Small runs have this many generated requests, to databases that are smaller in proportion; the bank's has fewer, of one
+/// warehouse.
 const SMALL_REQUESTS: usize = 200_000;
 const SMALL_DIVISOR: u32 = 16;
 const SMALL_BANK_REQUESTS: usize = 60_000;
@@ -16,10 +17,10 @@ const SMALL_TPCC: &str = "tpcc:warehouses=2,transactions=20k";
 const SMALL_BANK: &str = "tpcc:warehouses=1,transactions=20k";
 const SMALL_TPCH: &str = "self_similar:pages=40000,h=0.25,requests=200k";
 const SMALL_TPCE: &str = "self_similar:pages=80000,h=0.25,requests=200k,writes=0.19";
-/// What stands in for TPC-C where the capture is absent.
+/// The generator that replaces TPC-C if the capture is absent.
 const TPCC_GENERATOR: &str = "tpcc:warehouses=4,transactions=150k";
 
-/// A trace, and what it stands for.
+/// A trace, and the trace that it stands for.
 pub(super) struct Load {
     /// The paper's name for it.
     pub(super) name: &'static str,
@@ -28,12 +29,12 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Pages of a tier that has `pages` in the paper.
+    /// Number of pages of a tier that has `pages` in the paper.
     pub(super) fn pages(&self, pages: u32) -> u32 {
         (pages / self.divisor).max(1)
     }
 
-    /// Pages of a tier that has a `share` of the database's.
+    /// Number of pages of a tier that has a `share` of the database's pages.
     pub(super) fn share(&self, share: f64) -> u32 {
         ((self.trace.pages_end as f64 * share) as u32).max(4)
     }
@@ -44,7 +45,7 @@ impl Load {
         Ok(Load { name, trace, divisor: 1 })
     }
 
-    /// The first `requests` of what `generator` makes, for tiers that are so much smaller; the same everywhere.
+    /// The first `requests` of `generator`, for tiers that are smaller in proportion; the same everywhere.
     pub(super) fn made_up(
         name: &'static str,
         generator: &str,
@@ -64,7 +65,7 @@ pub(super) fn tpcc(scale: Scale) -> Result<Load> {
     }
 }
 
-/// TPC-H: queries that read.
+/// TPC-H: read-only queries.
 pub(super) fn tpch(scale: Scale) -> Result<Load> {
     let generator = "self_similar:pages=200000,h=0.25,requests=4m";
     match scale {
@@ -82,8 +83,8 @@ pub(super) fn tpce(scale: Scale) -> Result<Load> {
     }
 }
 
-/// In place of the bank's trace: as many requests of TPC-C. At the small scale of one warehouse, whose pages the two tiers
-/// with s = 2 and the largest budget hold together.
+/// In place of the bank's trace: the same number of TPC-C requests. At the small scale of one warehouse, whose pages all
+/// fit into the two tiers with s = 2 and the largest budget.
 pub(super) fn bank(scale: Scale) -> Result<Load> {
     match scale {
         Scale::Small => Load::made_up("bank", SMALL_BANK, SMALL_BANK_REQUESTS, SMALL_BANK_DIVISOR),

@@ -1,7 +1,7 @@
 //! Figures 6.4 and 6.5: the configurations of figures 6.1 to 6.3 on devices, in place of costs.
 //!
-//! The dissertation's SSD4 is an Intel SSDSA1MH160G2GN. Nearest to it is `x25-m`, the SSDSA2MH160G1GN, which table A.1 has
-//! at the same latency. HDD2 is `wd1500hlfs`.
+//! The dissertation's SSD4 is an Intel SSDSA1MH160G2GN. The nearest is `x25-m`, the SSDSA2MH160G1GN, for which table A.1
+//! has the same latency. HDD2 is `wd1500hlfs`.
 use tantalum_base::Result;
 use tantalum_models::DeviceSpec;
 use tantalum_replay::side_by_side::{all_done, cores, side_by_side};
@@ -16,15 +16,15 @@ use super::architecture::{
 use super::load::Load;
 use super::number;
 
-/// Bytes of a page are 8,192: pages of a device that it takes.
+/// Number of device pages for a page of 8,192 bytes.
 const DEVICE_PAGES: u32 = 2;
 
-/// The flash, new. The largest cache takes 2 GiB of a drive of 160 GB, and no run writes 8, so that on either nothing
-/// is cleaned.
+/// The flash, new. The largest cache occupies 2 GiB of a drive of 160 GB, and no run writes 8, so neither this nor the
+/// full drive is cleaned.
 const FLASH: &str = "x25-m:capacity=8GiB";
 pub(super) const HOME: &str = "wd1500hlfs";
-/// The same disk, which answers a write when it is on the platters: every one is an access of its own, as the costs
-/// of the simulations have it.
+/// The same disk, but it acknowledges a write only when it is on the platters: every write is a separate access, as the
+/// simulations' costs assume.
 const HOME_WITHOUT_CACHE: &str = "wd1500hlfs:storage-cache=off";
 
 /// Runs all configurations with `budget` over `home`, two tiers first.
@@ -62,7 +62,7 @@ pub(super) fn of(load: &Load, seed: u64, progress: Progress, rows: &mut Vec<Row>
     Ok(())
 }
 
-/// What `runs` of one budget are to the figures.
+/// The rows of the figures for `runs` of one budget.
 pub(super) fn figures(
     load: &Load,
     budget: u32,
@@ -81,8 +81,8 @@ pub(super) fn figures(
     Ok(())
 }
 
-/// Execution time, and by how much three tiers are faster than two; beside what the costs of the simulations say of the
-/// same operations.
+/// Execution time, and how much faster three tiers are than two; compared with the simulations' costs for the same
+/// operations.
 fn times(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     let two = &runs[0].1;
     for (configuration, measured) in runs {
@@ -105,7 +105,7 @@ fn times(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row
     }
 }
 
-/// Execution time where no cache of the disk's sorts the writes.
+/// Execution time if no cache of the disk sorts the writes.
 fn without_cache(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     for (configuration, measured) in runs {
         let case = format!("{}, {}, b = {}", load.name, configuration.name(), configuration.budget);
@@ -115,7 +115,7 @@ fn without_cache(load: &Load, runs: &[(Configuration, TierMeasured)], rows: &mut
     }
 }
 
-/// Figure 6.5a: what the time is spent on.
+/// Figure 6.5a: the parts of the time.
 fn breakdown(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     for (configuration, TierMeasured { waits, .. }) in runs {
         let case = format!("{}, b = {}", configuration.name(), configuration.budget);
@@ -131,7 +131,7 @@ fn breakdown(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     }
 }
 
-/// What an operation took on average, beside the cost of it in the simulations (6.4.1).
+/// Mean time of an operation, compared with its cost in the simulations (6.4.1).
 fn means(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     for (configuration, TierMeasured { outcome, waits, .. }) in runs {
         let case = format!("{}, b = {}", configuration.name(), configuration.budget);
@@ -152,7 +152,7 @@ fn means(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     }
 }
 
-/// Figure 6.5b: the power of memory and flash for as long as it took, as in table 6.1.
+/// Figure 6.5b: the power of memory and flash during the execution time, as in table 6.1.
 fn energy(runs: &[(Configuration, TierMeasured)], rows: &mut Vec<Row>) {
     for (configuration, measured) in runs {
         let case = format!("{}, b = {}", configuration.name(), configuration.budget);

@@ -3,17 +3,17 @@
 //! databases" (Ou, 2012).
 //!
 //! ```text
-//! load          the traces, and how large the tiers are for each
-//! write_cache   figures 6 to 8: when pages come in, how they are written, how they go home
+//! load          the traces, and the sizes of the tiers for each
+//! write_cache   figures 6 to 8: admission of pages, their writes, destaging
 //! architecture  figures 6.1 to 6.3, table 6.1: three tiers against two of the same cost
 //! measured      figures 6.4 and 6.5: the same on simulated devices
 //! native        figures 7.5 to 7.9: flash used natively or through a translation layer
-//! shapes        what the papers say of them beside the numbers
+//! shapes        statements of the papers about them, besides the numbers
 //! ```
 //!
-//! As in both, operations are counted and weighed with what a device takes for one: a virtual execution time. Where the
-//! dissertation ran them on devices, they are carried out on simulated ones. The engine's own middle tier is another
-//! matter.
+//! As in both, operations are counted and weighted with a device's time for each: a virtual execution time. For the
+//! dissertation's runs on devices, they are carried out on simulated ones. The engine's own middle tier is not measured
+//! here.
 mod architecture;
 mod load;
 mod measured;
@@ -79,7 +79,7 @@ fn number(
     Row::new(figure, case, (metric, unit), paper, measured)
 }
 
-/// Nanoseconds of a cost that a paper gives in milliseconds.
+/// A cost that a paper gives in milliseconds, in nanoseconds.
 const fn ns(thousandths_of_ms: u64) -> u64 {
     thousandths_of_ms * 1_000
 }

@@ -18,7 +18,7 @@ const COSTS: CostModel = CostModel {
 };
 
 /// Pages of the top and of the middle tier, as shares of the database (table 7.1). TPC-E's are of a database of
-/// 441 million pages; what stands in for it has TPC-H's.
+/// 441 million pages; its stand-in has TPC-H's.
 const SHARES: [(f64, f64); 3] = [(0.02216, 0.13079), (0.00951, 0.05611), (0.00951, 0.05611)];
 
 /// Pages in a block (section 7.4).
@@ -75,7 +75,7 @@ fn run(load: &Load, shares: (f64, f64), tiers: &[String]) -> Result<Vec<TierOutc
     run_all(&load.trace, &settings)
 }
 
-/// What the figures' axes are of.
+/// The label of the figures' x axis.
 const TRACE: &str = "trace";
 
 const NAMES: [&str; 3] = ["BL", "LPD", "NFA"];
@@ -116,8 +116,8 @@ fn overall(load: &Load, runs: &[TierOutcome], rows: &mut Vec<Row>) {
     rows.push(row.at("", "BL over NFA", (TRACE, load.name)));
 }
 
-/// What is not in the dissertation: a cache that gives pages up one by one, beside NFA; and what no cache can do
-/// without, knowing all requests to come.
+/// Additions to the dissertation: a cache that evicts pages one by one, compared with NFA; and the lower limit
+/// for any cache, which knows all future requests.
 fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row>) -> Result<()> {
     let time = |outcome: &TierOutcome| COSTS.time(&outcome.counts).total_ns() as f64;
     let tiers = ["lazy:keep=0.7", "lazy:keep=0.8"].map(str::to_owned);
@@ -144,7 +144,7 @@ fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row
     Ok(())
 }
 
-/// Figure 7.7: how full the blocks are that are collected.
+/// Figure 7.7: the number of valid pages in collected blocks.
 fn collected(runs: &[TierOutcome], rows: &mut Vec<Row>) {
     for (name, outcome) in NAMES.into_iter().zip(runs) {
         let all: u64 = outcome.collected.iter().sum();
@@ -173,7 +173,7 @@ fn wear(runs: &[TierOutcome], rows: &mut Vec<Row>) {
     }
 }
 
-/// Figure 7.8: LPD beside NFA, by how many pages it deletes at once.
+/// Figure 7.8: LPD compared with NFA, by the number of pages that it deletes at once.
 fn greediness(
     load: &Load,
     shares: (f64, f64),

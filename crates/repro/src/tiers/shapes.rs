@@ -1,4 +1,5 @@
-//! What the write cache's paper and the dissertation's chapters 6 and 7 say or draw of their figures beside the numbers.
+//! Statements and drawings about their figures in the write cache's paper and in the dissertation's chapters 6 and 7, besides the
+//! numbers.
 use super::super::Relation::{Above, Below, Within};
 use super::super::lines::{line, over, steps};
 use super::super::{Place, Row, Rows, Shape};
@@ -7,7 +8,7 @@ const VIRTUAL_TIME: &str = "virtual execution time";
 const SAVED: &str = "time saved against two tiers";
 const LARGEST: &str = "s = 8";
 
-/// One series over another at the first place along a drawing: figure 7 has no other.
+/// One series over another at the first place along a drawing, the only one in figure 7.
 fn first_over(
     rows: &Rows<'_>,
     drawing: (&str, &str),
@@ -18,7 +19,7 @@ fn first_over(
     Some(vec![first(series[0])? / first(series[1])?])
 }
 
-/// Seeks of one way home in percent of LRU's.
+/// Seeks of one destaging method in percent of LRU's.
 fn seeks(rows: &Rows<'_>, way: &str) -> Option<f64> {
     let found = rows.0.iter().find(|row| {
         let is_way = |place: &Place| place.x == way.into();
@@ -95,7 +96,7 @@ fn all_saved(rows: &Rows<'_>, figures: &[&str]) -> Option<Vec<f64>> {
     Some(figures.iter().map(of).collect::<Option<Vec<_>>>()?.concat())
 }
 
-/// How a number of these algorithms changes from one `s` to the next, in `figure`, whose rows are of one budget.
+/// The ratio of a number of these algorithms from one `s` to the next, in `figure`, whose rows are of one budget.
 fn by_flash(rows: &Rows<'_>, figure: &str, algorithms: &[&str], metric: &str) -> Option<Vec<f64>> {
     let of = |algorithm: &&str| {
         let is_one = |row: &Row| row.metric == metric && row.case.starts_with(algorithm);
@@ -115,7 +116,7 @@ fn mean(numbers: &[f64]) -> f64 {
     numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
-/// How much two series go along with each other, as Pearson's coefficient of their logarithms.
+/// The correlation of two series: Pearson's coefficient of their logarithms.
 fn correlation(left: &[f64], right: &[f64]) -> f64 {
     let from_mean = |numbers: &[f64]| -> Vec<f64> {
         let logarithms: Vec<f64> = numbers.iter().map(|number| number.ln()).collect();
@@ -266,7 +267,7 @@ pub(crate) const ARCHITECTURE: &[Shape] = &[
     },
 ];
 
-/// Share of the collected blocks with so many valid pages, in percent.
+/// Share of the collected blocks with these numbers of valid pages, in percent.
 fn collected(rows: &Rows<'_>, name: &str, valid: &[&str]) -> Option<f64> {
     let of = |valid: &&str| rows.of("Figure 7.7", &format!("{name}, {valid} valid pages"));
     valid.iter().map(of).sum()
@@ -389,13 +390,13 @@ fn both_over_bl(rows: &Rows<'_>, part: &'static str) -> Option<Vec<f64>> {
     Some([over(rows, drawing, "NFA", "BL")?, over(rows, drawing, "LPD", "BL")?].concat())
 }
 
-/// Not met at the small scale: of the write cache's, whose caches of a sixteenth are asked for less.
+/// Not met at the small scale, of the write cache's: its caches of a sixteenth get fewer requests.
 pub(crate) const WRITE_CACHE_NOT_MET: &[&str] = &[
     "on the low-end device random cache writes are much slower, half as long again at least: RCW over SCW, 4,000 pages",
 ];
 
-/// Of chapter 6's: LOC with s = 2 and 62 buffer pages loses 0.4 %; the largest sizes do not hold the databases, and what is made up in
-/// place of TPC-H has no recency, which TPC-C has.
+/// Of chapter 6's: LOC with s = 2 and 62 buffer pages loses 0.4 %; the largest sizes do not hold the databases; and the generated
+/// trace in place of TPC-H has no recency, unlike that of TPC-C.
 pub(crate) const ARCHITECTURE_NOT_MET: &[&str] = &[
     "all configurations of three tiers are faster than two on TPC-E: time saved, %",
     "so are those on TPC-C and TPC-H: time saved, %",
@@ -404,7 +405,7 @@ pub(crate) const ARCHITECTURE_NOT_MET: &[&str] = &[
     "with the most flash LOC is generally faster than GLB: its time over GLB's, s = 8, the mean of each trace",
 ];
 
-/// Of chapter 7's: as at the full scale (`docs/tiers.md`), and of some 40 blocks one is erased a little less often.
+/// Of chapter 7's: as at the full scale (`docs/tiers.md`), and one of some 40 blocks is erased a little less often.
 pub(crate) const NATIVE_NOT_MET: &[&str] = &[
     "most blocks that NFA collects have less than 96 valid pages, %",
     "very few blocks that NFA collects have 96 to 127 valid pages, %",

@@ -1,5 +1,5 @@
-//! The numbers of the figures on loads that are made up, so that they are the same wherever the tests run: closer bounds than
-//! those of the shapes, and what runs on devices come to beside the costs of the simulations.
+//! The numbers of the figures on generated loads, so that they are the same wherever the tests run: tighter bounds than those
+//! of the shapes, and runs on devices compared with the costs of the simulations.
 use tantalum_replay::tier_replay::TierMeasured;
 
 use super::super::{Row, Scale};
@@ -8,12 +8,12 @@ use super::load::{Load, bank};
 use super::measured::{self, HOME, took_s};
 use super::{native, write_cache};
 
-/// TPC-C's transactions on a tenth of the paper's pages or so.
+/// TPC-C's transactions on about a tenth of the paper's pages.
 fn tpcc() -> Load {
     Load::made_up("TPC-C", "tpcc:warehouses=2,transactions=20k", 400_000, 16).unwrap()
 }
 
-/// The number of `metric` in the one row whose case begins so.
+/// The number of `metric` in the one row whose case begins like this.
 fn of(rows: &[Row], figure: &str, case: &str, metric: &str) -> f64 {
     let found: Vec<&Row> = rows
         .iter()
@@ -57,7 +57,7 @@ fn three_tiers_are_faster_than_two_of_the_same_cost_and_take_less_energy() {
 
 const SCALES: [u32; 4] = [2, 4, 6, 8];
 
-/// The curves of figure 6.4 beside those of figure 6.2.
+/// The curves of figure 6.4 compared with those of figure 6.2.
 #[test]
 fn on_devices_the_curves_are_those_of_the_costs() {
     let (load, mut rows) = (bank(Scale::Small).unwrap(), Vec::new());
@@ -74,10 +74,11 @@ fn on_devices_the_curves_are_those_of_the_costs() {
             let percent = |three_s: f64, two_s: f64| 100.0 * (1.0 - three_s / two_s);
             let measured_s = took_s(measured);
             let weighed = percent(seconds(&measured.outcome), two_weighed_s);
-            // Flash takes longer than its costs: its reads meet programs.
+            // Flash takes longer than its costs assume: its reads meet programs.
             let dearer_s = dearer_flash_s(measured);
             assert!(dearer_s > 0.0 && dearer_s < 0.15 * measured_s, "{case}: {dearer_s} s");
-            // With the costs of flash more is saved than by all of the costs, as writes home are cheaper than theirs.
+            // With the assumed costs of flash, more is saved than with all assumed costs, as writes home are cheaper than
+            // theirs.
             let with_its_costs = percent(measured_s - dearer_s, two_s);
             let range = weighed..weighed + 13.0;
             assert!(range.contains(&with_its_costs), "{case}: {with_its_costs} and {weighed}");
@@ -94,7 +95,7 @@ fn on_devices_the_curves_are_those_of_the_costs() {
     what_operations_take(&rows);
 }
 
-/// By how much operations of flash took longer than the simulations' costs of them.
+/// The time by which flash operations exceeded the simulations' costs of them.
 fn dearer_flash_s(measured: &TierMeasured) -> f64 {
     let (counts, waits) = (&measured.outcome.counts, &measured.waits);
     let reads_ns = counts.flash_reads * COSTS.flash_read_ns;
@@ -133,15 +134,15 @@ fn where_all_is_cached(rows: &[Row]) {
     }
 }
 
-/// Beside the costs of section 6.4.1.
+/// Compared with the costs of section 6.4.1.
 fn what_operations_take(rows: &[Row]) {
     let mean = |metric| of(rows, "Section 6.4.1", "LOC, s = 8, b = 4000", metric);
     let reads = mean("disk read");
     assert!((4.0..5.0).contains(&reads), "{reads} ms: a seek and half a turn");
     assert!(mean("disk write") < 0.6 * reads, "the disk's cache sorts what goes home at the end");
-    // Two pages of 4 KiB: the data sheet's 115 us and the second transfer, and no more than that while the cache has room.
+    // Two pages of 4 KiB: the data sheet's 115 us and the second transfer, and no more as long as the cache has room.
     assert!((0.131..0.14).contains(&mean("flash write")), "{} ms", mean("flash write"));
-    // They take 0.1 ms of an idle drive, and meet programs of up to 1.44.
+    // They take 0.1 ms on an idle drive, and meet programs of up to 1.44.
     assert!((0.1..0.4).contains(&mean("flash read")), "{} ms", mean("flash read"));
     for case in ["bank, 2TA, b = 4000", "bank, LOC, s = 8, b = 4000"] {
         let time = |metric| of(rows, "Figure 6.4", case, metric);

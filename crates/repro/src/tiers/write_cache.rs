@@ -69,7 +69,7 @@ fn relative(costs: &CostModel, outcomes: &[TierOutcome]) -> Vec<f64> {
     outcomes.iter().map(|outcome| 100.0 * ns(outcome) / ns(&outcomes[0])).collect()
 }
 
-/// What the figures' axes are of.
+/// The label of the figures' x axis.
 const PAGES: &str = "pages of the cache";
 
 const TIME: (&str, &str) = ("virtual execution time", "% of no cache");
@@ -88,7 +88,7 @@ fn admission(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
 }
 
 fn placement(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
-    // The paper has 4,000 pages alone.
+    // The paper has only 4,000 pages.
     for pages in [4_000, 16_000] {
         let outcomes = run(load, &["none", SEQUENTIAL, AOW], pages)?;
         for (device, costs) in [("high-end", HIGH_END), ("low-end", LOW_END)] {

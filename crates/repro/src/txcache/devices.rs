@@ -1,5 +1,5 @@
-//! The devices that are compared: one array, one FTL, one link; what differs is how a transaction
-//! becomes durable.
+//! The devices of the comparison: they share one array, one FTL, one link, and differ in how a
+//! transaction becomes durable.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result, Stamp};
@@ -17,30 +17,30 @@ use super::replay::{Measured, fill, replay};
 use super::trace::Trace;
 use tantalum_replay::device_replay::Expected;
 
-/// Transactions that the baselines may have open; more than any trace has outstanding.
+/// Maximum number of open transactions of the baselines; more than any trace has outstanding.
 pub(super) const TRANSACTIONS_MAX: u32 = 32;
 
-/// Where a trace has transactions that do not fit into the redo log, WAL gets all of them in parts of
-/// this share of the log: what ext3's journal lets a transaction have of it.
+/// If a trace has transactions that do not fit into the redo log, WAL gets all of them in parts of
+/// this share of the log: the maximum that ext3's journal allows a transaction.
 const PARTS_OF_LOG: u32 = 4;
 
 /// A device of figures 4 to 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// A redo log of so many pages in flash.
+    /// A redo log of this many pages in flash.
     Wal(u32),
-    /// The same, of which a commit is a record that waits for its pages.
+    /// The same, but a commit is a record that waits for its pages.
     RecordedWal(u32),
-    /// Shadow pages at the commit; the atomic-write log does the same until power is cut.
+    /// Shadow pages at the commit; the atomic-write log behaves the same until power is cut.
     TxFlash,
-    /// So many pages of transactional cache.
+    /// A transactional cache of this many pages.
     TxCache(u32, HeaderRelease),
-    /// So many pages of the same cache without transactions.
+    /// The same cache of this many pages without transactions.
     NvCache(u32),
 }
 
 impl Device {
-    /// What rows call it.
+    /// Its name in rows.
     pub fn name(self) -> &'static str {
         match self {
             Device::Wal(_) => "WAL",
@@ -53,22 +53,22 @@ impl Device {
     }
 }
 
-/// Sizes that all devices of an experiment have in common.
+/// Sizes that all devices of an experiment share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Pages that the host sees.
+    /// Number of pages that the host sees.
     pub capacity_pages: u64,
-    /// Pages of the extended cache.
+    /// Number of pages of the extended cache.
     pub extended_pages: u32,
-    /// What the link moves in a second.
+    /// Bandwidth of the link in bytes per second.
     pub link_bytes_per_second: u64,
-    /// Seed of what is left to chance.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
 impl Sizes {
-    /// The TxSSD's array with a transactional cache. The extended cache is taken out of what is
-    /// over-provisioned, so that every device has the same flash for its home locations.
+    /// The TxSSD's array with a transactional cache. The extended cache is part of the
+    /// over-provisioned space, so that every device has the same flash for its home locations.
     pub fn tx_cache(
         &self,
         cache_pages: u32,
@@ -84,8 +84,7 @@ impl Sizes {
         Ok((config, options))
     }
 
-    /// The TxSSD's array and FTL without any cache, with `log_zones` zones more for a
-    /// redo log.
+    /// The TxSSD's array and FTL without any cache, with `log_zones` additional zones for a redo log.
     pub fn plain(&self, log_zones: impl FnOnce(&DeviceConfig) -> u32) -> Result<DeviceConfig> {
         let mut config = TxSsdConfig::nv_cache(self.capacity_pages, 1024).device()?;
         config.nand.geometry.blocks_per_plane += log_zones(&config);
@@ -118,7 +117,7 @@ pub(super) fn wal_config(sizes: &Sizes, log_pages: u32) -> Result<(DeviceConfig,
 /// Replays `trace` on a new, aged device.
 ///
 /// # Errors
-/// The device's own; `Corrupt` where it holds anything but what was written last.
+/// Those of the device; `Corrupt` if it holds anything except the content written last.
 pub(super) fn measure(device: Device, sizes: &Sizes, trace: &Rc<Trace>) -> Result<Measured> {
     let what = format!("{} on {device:?}", trace.name);
     let (sizes, trace) = (*sizes, Rc::clone(trace));

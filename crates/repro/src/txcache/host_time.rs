@@ -1,6 +1,6 @@
-//! What the time that a host takes before each transaction changes of figure 4's gains. In a closed loop without any, the devices are
-//! compared at their fastest; the more of it there is, the less they differ. Of TPC-C's transactions it was recorded. Of those of file
-//! systems nobody tells it, so that they are measured with one time after the other.
+//! The effect of the host's time before each transaction on figure 4's gains. In a closed loop without host time the devices are
+//! compared at their fastest; with more of it they differ less. For TPC-C's transactions it was recorded. For those of file systems it
+//! is not known, so they are measured with one time after the other.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_models::tx_cache::HeaderRelease;
@@ -12,31 +12,31 @@ use super::protocols::{TRACE, gain, percent};
 use super::replay::Measured;
 use super::trace::{Trace, file_system};
 
-/// The host's times, in ms: from below the shortest transaction's of any trace (a third of a millisecond) to beyond the longest's
-/// (a third of a second).
+/// The host's times, in ms: from below the shortest transaction of any trace (a third of a millisecond) to above the longest one (a
+/// third of a second).
 pub(super) const TIMES_MS: [f64; 10] = [0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0];
-/// What the axis is of.
+/// The label of the x axis.
 const TIME: &str = "host's time before a transaction, ms";
 
-/// A trace of a file system that is replayed with one time of the host after the other. A device is filled once for all of them,
-/// as filling it takes longer than a time's transactions.
+/// A file system's trace that is replayed with one host time after the other. A device is filled once for all of them, as filling
+/// takes longer than the transactions of one time.
 #[derive(Clone, Copy)]
 struct Stepped {
     name: &'static str,
-    /// Transactions before the first time, without any.
+    /// Number of transactions before the first time, without host time.
     warm_up: usize,
-    /// Transactions with each time.
+    /// Number of transactions with each time.
     each: usize,
 }
 
-/// Before the first time as many transactions as figure 4 leaves out; of the file server as many as it has, as cleaning is not
-/// steady before.
+/// Before the first time come as many transactions as figure 4 leaves out; for the file server all of its transactions, as cleaning is
+/// not steady earlier.
 const FILE_SYSTEMS: [Stepped; 3] = [
     Stepped { name: "fileserver", warm_up: 48, each: 12 },
     Stepped { name: "varmail", warm_up: 8_000, each: 1_500 },
     Stepped { name: "webproxy", warm_up: 200, each: 60 },
 ];
-/// Share of a time's transactions that are not measured: what was left to do with the time before is done in them.
+/// Share of a time's transactions that are not measured: they complete the work left from the previous time.
 const SETTLING_SHARE: f64 = 1.0 / 3.0;
 
 pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
@@ -50,7 +50,7 @@ pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Res
     Ok(())
 }
 
-/// TPC-C where each transaction is not sent before the host has been at it for as long as it was when the trace was recorded.
+/// TPC-C, with a pause before each transaction as long as the host's time when the trace was recorded.
 fn recorded(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     let trace = setup.tpcc();
     let name = format!("{}, with the host's time", trace.name);
@@ -83,7 +83,7 @@ fn recorded(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     ])
 }
 
-/// A trace with every time of the host, in ascending order.
+/// A trace with every host time, in ascending order.
 fn chosen(stepped: Stepped, sizes: &Sizes, pages: u32, progress: Progress) -> Result<Vec<Row>> {
     let trace = Rc::new(stepped.trace(sizes.seed)?);
     let mut on = |device: Device| {
@@ -118,7 +118,7 @@ fn chosen(stepped: Stepped, sizes: &Sizes, pages: u32, progress: Progress) -> Re
 }
 
 impl Stepped {
-    /// Transactions from the first with the time at `at` of [`TIMES_MS`] on.
+    /// The first transaction with the time at index `at` of [`TIMES_MS`].
     fn first(self, at: usize) -> usize {
         self.warm_up + at * self.each
     }
@@ -135,10 +135,10 @@ impl Stepped {
         Ok(trace)
     }
 
-    /// Transactions a second with each time.
+    /// Transactions per second with each time.
     ///
     /// # Errors
-    /// `InvalidInput` where the device took the transactions in parts, of which there are more than times were given.
+    /// `InvalidInput` if the device split the transactions into parts, of which there are more than recorded end times.
     fn rates(self, measured: &Measured) -> Result<Vec<f64>> {
         if measured.ended_ns.len() != self.first(TIMES_MS.len()) {
             let (name, ended) = (self.name, measured.ended_ns.len());
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(gains.len(), TIMES_MS.len());
         assert!(gains.windows(2).all(|pair| pair[1] < pair[0]), "{gains:?}");
         assert!(gains[0] > 50.0 && gains[TIMES_MS.len() - 1] < 1.0, "{gains:?}");
-        // One transaction at a time: nearly one a second where the host takes a second for each.
+        // One transaction at a time: nearly one per second if the host takes a second for each.
         let rates = of(", TxCache", "throughput");
         assert!((0.99..1.0).contains(rates.last().unwrap()), "{rates:?}");
         assert!(rates[0] > 100.0, "{rates:?}");

@@ -1,20 +1,20 @@
 //! The host's concurrency control: a page belongs to one transaction from its first write to the
-//! commit. Whoever wants it meanwhile waits, in the order of asking; so it is known which of two
-//! writes of a page is the later.
+//! commit. Other transactions wait for it, first come, first served; so the order of two writes of a
+//! page is known.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tantalum_base::{FastMap, PageNo, PageRange};
 use tantalum_runtime::sync::WaitQueue;
 
-/// Who has each page.
+/// The owner and the waiters of each page.
 pub(super) struct PageLocks {
-    /// The tickets that a page was asked for with, oldest first: the first one has it.
+    /// The tickets of the requests for each page, oldest first: the first one owns it.
     pages: RefCell<FastMap<PageNo, VecDeque<u64>>>,
     next_ticket: Cell<u64>,
     given_back: WaitQueue,
 }
 
-/// The pages of one transaction, until it is dropped.
+/// The pages of one transaction, until this is dropped.
 pub(super) struct Locked<'a> {
     locks: &'a PageLocks,
     ticket: u64,
@@ -30,7 +30,7 @@ impl PageLocks {
         }
     }
 
-    /// A new transaction's, which has no pages yet.
+    /// The lock set of a new transaction, which is empty.
     pub fn none(&self) -> Locked<'_> {
         let ticket = self.next_ticket.replace(self.next_ticket.get() + 1);
         Locked { locks: self, ticket, pages: Vec::new() }
@@ -38,8 +38,8 @@ impl PageLocks {
 }
 
 impl Locked<'_> {
-    /// Takes the pages of `range`, one after the other: none behind a page that another one has, and
-    /// ranges ascend, so that no two transactions wait for each other.
+    /// Locks the pages of `range`, one after the other. It locks no page beyond one that another
+    /// transaction owns, and ranges ascend, so there is no deadlock.
     pub async fn extend(&mut self, range: PageRange) {
         for page in range.iter() {
             assert!(self.pages.last().is_none_or(|last| *last < page), "{page} comes too late");
@@ -79,8 +79,8 @@ mod tests {
         PageRange::new(PageNo(first), pages)
     }
 
-    /// Clients add to counts that they read before they waited: a page that two have at once would
-    /// miss one.
+    /// Clients increment counts that they read before they waited: if two owned a page at once, one
+    /// increment would be lost.
     #[test]
     fn a_page_belongs_to_one_at_a_time_and_nobody_waits_for_ever() {
         let runtime = Virtual::new(Schedule::Shuffled(5));

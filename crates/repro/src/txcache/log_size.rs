@@ -1,4 +1,4 @@
-//! Figures 6 and 7: what a larger redo log gives WAL, and a larger cache TxCache.
+//! Figures 6 and 7: the benefit of a larger redo log for WAL, and of a larger cache for TxCache.
 use tantalum_base::Result;
 use tantalum_models::tx_cache::HeaderRelease;
 
@@ -6,7 +6,7 @@ use super::super::{Progress, Row, Scale};
 use super::Setup;
 use super::devices::{Device, measure};
 
-/// What the figures' axes are of.
+/// The label of the figures' x axis.
 pub(super) const LOG_OR_CACHE: &str = "log or cache, MiB";
 
 pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {

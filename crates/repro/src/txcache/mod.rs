@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! trace     the four transaction traces
-//! tpcc      that of TPC-C: a database engine under it
-//! recorder  what the engine gives its device
+//! tpcc      TPC-C's trace: a database engine under it
+//! recorder  records the transactions that the engine sends to its device
 //! devices   WAL, TxFlash, TxCache, NVCache over one array, one FTL, one link
-//! replay    closed loop of whole transactions; what a device holds is checked after it
-//! locks     which of the connections' transactions may write a page
+//! replay    closed loop of whole transactions; the device's content is checked afterwards
+//! locks     decides which of the connections' transactions may write a page
 //! protocols figures 4 and 5: throughput and write size of the four
 //! log_size  figures 6 and 7: the same by the size of the log, or of the cache
 //! sensitivity  a faster link; transactions larger than the cache
-//! host_time what the host's time before a transaction changes
+//! host_time the effect of the host's time before a transaction
 //! recovery  table III: from the power coming back until transactions are settled
-//! shapes    what the paper says of them beside the numbers
+//! shapes    statements of the paper about them, besides the numbers
 //! ```
 mod devices;
 mod host_time;
@@ -38,17 +38,17 @@ use devices::Sizes;
 pub(super) use shapes::{NOT_MET_SMALL, SHAPES};
 use trace::Trace;
 
-/// Section IV-A: 32 MB of non-volatile disk cache; the same for the redo log.
+/// Section IV-A: 32 MB of non-volatile disk cache; the redo log has the same size.
 const CACHE_PAGES: u32 = (32 << 20) / 4096;
-/// The paper's 32 GB are scaled to what holds the traces (the largest reaches 2.4 GB); planes,
-/// blocks and zones stay as they are.
+/// The paper's 32 GB are scaled down to a capacity that holds the traces (the largest reaches 2.4
+/// GB); planes, blocks and zones stay as they are.
 const CAPACITY_PAGES: u64 = (4 << 30) / 4096;
 
-/// What an experiment of this paper runs on.
+/// The setup of an experiment of this paper.
 struct Setup {
     sizes: Sizes,
     traces: Vec<Rc<Trace>>,
-    /// Pages of the cache, and of the redo log.
+    /// Number of pages of the cache, and of the redo log.
     cache_pages: u32,
     scale: Scale,
 }
@@ -58,10 +58,10 @@ impl Setup {
         let traces = trace::traces(scale, seed)?.into_iter().map(Rc::new).collect();
         let (capacity_pages, cache_pages) = match scale {
             Scale::Full | Scale::Paper => (CAPACITY_PAGES, CACHE_PAGES),
-            // The traces are as much smaller.
+            // The traces are smaller in proportion.
             Scale::Small => (160 << 10, 1024),
         };
-        // Chosen: what the default cache has, for every size of the cache.
+        // Chosen: the rate for the default cache, for every size of the cache.
         let link_bytes_per_second = Profile::tx_ssd().link.link_bytes_per_second;
         let extended_pages = cache_pages;
         let sizes = Sizes { capacity_pages, extended_pages, link_bytes_per_second, seed };
@@ -74,7 +74,7 @@ impl Setup {
     }
 }
 
-/// Every figure and table of the paper that is measured again.
+/// Measures every reproduced figure and table of the paper.
 pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let setup = Setup::new(scale, seed)?;
     protocols::run(&setup, progress, rows)?;

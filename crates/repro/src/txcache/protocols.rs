@@ -7,41 +7,41 @@ use super::Setup;
 use super::devices::{Device, measure};
 use super::replay::Measured;
 
-/// Section IV-B and IV-C, by trace: how much more transactions a second TxCache does, and how
-/// much less it writes, in percent, against WAL and against TxFlash.
+/// Section IV-B and IV-C, by trace: how many more transactions per second TxCache does, and how much less it writes, in
+/// percent, compared with WAL and with TxFlash.
 const PAPER: [(&str, [f64; 2], [f64; 2]); 4] = [
     ("fileserver", [14.3, 0.9], [46.9, -3.5]),
     ("varmail", [63.0, 115.1], [98.8, 98.8]),
     ("webproxy", [51.0, 20.5], [58.6, 29.4]),
     ("TPC-C", [121.4, 47.4], [52.6, 9.7]),
 ];
-/// Section IV-B: the throughput that transactions cost against NVCache, at most and on average.
+/// Section IV-B: the throughput cost of transactions compared with NVCache, at most and on average.
 const PENALTY_MAX: f64 = 4.1;
 const PENALTY_MEAN: f64 = 1.4;
 
-/// What the figures' axes are of.
+/// The label of the figures' x axis.
 pub(super) const TRACE: &str = "trace";
 
-/// What the devices did on one trace.
+/// The results of the devices on one trace.
 pub(super) struct Compared {
     pub trace: &'static str,
     pub wal: Measured,
-    /// WAL whose commits wait for their pages first and then for a record.
+    /// WAL whose commits first wait for their pages and then for a record.
     pub recorded_wal: Measured,
     pub tx_flash: Measured,
     pub tx_cache: Measured,
     pub nv_cache: Measured,
-    /// TxCache whose headers are free when their pages are in the mapping, not only when these are written back (III-C).
+    /// TxCache whose headers are free once their pages are in the mapping, not only once these are written back (III-C).
     pub mapped: Measured,
 }
 
 impl Compared {
-    /// Throughput that transactions cost, in percent of NVCache's.
+    /// The throughput cost of transactions, in percent of NVCache's.
     pub fn penalty(&self) -> f64 {
         -gain(&self.tx_cache, &self.nv_cache)
     }
 
-    /// The same where headers are held until all is in the mapping.
+    /// The same if headers are held until all pages are in the mapping.
     pub fn penalty_mapped(&self) -> f64 {
         -gain(&self.mapped, &self.nv_cache)
     }
@@ -62,7 +62,7 @@ impl Compared {
     }
 }
 
-/// How much more transactions a second `new` does than `old`, in percent.
+/// How many more transactions per second `new` does than `old`, in percent.
 pub(super) fn gain(new: &Measured, old: &Measured) -> f64 {
     (new.transactions_per_s / old.transactions_per_s - 1.0) * 100.0
 }
@@ -150,7 +150,7 @@ pub(super) fn compare(setup: &Setup, progress: Progress) -> Result<Vec<Compared>
     Ok(all)
 }
 
-/// What `device` did on `trace`: the bars of both figures, which the paper gives as pictures.
+/// The results of `device` on `trace`: the bars of both figures, for which the paper has only drawings.
 pub(super) fn absolute(trace: &str, device: Device, measured: &Measured) -> Vec<Row> {
     let case = format!("{trace}, {}", device.name());
     let row = |figure, what, measured| {

@@ -1,8 +1,7 @@
-//! Records what a database gives its device: the pages of each transaction, in the order of commits, and how long the host had been
-//! at it before.
+//! Records a database's writes to its device: the pages of each transaction, in the order of commits, and the host's time before each.
 //!
-//! Commits come one after the other. So each is one transaction of the device, as in the paper's traces, and not one that several
-//! share which came at the same time.
+//! Commits run one after the other. So each is one device transaction, as in the paper's traces, and not several simultaneous ones sharing
+//! one.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, PageDevice, PageNo, Result};
@@ -12,17 +11,17 @@ use tantalum_runtime::sync::Semaphore;
 
 use super::trace::{Transaction, ranges};
 
-/// A device, and the transactions that it was given while it was recorded.
+/// A device, and the transactions sent to it during the recording.
 pub(super) struct Recorder<D> {
     device: Rc<D>,
     is_recording: Cell<bool>,
-    /// What the host took for the commit that has its turn.
+    /// The host's time for the present commit.
     work_ns: Cell<u64>,
     transactions: RefCell<Vec<Transaction>>,
 }
 
 impl<D> Recorder<D> {
-    /// Nothing is recorded yet.
+    /// A recorder that has not started yet.
     pub fn new(device: Rc<D>) -> Self {
         Recorder {
             device,
@@ -44,8 +43,8 @@ impl<D> Recorder<D> {
     }
 }
 
-/// The paper's interface (table I) has no transaction in one call: it is begun, its pages are written, and it is committed. One that fails is
-/// not recorded.
+/// The paper's interface (table I) has no single call for a transaction: it is begun, its pages are written, and it is committed. A
+/// transaction that fails is not recorded.
 impl<D: PageDevice> DeviceLayer for Recorder<D> {
     type Inner = D;
 
@@ -85,7 +84,7 @@ pub(super) struct Connections<R, D, S> {
 }
 
 impl<R, D, S> Connections<R, D, S> {
-    /// To `store`, whose pages lie on `device`.
+    /// Connects to `store`, whose pages are on `device`.
     pub fn new(runtime: R, store: S, device: &Rc<Recorder<D>>) -> Self {
         let commit_turn = Rc::new(Semaphore::new("its turn to be recorded", 1));
         Connections { runtime, store, device: Rc::clone(device), commit_turn }
@@ -117,7 +116,7 @@ impl<R: Runtime, D: PageDevice, S: RowStore> RowStoreLayer for Connections<R, D,
     }
 }
 
-/// A transaction of which it is known when it began.
+/// A transaction with its start time.
 pub(super) struct Timed<R, D, S: RowStore> {
     connections: Connections<R, D, S>,
     inner: S::Transaction,

@@ -1,6 +1,6 @@
-//! Table III: how long each protocol takes from the power coming back until transactions are
-//! settled. What the FTL needs to load its own mapping comes before, in rows of its own, as the
-//! paper's mapping is durable; TxFlash alone rebuilds its mapping from the drive.
+//! Table III: the time of each protocol from the power coming back until transactions are settled. The time in which the FTL
+//! loads its own mapping comes before, in separate rows, as the paper's mapping is durable; only TxFlash rebuilds its mapping
+//! from the drive.
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
@@ -20,16 +20,16 @@ use tantalum_replay::device_replay::Expected;
 
 /// Table II: the whole drive, in pages.
 const DRIVE_PAGES: u64 = (32 << 30) / 4096;
-/// Pages of each transaction that is under way or in the log when the power goes.
+/// Number of pages of each transaction that is in progress or in the log at the power cut.
 const TRANSACTION_PAGES: u64 = 16;
 /// Section IV-E: "a maximum concurrency of 128 transactions", each with a header.
 const PAPER_HEADERS: u32 = 128;
-/// The header that writes outside of transactions have.
+/// The header for writes outside of transactions.
 const COMMAND_HEADERS: u32 = 1;
 
 pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     let pages = setup.cache_pages;
-    // Not the traces, but drives and logs that are full: the paper's times are of the scans.
+    // Not on the traces, but on full drives and logs: the paper's times are those of the scans.
     progress("table III: TxCache");
     let cache = tx_cache(&setup.sizes, pages, None)?;
     let few = tx_cache(&setup.sizes, pages, Some(PAPER_HEADERS))?;
@@ -53,7 +53,7 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
         format!("{transactions}, scan of {} headers", cache.report.headers - COMMAND_HEADERS)
     };
     let report = &cache.report;
-    // The paper has as many headers as transactions that may be open.
+    // The paper has as many headers as open transactions are allowed.
     let paper_headers = Some(0.019).filter(|_| cache.transactions == 128);
     Ok(vec![
         row(format!("WAL, scan of a log of {log_mib} MiB"), None, milliseconds(wal.report.scan_ns)),
@@ -80,18 +80,18 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
     ])
 }
 
-/// What a recovery of TxCache took.
+/// The result of a recovery of TxCache.
 struct CacheRecovery {
-    /// Transactions that were under way.
+    /// Number of transactions that were in progress.
     transactions: u64,
     report: TxRecoveryReport,
     ftl_ns: u64,
 }
 
-/// What a recovery of WAL took.
+/// The result of a recovery of WAL.
 struct LogRecovery {
     report: WalRecovery,
-    /// Copying home all that the log held, when the device serves already.
+    /// Time of copying the log's content home, after the device is open.
     home_ns: u64,
 }
 
@@ -99,7 +99,7 @@ fn milliseconds(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// The pages of transaction `number`: neighbours, no two transactions sharing any.
+/// The pages of transaction `number`: consecutive, and disjoint from those of other transactions.
 fn range(number: u64, device_pages: u64) -> PageRange {
     let places = device_pages / TRANSACTION_PAGES;
     PageRange::new(PageNo(number % places * TRANSACTION_PAGES), TRANSACTION_PAGES)
@@ -138,8 +138,8 @@ async fn check<D: PageDevice<Page = Stamp>>(
     Ok(())
 }
 
-/// TxCache with as many transactions as may be open at once, half of them open, the others committed and holding their headers;
-/// with `headers` of these, or as many as there are for a cache of this size.
+/// TxCache with the maximum number of transactions, half of them open, the others committed and holding their headers; with
+/// `headers` headers, or the default for a cache of this size.
 fn tx_cache(sizes: &Sizes, cache_pages: u32, headers: Option<u32>) -> Result<CacheRecovery> {
     let (device, usual) = sizes.tx_cache(cache_pages, HeaderRelease::WrittenBack)?;
     let headers = headers.unwrap_or(usual.headers);
@@ -175,7 +175,7 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     let runtime = Virtual::new(Schedule::Fifo);
     let (config, options) = wal_config(sizes, log_pages)?;
     let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
-    // As many as fill the log and no more.
+    // Exactly as many as fill the log.
     let transactions = u64::from(log_pages) / TRANSACTION_PAGES;
     let mut expected = Expected::new(sizes.capacity_pages);
     let kind = WalKind { ftl: config.ftl, wal: options };

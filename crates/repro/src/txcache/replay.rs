@@ -1,4 +1,4 @@
-//! Replays transactions in a closed loop, and checks what the device holds then.
+//! Replays transactions in a closed loop, and checks the device's content afterwards.
 use std::cell::{Cell, RefCell};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -14,28 +14,28 @@ use super::locks::PageLocks;
 use super::trace::Trace;
 use tantalum_replay::device_replay::Expected;
 
-/// Pages of one batch while a device is filled.
+/// Number of pages of one batch while a device is filled.
 const FILL_PAGES: u64 = 1024;
 /// Share of the transactions that run before the clock starts.
 const WARM_UP_SHARE: f64 = 1.0 / 3.0;
 
-/// What a replay gave; rates and counts without the warm-up.
+/// The result of a replay; rates and counts do not include the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     /// Transactions of the workload per virtual second.
     pub transactions_per_s: f64,
-    /// Transactions of the device that each of them was, on average.
+    /// Average number of device transactions for each of them.
     pub parts: f64,
     /// Flash pages programmed, for any reason.
     pub pages_programmed: f64,
     /// Flash pages erased.
     pub pages_erased: f64,
-    /// When each transaction of the device had ended, those of the warm-up included, in that order.
+    /// The end time of each device transaction, including those of the warm-up, in order.
     pub ended_ns: Vec<u64>,
 }
 
-/// Fills the FTL's first `pages` pages in order, past link and cache: the paper's simulator starts
-/// with every page of the drive written once and only the over-provisioned blocks free.
+/// Fills the FTL's first `pages` pages in order, bypassing link and cache: the paper's simulator
+/// starts with every page of the drive written once and only the over-provisioned blocks free.
 pub(super) async fn fill<M: ZoneMedia<Page = Stamp>>(
     ftl: &Ftl<M>,
     expected: &Rc<RefCell<Expected>>,
@@ -57,7 +57,7 @@ struct Replay<D> {
     trace: Rc<Trace>,
     expected: Rc<RefCell<Expected>>,
     nand: Nand<Stamp>,
-    /// Whoever sends a transaction; as many at once as the trace says.
+    /// Limits the number of transactions that are sent concurrently, as the trace specifies.
     senders: Semaphore,
     locks: PageLocks,
     committed: WaitQueue,
@@ -71,7 +71,7 @@ struct Replay<D> {
 /// Replays `trace` on `device` and checks every page that it wrote.
 ///
 /// # Errors
-/// `Corrupt` where a page does not hold what was written last; the device's own.
+/// `Corrupt` if a page does not hold the content written last; those of the device.
 pub(super) async fn replay<D: PageDevice<Page = Stamp>>(
     runtime: &Virtual,
     device: &Rc<D>,
@@ -122,7 +122,8 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
                 self.write(*range, tx).await?;
             }
             if let Some(tx) = tx {
-                // When the commit is on its way its pages are free, and the next may send.
+                // Once the commit is in progress its pages are free, and the next transaction may
+                // be sent.
                 let mut commit = pin!(self.device.commit(tx));
                 let polled = poll_once(commit.as_mut()).await;
                 drop((locked, sending));
@@ -135,8 +136,8 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
         }
     }
 
-    /// Writes a range; again where a transaction whose commit is on its way still holds one of its
-    /// pages.
+    /// Writes a range; retries while a transaction whose commit is in progress still holds one of
+    /// its pages.
     async fn write(&self, range: PageRange, tx: Option<TxId>) -> Result<()> {
         let mut contents = Vec::new();
         self.expected.borrow_mut().write(range, &mut contents);
@@ -179,7 +180,7 @@ impl<D: PageDevice<Page = Stamp>> Replay<D> {
     }
 }
 
-/// Polls `future` once; its result where it has one already.
+/// Polls `future` once; returns its result if it is ready.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(|context| {
         Poll::Ready(match future.as_mut().poll(context) {

@@ -1,5 +1,5 @@
-//! What two things that the paper does not tell change: how fast the link is, and by how much the file server's transactions are
-//! larger than the cache. What the host's time changes is in [`host_time`](super::host_time).
+//! The effect of two parameters that the paper does not state: the speed of the link, and how much larger than the cache the
+//! file server's transactions are. For the effect of the host's time see [`host_time`](super::host_time).
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_models::tx_cache::HeaderRelease;
@@ -12,20 +12,19 @@ use super::replay::Measured;
 use super::trace::{Trace, fileserver};
 use super::{CACHE_PAGES, Setup};
 
-/// 512 bytes in 0.2384 µs: PCI Express in the parameter files that come with the paper's simulator
-/// (`ssd-sr250k.parv` of the SSD extension for DiskSim), with which table II agrees in every line. The
-/// rate of the other experiments stands there too, as a comment.
+/// 512 bytes in 0.2384 µs: PCI Express in the parameter files of the paper's simulator (`ssd-sr250k.parv` of the SSD extension
+/// for DiskSim), with which table II agrees in every line. The rate of the other experiments is there too, as a comment.
 const LINK_BYTES_PER_SECOND: u64 = 2_147_651_006;
 
-/// Pages of a transaction at the most: the cache has 8192, of which 7936 may be uncommitted. With the
-/// extended cache it takes 16128.
+/// Maximum number of pages of a transaction: the cache has 8192, of which 7936 may be uncommitted. Together with the extended
+/// cache the limit is 16128.
 pub(super) const LARGE_PAGES: [u32; 3] = [8704, 10240, 12288];
 
 pub(super) fn run(setup: &Setup, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     for trace in &setup.traces {
         rows.extend(fast_link(setup, trace, progress)?);
     }
-    // On the sizes of the small scale they would say nothing else.
+    // At the sizes of the small scale they would show nothing new.
     if setup.scale != Scale::Small {
         for pages in LARGE_PAGES {
             large(setup, pages, progress, rows)?;

@@ -1,9 +1,9 @@
-//! What the paper says of its figures beside their numbers.
+//! Statements of the paper about its figures, besides their numbers.
 use super::super::Relation::{Above, Falling, Rising, Within};
 use super::super::{Rows, Shape};
 
 const TRACES: [&str; 4] = ["fileserver", "varmail", "webproxy", "TPC-C"];
-/// Those on which TxCache is clearly ahead of TxFlash.
+/// The traces on which TxCache is clearly ahead of TxFlash.
 const SMALL: [&str; 3] = ["varmail", "webproxy", "TPC-C"];
 
 pub(crate) const SHAPES: &[Shape] = &[
@@ -133,7 +133,7 @@ fn penalty(rows: &Rows<'_>, trace: &str) -> Option<f64> {
     rows.metric("Figure 4", &case, "throughput penalty")
 }
 
-/// Transactions a second with 64 MiB over 16, and with 256 over 64, of each trace.
+/// Transactions per second with 64 MiB over 16, and with 256 over 64, for each trace.
 fn steps(rows: &Rows<'_>, device: &str) -> Option<Vec<f64>> {
     let mut times = Vec::new();
     for trace in TRACES {
@@ -144,14 +144,14 @@ fn steps(rows: &Rows<'_>, device: &str) -> Option<Vec<f64>> {
     Some(times)
 }
 
-/// Not met on small devices, or of sizes that a small scale does not have.
+/// Not met on small devices, or about sizes that the small scale lacks.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
-    // docs/devices/txssd.md says why.
+    // docs/devices/txssd.md gives the reason.
     "TxCache does more transactions than TxFlash on varmail, webproxy and TPC-C",
     "WAL is ahead of TxFlash on varmail, and behind it on the other traces: gain over TxFlash less gain over WAL, with that sign",
-    // On devices so small 11 % apart.
+    // On such small devices they are 11 % apart.
     "on the fileserver's large transactions TxCache is about as fast as TxFlash",
-    // Nothing is erased, and there are two sizes alone.
+    // Nothing is erased, and there are only two sizes.
     "on TPC-C a larger cache erases less",
     "WAL does more transactions with a log of 64 MiB than of 16 MiB, and still more with 256 MiB, on every trace",
     "TxCache does more transactions with a cache of 64 MiB than of 16 MiB, and still more with 256 MiB, on every trace",

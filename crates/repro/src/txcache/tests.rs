@@ -25,7 +25,7 @@ fn recovery_takes_as_long_as_what_it_must_read() {
     );
     assert!((30.0..500.0).contains(&tx_flash), "TxFlash {tx_flash} ms");
     assert!(of("TxCache, 16 transactions, indexes") > tx_cache);
-    // A header more is an access more.
+    // One more header is one more access.
     assert!((tx_cache - few - 384.0 * 0.000_15).abs() < 1e-9, "{few} and {tx_cache} ms");
 }
 
@@ -50,7 +50,7 @@ fn the_same_seed_measures_the_same() {
     assert_ne!(measured(5), measured(6));
 }
 
-/// Some minutes: what `tantalum repro txcache` prints.
+/// Takes some minutes: runs the same as `tantalum repro txcache`.
 #[test]
 fn the_whole_size_has_the_shape_of_the_paper() {
     if std::env::var_os("TANTALUM_NIGHTLY").is_none() {
@@ -84,7 +84,7 @@ fn the_whole_size_has_the_shape_of_the_paper() {
         let fast = format!("{trace}, TxCache over TxFlash, link of 2147 MB/s");
         assert!(of(&fast, "throughput gain") > 0.0, "{trace}");
         let fast = format!("{trace}, TxCache below NVCache, link of 2147 MB/s");
-        // Nothing hides what begin and commit of varmail's small transactions take.
+        // Nothing hides the time of start and commit of varmail's small transactions.
         assert!(of(&fast, "throughput penalty") < 8.0, "{trace}");
     }
     assert!(of("TxCache, 128 transactions, scan of 4096", "recovery time") < 1.0);
@@ -95,7 +95,7 @@ fn the_whole_size_has_the_shape_of_the_paper() {
     compare_with_the_page(&rows);
 }
 
-/// Every line of the tables of `docs/devices/txssd.md`, as these rows give it.
+/// Compares every line of the tables of `docs/devices/txssd.md` with these rows.
 fn compare_with_the_page(rows: &[Row]) {
     let page = include_str!("../../../../docs/devices/txssd.md");
     let lines = lines_of_the_page(rows);
@@ -109,7 +109,7 @@ fn compare_with_the_page(rows: &[Row]) {
 
 const TRACES: [&str; 4] = ["fileserver", "varmail", "webproxy", "TPC-C"];
 
-/// Gains, penalty and rate of each trace of a file system, a column a time of the host; the paper's number in front.
+/// Gains, penalty and rate of each file-system trace, with one column per host time; the paper's number first.
 fn lines_by_host_time(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for trace in &TRACES[..3] {

@@ -1,8 +1,8 @@
-//! TPC-C's trace: what PostgreSQL's storage engine gives its device, which is recorded while TPC-C runs over it in virtual time.
+//! TPC-C's trace: the writes of PostgreSQL's storage engine to its device, recorded while TPC-C runs over it in virtual time.
 //!
 //! The paper records the log operations of PostgreSQL's transactions under DBT-2, with 28 warehouses and 7 connections. Here the engine
-//! ([`wal_engine`]) commits by transactions of the device, so that these are what its log operations are of: the pages that a
-//! transaction changed. Rows lie in clustered B+trees, not in PostgreSQL's heaps with indexes beside.
+//! ([`wal_engine`]) commits by device transactions, so they correspond to its log operations: the pages that a transaction changed.
+//! Rows are in clustered B+trees, not in PostgreSQL's heaps with separate indexes.
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_hosts::records::Remembered;
@@ -20,37 +20,37 @@ use super::trace::Transaction;
 
 /// Section IV-A.
 pub(super) const CONNECTIONS: u32 = 7;
-/// What gives about the paper's 1,328,700 requests: a transaction that writes has 10.6 write commands, and 91.5 % write.
+/// This number gives about the paper's 1,328,700 requests: a writing transaction has 10.6 write commands, and 91.5 % write.
 const PAPER_TRANSACTIONS: u64 = 137_000;
 /// PostgreSQL's pages have 8 KiB.
 const DEVICE_PAGES_PER_PAGE: u32 = 2;
-/// Not told. What PostgreSQL had in 2012 where nobody set anything: 32 MB, over 28 warehouses of about 80 MB.
+/// Not stated in the paper. PostgreSQL's default in 2012: 32 MB, over 28 warehouses of about 80 MB.
 const DATABASE_OVER_BUFFER: u64 = 70;
-/// Pages that leave the buffer at a time. Nothing is written then: their commits have written them.
+/// Number of pages that leave the buffer at a time. Nothing is written then: their commits have written them.
 const BATCH_PAGES: u32 = 16;
-/// Room of the database over its rows at the start: nodes of B+trees are not full.
+/// Size of the database relative to its rows at the start: nodes of B+trees are not full.
 const ROOM_PERCENT: u64 = 150;
-/// Bytes by which a new order makes the database grow, with nodes that are split.
+/// Bytes by which a new order makes the database grow, including splits of nodes.
 const GROWTH_BYTES: u64 = 2_048;
 
 type Codec = Remembered<Block<ValueStamp>>;
 type Engine = WalEngine<Virtual, Recorder<Device>, ValueStamp, Codec>;
 
-/// Sizes of a run.
+/// The sizes of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
-    /// The TxSSD that figures 4 to 7 are measured on.
+    /// The TxSSD on which figures 4 to 7 are measured.
     device: &'static str,
     population: Population,
     database_over_buffer: u64,
-    /// Transactions of TPC-C that are recorded; those that only read give the trace nothing.
+    /// Number of recorded TPC-C transactions; those that only read add nothing to the trace.
     transactions: u64,
     warm_up: u64,
 }
 
 impl Size {
     pub fn of(scale: Scale) -> Size {
-        // As many warehouses as connections are at, and one. A connection stays at its warehouse.
+        // One warehouse more than there are connections. A connection stays at its warehouse.
         let full = |transactions| Size {
             device: "txssd:capacity=4GiB,cache=8k",
             population: Population::new(8),
@@ -62,7 +62,7 @@ impl Size {
             Scale::Small => Size {
                 device: "txssd:pages=160k,cache=1k",
                 population: Population { warehouses: 8, halvings: 5 },
-                // With the other the buffer would have fewer pages than one transaction reads.
+                // With the other ratio the buffer would have fewer pages than one transaction reads.
                 database_over_buffer: 4,
                 transactions: 2_500,
                 warm_up: 300,
@@ -100,7 +100,7 @@ impl Size {
 /// Records TPC-C after loading and warm-up.
 ///
 /// # Errors
-/// `Corrupt` where a transaction read anything but what was committed; the engine's, the device's.
+/// `Corrupt` if a transaction read anything except committed content; those of the engine and of the device.
 pub(super) fn record(size: Size, seed: u64) -> Result<Vec<Transaction>> {
     Virtual::alone("TPC-C, recorded", move |runtime| async move {
         Database::load(&runtime, size, seed).await?.record(&runtime).await
@@ -117,10 +117,10 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Of `size`, on a device of its own.
+    /// A database of `size`, on a device of its own.
     ///
     /// # Errors
-    /// As [`record`].
+    /// As for [`record`].
     pub async fn load(runtime: &Virtual, size: Size, seed: u64) -> Result<Database> {
         let device = DeviceSpec::parse(size.device)?.build(runtime, seed).await?.device;
         let device = Rc::new(Recorder::new(device));
@@ -133,10 +133,10 @@ impl Database {
         Ok(database)
     }
 
-    /// The transactions that the device is given while TPC-C runs.
+    /// The transactions sent to the device while TPC-C runs.
     ///
     /// # Errors
-    /// As [`record`].
+    /// As for [`record`].
     pub async fn record(&self, runtime: &Virtual) -> Result<Vec<Transaction>> {
         self.device.begin();
         self.run(runtime, self.size.transactions, self.seed + 1).await?;
@@ -182,7 +182,7 @@ mod tests {
         content
     }
 
-    /// What the device holds says which pages were written, and the engine how many, in how many commits.
+    /// The device's content shows which pages were written, and the engine's counters how many, in how many commits.
     #[test]
     fn the_recorded_transactions_are_what_the_engine_wrote() {
         let run = |runtime: Virtual| async move {
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(recorded.iter().map(Transaction::pages).sum::<u64>(), home_pages);
             assert_eq!(recorded.len() as u64, counts.commits - counted.commits);
             assert_eq!(recorded.len() as u64, counts.device_commits - counted.device_commits);
-            // 92 of 100 transactions change something, but for a new order in a hundred.
+            // 92 of 100 transactions change something, except one new order in a hundred.
             assert!((340..380).contains(&recorded.len()), "{}", recorded.len());
             assert!(recorded.iter().all(|transaction| transaction.pages() % 2 == 0));
             assert!(recorded.iter().all(|transaction| transaction.work_ns < 1_000_000_000));

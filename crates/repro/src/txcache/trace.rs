@@ -1,4 +1,5 @@
-//! The four traces, as transactions in memory: three are made up, TPC-C's is [recorded](super::tpcc).
+//! The four traces, as transactions in memory: three are generated, TPC-C's is
+//! [recorded](super::tpcc).
 use std::collections::BTreeSet;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_trace::{Generator, PageEvent};
@@ -6,20 +7,20 @@ use tantalum_trace::{Generator, PageEvent};
 use super::super::Scale;
 use super::tpcc::{self, CONNECTIONS};
 
-/// Pages of one write command at the most: 128 KiB. Chosen.
+/// Maximum number of pages of one write command: 128 KiB. Chosen.
 const COMMAND_PAGES: u32 = 32;
 
 /// A transaction that writes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Transaction {
-    /// What it writes, in ascending order, a command each.
+    /// Its writes, in ascending order, one command each.
     pub writes: Vec<PageRange>,
-    /// What the host takes for it before it is sent; 0 where nobody recorded it.
+    /// The host's time before it is sent; 0 if it was not recorded.
     pub work_ns: u64,
 }
 
 impl Transaction {
-    /// How many pages it writes.
+    /// Number of pages that it writes.
     pub fn pages(&self) -> u64 {
         self.writes.iter().map(|range| range.pages).sum()
     }
@@ -28,33 +29,33 @@ impl Transaction {
 /// A trace of transactions.
 #[derive(Clone)]
 pub(super) struct Trace {
-    /// What rows call it.
+    /// Its name in rows.
     pub name: &'static str,
-    /// Those that write anything.
+    /// The transactions that write anything.
     pub transactions: Vec<Transaction>,
-    /// Transactions outstanding at once, those included whose commit has not ended.
+    /// Maximum number of outstanding transactions, including those whose commit is in progress.
     pub outstanding: u32,
-    /// Of those, transactions that send their pages side by side.
+    /// Maximum number of these that send their pages concurrently.
     pub senders: u32,
     /// The largest transaction, in pages.
     pub pages_max: u32,
-    /// Into how many of `transactions` each one of the workload's was cut, on average.
+    /// Average number of `transactions` into which each one of the workload was split.
     pub parts: f64,
-    /// Whether whoever sends a transaction is at it for as long as the host was before.
+    /// Whether the host's time passes before each transaction is sent.
     pub with_work: bool,
 }
 
-/// Pages that [`fileserver`] makes, about: as many as the trace at full scale.
+/// Approximate number of pages that [`fileserver`] writes: the same as the trace at full scale.
 const FILESERVER_PAGES: u32 = 48 * 8192;
 
-/// A trace to make up.
+/// A trace to generate.
 struct Made {
     name: &'static str,
     full: &'static str,
     small: &'static str,
-    /// Fileserver and webproxy: nobody waits for a commit, and the journal's thread, which sends one
-    /// transaction after the other, goes on with the next; chosen. Varmail: its threads wait for the
-    /// one commit that is under way.
+    /// Fileserver and webproxy: nothing waits for a commit, and the journal's thread, which sends one
+    /// transaction after the other, continues with the next; chosen. Varmail: its threads wait for
+    /// the one commit in progress.
     outstanding: u32,
 }
 
@@ -82,7 +83,7 @@ const FILE_SYSTEMS: [Made; 3] = [
 /// All four, in the order of figure 4.
 pub(super) fn traces(scale: Scale, seed: u64) -> Result<Vec<Trace>> {
     let file_system = |made: &Made| {
-        // The paper does not tell how many requests it has of these.
+        // The paper does not state the number of requests of these.
         let text = if scale == Scale::Small { made.small } else { made.full };
         collect(made, &format!("{text},seed={seed}"))
     };
@@ -93,7 +94,8 @@ pub(super) fn traces(scale: Scale, seed: u64) -> Result<Vec<Trace>> {
     Ok(traces)
 }
 
-/// Fileserver with transactions of up to so many pages instead; they are fewer by as much.
+/// Fileserver with transactions of up to this many pages instead, and fewer transactions in
+/// proportion.
 pub(super) fn fileserver(pages: u32, seed: u64) -> Result<Trace> {
     let made = &FILE_SYSTEMS[0];
     let transactions = FILESERVER_PAGES / pages;
@@ -103,7 +105,7 @@ pub(super) fn fileserver(pages: u32, seed: u64) -> Result<Trace> {
 /// A file system's trace of another length.
 ///
 /// # Errors
-/// `InvalidInput` where there is none of that name.
+/// `InvalidInput` if there is none of that name.
 pub(super) fn file_system(name: &str, transactions: usize, seed: u64) -> Result<Trace> {
     let made = FILE_SYSTEMS.iter().find(|made| made.name == name).ok_or_else(|| {
         Error::new(ErrorKind::InvalidInput, format!("{name:?} is no trace of a file system"))
@@ -120,7 +122,7 @@ fn collect(made: &Made, text: &str) -> Result<Trace> {
 /// The transactions of a page trace.
 ///
 /// # Errors
-/// `InvalidInput` where it has anything but writes and commit points; those of `events`.
+/// `InvalidInput` if it has anything except writes and commit points; those of `events`.
 pub(super) fn transactions(
     events: impl Iterator<Item = Result<PageEvent>>,
 ) -> Result<Vec<Transaction>> {
@@ -148,7 +150,7 @@ pub(super) fn ranges(pages: &[PageNo]) -> Vec<PageRange> {
     neighbours.flat_map(|run| commands(PageRange::new(run[0], run.len() as u64))).collect()
 }
 
-/// A write as commands.
+/// A write split into commands.
 fn commands(range: PageRange) -> impl Iterator<Item = PageRange> {
     let most = u64::from(COMMAND_PAGES);
     (0..range.pages)
@@ -157,7 +159,7 @@ fn commands(range: PageRange) -> impl Iterator<Item = PageRange> {
 }
 
 impl Trace {
-    /// With so many transactions outstanding, and of these so many that send side by side.
+    /// A trace with this many transactions outstanding, and this many of them sent concurrently.
     fn new(
         name: &'static str,
         transactions: Vec<Transaction>,
@@ -168,7 +170,7 @@ impl Trace {
         Trace { name, transactions, outstanding, senders, pages_max, parts, with_work }
     }
 
-    /// The same writes in transactions of at most `pages_max` pages, which are no longer atomic
+    /// The same writes in transactions of at most `pages_max` pages; the parts are no longer atomic
     /// together.
     pub fn in_parts(&self, pages_max: u32) -> Trace {
         let mut parts: Vec<Transaction> = Vec::new();
