@@ -1,15 +1,15 @@
-//! What reads bytes of strangers, to be given any: a [`Target`] must neither panic nor hang, whatever they are.
+//! Targets for fuzzing: code that reads untrusted bytes. A [`Target`] must neither panic nor hang, whatever the bytes are.
 //!
 //! ```text
 //! traces    traces of every format
 //! network   servers over a network in memory: NBD's options and requests, the local protocol
 //! volumes   VOLUME.toml, superblocks, and the anchors, headers, records and checkpoints of a volume's log
 //! tiered    the flash and the journal of a volume with a home
-//! pages     the pages of a store that have a checksum, changed and made right again
-//! mutation  inputs made of seeds, by chance
+//! pages     the pages of a store that have a checksum, changed and with corrected checksums
+//! mutation  random inputs made from seeds
 //! ```
 //!
-//! `tests/mutated.rs` gives each target inputs made by chance in every run of the tests, and for a minute each in the nightly one.
+//! `tests/mutated.rs` runs each target with random inputs in every run of the tests, and for a minute each in the nightly one.
 //! `fuzz/` has the same targets for `cargo fuzz`, which finds inputs by the branches that they take.
 mod mutation;
 mod network;
@@ -20,18 +20,18 @@ mod volumes;
 
 pub use mutation::mutated;
 
-/// Something that reads bytes of strangers.
+/// Code that reads untrusted bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, which is also that of its file in `fuzz/fuzz_targets`.
+    /// Its name, which is also the name of its file in `fuzz/fuzz_targets`.
     pub name: &'static str,
     /// Reads an input.
     pub run: fn(&[u8]),
-    /// Inputs that make sense, to begin with.
+    /// Valid inputs to start from.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 8] = [
     Target { name: "traces", run: traces::run, seeds: traces::seeds },
     Target { name: "nbd_options", run: network::nbd_options, seeds: network::option_seeds },
@@ -43,10 +43,10 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "tiered_volume", run: tiered::run, seeds: tiered::seeds },
 ];
 
-/// Gives `input` to the target called `name`.
+/// Passes `input` to the target called `name`.
 ///
 /// # Panics
-/// Where there is none, or it found a fault.
+/// If there is none, or it found a fault.
 pub fn run(name: &str, input: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     (target.expect("a target's name").run)(input);

@@ -1,15 +1,15 @@
-//! Inputs made of others, by chance.
+//! Random inputs made from others.
 use tantalum_base::Rng;
 
-/// Longest input that is made.
+/// Maximum length of an input.
 const BYTES_MAX: usize = 1 << 16;
 
-/// Numbers at which readers make mistakes.
+/// Numbers at which parsers make mistakes.
 const EDGES: [u64; 10] =
     [0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX >> 1, u64::MAX];
 
-/// An input made of one of `seeds`, of which there is one at least, by up to eight changes: bytes, numbers and bits in it, parts
-/// that go, come twice, or come from another seed.
+/// An input made from one of `seeds`, of which there must be at least one, by up to eight changes: of bytes, numbers and bits,
+/// and parts that are removed, duplicated, or copied from another seed.
 pub fn mutated(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut input = seeds[below(rng, seeds.len())].clone();
     for _ in 0..rng.below(9) {
@@ -45,7 +45,7 @@ pub fn mutated(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     input
 }
 
-/// A number below `bound`, which is above 0.
+/// A random number below `bound`, which must be above 0.
 fn below(rng: &mut Rng, bound: usize) -> usize {
     rng.below(bound as u64) as usize
 }
@@ -56,7 +56,7 @@ fn change(input: &mut [u8], at: usize, new: impl FnOnce(u8) -> u8) {
     }
 }
 
-/// Writes one of [`EDGES`], in one of its widths and byte orders, over what is at `at`, as far as there is room.
+/// Overwrites the bytes at `at` with one of [`EDGES`], in a random width and byte order, as far as there is room.
 fn edge(input: &mut [u8], at: usize, rng: &mut Rng) {
     let value = EDGES[below(rng, EDGES.len())];
     let width = 1 << rng.below(4);

@@ -1,4 +1,4 @@
-//! Servers on a network in memory, and a client that sends what it likes.
+//! Servers on a network in memory, and a client that sends arbitrary bytes.
 #[allow(dead_code, reason = "tests use the rest")]
 #[path = "../../nbd/tests/support/memory_device.rs"]
 mod memory_device;
@@ -16,18 +16,19 @@ use tantalum_runtime::{ByteStream, Runtime, Virtual};
 
 const PAGES: u64 = 64;
 const PIECE_BYTES: usize = 4096;
-/// How long a client that has sent all it has stays, in virtual time: the server has read all by then.
+/// Time that a client stays connected after it has sent everything, in virtual time: by then the server has
+/// read it.
 const STAY_NS: u64 = 1_000_000_000;
 
-/// The flags of a client of NBD, with fixed newstyle negotiation.
+/// The flags of an NBD client, with fixed newstyle negotiation.
 const NBD_FLAGS: &[u8] = &[0, 0, 0, 3];
 
-/// What follows the flags of a client.
+/// Sends the input after a client's flags.
 pub(crate) fn nbd_options(input: &[u8]) {
     nbd(&[NBD_FLAGS, input].concat());
 }
 
-/// What follows a negotiation: that of structured replies and block status where the first byte is odd.
+/// Sends the input after a negotiation: with structured replies and block status if the first byte is odd.
 pub(crate) fn nbd_requests(input: &[u8]) {
     let Some((first, requests)) = input.split_first() else { return };
     let negotiation = match first & 1 {
@@ -37,7 +38,7 @@ pub(crate) fn nbd_requests(input: &[u8]) {
     nbd(&[NBD_FLAGS, &negotiation, requests].concat());
 }
 
-/// What a local client sends: behind a greeting where the first byte is odd.
+/// Sends the input as a local client: after a greeting if the first byte is odd.
 pub(crate) fn local(input: &[u8]) {
     let Some((first, rest)) = input.split_first() else { return };
     let greeting = if first & 1 == 0 { Vec::new() } else { greeting() };
@@ -77,7 +78,8 @@ fn device() -> MemoryDevice {
 /// A signal that ends a server.
 type Stopped = std::pin::Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs the server that `start` starts, and a client that sends `sent` and leaves; then what `start` returned.
+/// Runs the server that `start` starts, with a client that sends `sent` and leaves; then calls the function
+/// that `start` returned.
 fn serve<F: FnOnce() + 'static>(
     sent: Vec<u8>,
     start: impl FnOnce(Virtual, PipeListener, Stopped) -> F,
@@ -112,7 +114,7 @@ async fn while_answered(client: &PipeEnd) {
     while client.recv(&mut piece).await.is_ok_and(|bytes| bytes > 0) {}
 }
 
-/// Sends `bytes`, until the server has closed.
+/// Sends `bytes`, or as many as possible until the server closes.
 async fn send(client: &PipeEnd, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let sent: Result<usize> = client.send(bytes).await;
@@ -128,7 +130,7 @@ fn option(number: u32, data: &[u8]) -> Vec<u8> {
     [b"IHAVEOPT", &number.to_be_bytes()[..], &length.to_be_bytes(), data].concat()
 }
 
-/// Structured replies, and block status of `base:allocation`.
+/// The options for structured replies, and for block status of `base:allocation`.
 fn structured() -> Vec<u8> {
     let name = b"base:allocation";
     let query =

@@ -1,28 +1,29 @@
-//! The pages of a store that have a checksum, changed and made right again, by the bytes that docs/format.md tells.
+//! The pages of a store that have a checksum, changed and with corrected checksums, at the offsets of docs/format.md.
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::checksum::crc32c;
 
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
-/// Bytes of one change: which page, where in it (two each), the new number, which has a sign, and in how many bytes it is written.
+/// Bytes of one change: page and offset in it (two bytes each), the new number, which is signed, and the width in which it is
+/// written (as a logarithm).
 const CHANGE_BYTES: usize = 6;
 
 const HEADER_MAGIC: &[u8] = b"TantalZA";
 const SPARES_AT: usize = 128;
 const SPARE_BYTES: usize = 24;
-/// Of a spare, the checksum of its page, and its kind.
+/// Offsets in a spare: the checksum of its page, and its kind.
 const PAGE_CHECKSUM_AT: usize = 16;
 const KIND_AT: usize = 20;
 const RECORD: u8 = 3;
 const CHECKPOINT: u8 = 4;
-/// Of a checkpoint's page, the checksum that it has itself.
+/// Offset in a checkpoint's page of its own checksum.
 const SEAL_AT: usize = 36;
 
-/// A page with a checksum, by its first byte in the image of its store.
+/// A page with a checksum, identified by the offset of its first byte in the image of its store.
 #[derive(Clone, Copy)]
 enum Checked {
     /// Its last four bytes are the checksum of the others: a superblock, an anchor, a header, a page of a journal.
     Own(usize),
-    /// A page of the mapping's own, whose checksum is in its spare, which is in a header.
+    /// One of the FTL's own pages (a record, or a page of a checkpoint), whose checksum is in its spare, which is in a header.
     Listed { page: usize, spare: usize, header: usize },
 }
 
@@ -51,13 +52,13 @@ impl Image {
         self.pages.len()
     }
 
-    /// A change of the number of 8, 4, 2 or 1 bytes at `at` of page `page`; `width` is the logarithm of so many.
+    /// A change of the number at `at` of page `page`, which has 8, 4, 2 or 1 bytes; `width` is the logarithm of their number.
     pub fn change(page: usize, at: u16, value: i8, width: u8) -> [u8; CHANGE_BYTES] {
         let ([low, high], [at_low, at_high]) = ((page as u16).to_le_bytes(), at.to_le_bytes());
         [low, high, at_low, at_high, value as u8, width]
     }
 
-    /// The bytes with `changes`, whose checksums are made right where that `is_repaired`. Never are those of contents.
+    /// The image with `changes`. If `is_repaired` their checksums are corrected, except those of hosts' contents.
     pub fn changed(&self, changes: &[u8], is_repaired: bool) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let mut touched = Vec::new();
@@ -72,7 +73,7 @@ impl Image {
             touched.push(page);
         }
         if is_repaired {
-            // Those of headers behind those that they list.
+            // Checksums of headers after those of the pages that they list.
             touched.iter().for_each(|page| page.repair_listed(&mut bytes));
             touched.iter().for_each(|page| page.repair_own(&mut bytes));
         }
@@ -101,7 +102,7 @@ impl Checked {
     }
 }
 
-/// Records and pages of checkpoints that the page at `header` lists, where it is a header, and that are whole.
+/// The whole records and pages of checkpoints that the page at `header` lists, if it is a header.
 fn listed(bytes: &[u8], header: usize) -> Vec<Checked> {
     let Some(page) = bytes.get(header..header + PAGE_BYTES) else { return Vec::new() };
     if !page.starts_with(HEADER_MAGIC) {

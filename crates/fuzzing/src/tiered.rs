@@ -1,4 +1,4 @@
-//! What a volume with a home is read from: its flash and its journal.
+//! The input of a volume with a home: its flash and its journal.
 use std::path::Path;
 use std::sync::OnceLock;
 use tantalum_base::PAGE_BYTES;
@@ -15,11 +15,11 @@ use crate::volumes::{changes_of, read_and_change, use_volume};
 const CONFIG: &str = "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"f\"\nsize = \"7MiB\"\nzone = \"128KiB\"\n\
                       [home]\npath = \"h\"\ndestage_after_ms = 50\n\
                       [device]\ncapacity = \"8MiB\"\ncache = \"128KiB\"\ntransaction_max = \"64KiB\"\ncheckpoint_interval = \"16MiB\"\n";
-/// So long a volume is open: its tasks go on.
+/// Time for which a volume is open, so that its tasks run.
 const LIFE_NS: u64 = 500_000_000;
-/// One in so many pages is read, which brings it into the cache.
+/// One in this many pages is read, which brings it into the cache.
 const READ_STEP: usize = 32;
-/// Pages of each store of which the fields are seeds.
+/// Number of pages of each store whose fields are seeds.
 const SEED_PAGES: usize = 8;
 
 /// The images of a volume's stores.
@@ -29,7 +29,7 @@ struct Images {
     home: Vec<u8>,
 }
 
-/// Changes of pages of the flash that have a checksum, and of the journal where the third bit of the first byte is set; else as of
+/// Changes pages with a checksum: of the flash, and also of the journal if the third bit of the first byte is set; otherwise like
 /// `log_headers`.
 pub(crate) fn run(input: &[u8]) {
     let Some((first, changes)) = input.split_first() else { return };
@@ -54,7 +54,7 @@ pub(crate) fn run(input: &[u8]) {
         live.sleep(LIFE_NS).await;
         let _ = volume.close().await;
     });
-    // They hold the volume, and with it the stores.
+    // The tasks hold the volume, and with it the stores.
     runtime.drop_tasks();
     finished.unwrap_or_else(|deadlock| panic!("{deadlock}"));
 }
@@ -70,7 +70,7 @@ fn config() -> VolumeConfig {
     VolumeConfig::parse(CONFIG, Path::new("/v/VOLUME.toml")).expect("a sound configuration")
 }
 
-/// A volume that was written, trimmed and cleaned, whose pages went home and were let go, and closed by nobody.
+/// A volume that was written, trimmed and cleaned, and whose pages were written home and evicted; it was not closed.
 fn images() -> &'static Images {
     static IMAGES: OnceLock<Images> = OnceLock::new();
     IMAGES.get_or_init(|| {

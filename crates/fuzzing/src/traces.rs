@@ -5,7 +5,7 @@ use tantalum_trace::formats::{self, AnyFormat};
 use tantalum_trace::open::read;
 use tantalum_trace::{AnyReader, OpenOptions};
 
-/// Formats with parameters, and none: the content tells.
+/// Formats with parameters, and no format: then the content determines it.
 const MORE: [&str; 10] = [
     "",
     "csv:obj_id=2,op=1,header=no",
@@ -23,7 +23,7 @@ fn names() -> Vec<&'static str> {
     formats::ALL.iter().map(AnyFormat::name).chain(MORE).collect()
 }
 
-/// The first byte of an input says the format, the rest is the trace.
+/// The first byte of an input is the format, the rest is the trace.
 pub(crate) fn run(input: &[u8]) {
     let Some((first, trace)) = input.split_first() else { return };
     let names = names();
@@ -37,7 +37,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// Each sample as its own format, and as one that the content tells.
+/// Each sample with its own format, and with the format that its content determines.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for (at, name) in names().iter().enumerate() {

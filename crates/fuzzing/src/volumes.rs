@@ -1,4 +1,4 @@
-//! What a volume is read from: its configuration, its superblock, its anchors, and the headers, records and checkpoints of its log.
+//! The input of a volume: its configuration, its superblock, its anchors, and the headers, records and checkpoints of its log.
 use std::path::Path;
 use std::sync::OnceLock;
 use tantalum_base::checksum::crc32c;
@@ -12,7 +12,7 @@ use tantalum_volume::{OpenOptions, VolumeConfig, create_flash, open_flash};
 use crate::pages::Image;
 
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
-/// Pages of an image of which the fields are seeds.
+/// Number of pages of an image whose fields are seeds.
 const SEED_PAGES: usize = 40;
 
 const FLASH: &str = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"volume.data\"\nzone = \"64KiB\"\n[device]\n\
@@ -38,7 +38,7 @@ pub(crate) fn texts() -> Vec<Vec<u8>> {
     [FLASH, &flash, tiered].into_iter().chain(kept).map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// A superblock, whose checksum is right.
+/// A superblock with a correct checksum.
 pub(crate) fn superblock(input: &[u8]) {
     let mut page = input.to_vec();
     page.resize(PAGE_BYTES, 0);
@@ -52,8 +52,8 @@ pub(crate) fn superblocks() -> Vec<Vec<u8>> {
     vec![image().bytes[..80].to_vec()]
 }
 
-/// Changes of the volume of [`image`] in pages that have a checksum, which are made right where the first byte is odd: what opening
-/// reads then is what was written, and no sound program wrote it. With the next bit loss is accepted.
+/// Changes pages with a checksum in the volume of [`image`]. If the first byte is odd their checksums are corrected: then opening
+/// accepts content that no correct program wrote. If the next bit is set loss is accepted.
 pub(crate) fn log_headers(input: &[u8]) {
     let Some((first, changes)) = input.split_first() else { return };
     let image = image().changed(changes, first & 1 == 1);
@@ -61,12 +61,12 @@ pub(crate) fn log_headers(input: &[u8]) {
     open_and_read(MemoryStore::with_image(&image), options);
 }
 
-/// The fields of each page, which are at its beginning, changed one by one.
+/// Changes of the fields of each page, which are at its beginning, one at a time.
 pub(crate) fn changes() -> Vec<Vec<u8>> {
     changes_of(image().len(), SEED_PAGES)
 }
 
-/// Changes of the fields of `seed_pages` of so many `pages`.
+/// Changes of the fields of `seed_pages` among `pages` pages.
 pub(crate) fn changes_of(pages: usize, seed_pages: usize) -> Vec<Vec<u8>> {
     let fields = [8_u16, 10, 12, 16, 20, 24, 32, 36, 40, 48, 56, 64, 72, 128, 136, 144, 148];
     let mut seeds = Vec::new();
@@ -80,7 +80,7 @@ pub(crate) fn changes_of(pages: usize, seed_pages: usize) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Makes the checksum of a superblock right.
+/// Corrects the checksum of a superblock.
 fn repair(page: &mut [u8]) {
     let checksum = crc32c(&page[..CHECKSUM_AT]);
     page[CHECKSUM_AT..PAGE_BYTES].copy_from_slice(&checksum.to_le_bytes());
@@ -90,7 +90,7 @@ fn config() -> VolumeConfig {
     VolumeConfig::parse(FLASH, Path::new("/v/VOLUME.toml")).expect("a sound configuration")
 }
 
-/// A volume that was written, trimmed, shared and cleaned, and closed by nobody.
+/// A volume that was written, trimmed, shared and cleaned; it was not closed.
 fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
@@ -108,7 +108,7 @@ fn image() -> &'static Image {
     })
 }
 
-/// Changes `device`, of which `pages` are in use, until it has been cleaned.
+/// Changes `device`, of which `pages` are used, until it has been cleaned.
 pub(crate) async fn use_volume(device: &impl PageDevice<Page = PageBuf>, pages: u64) {
     let mut rng = Rng::split(3, "a volume in use");
     for round in 0..400_u64 {
@@ -144,7 +144,7 @@ fn open_and_read(store: MemoryStore, options: OpenOptions) {
         read_and_change(&*volume, 1).await;
         let _ = volume.close().await;
     });
-    // They hold the volume, and with it the stores.
+    // The tasks hold the volume, and with it the stores.
     runtime.drop_tasks();
     finished.unwrap_or_else(|deadlock| panic!("{deadlock}"));
 }

@@ -1,5 +1,6 @@
-//! Every target, with its seeds and with inputs made of them by chance. `TANTALUM_FUZZ_SECONDS` lets each go on for so long, as the
-//! nightly run does; else they are so many as stand here. An input that a target fails with is kept in a file, whose name is told.
+//! Runs every target with its seeds and with random inputs made from them. `TANTALUM_FUZZ_SECONDS` lets each run for that long, as
+//! in the nightly run; otherwise their number is fixed here. An input for which a target fails is kept in a file, whose name is
+//! printed.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 use tantalum_base::Rng;

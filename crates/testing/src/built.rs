@@ -1,12 +1,13 @@
-//! What was built: the program `tantalum`, and folders beside it.
+//! The results of the build: the program `tantalum`, and its folders.
 //!
-//! `cargo test` builds the program with the features that tests ask for, of which one lets faults be planted. So tests run, where
-//! `TANTALUM_SHIPPED` names its folder, the program of another build, without them: what people get. `scripts/test` makes it.
+//! `cargo test` builds the program with the features that tests need; one of them allows planting faults. If `TANTALUM_SHIPPED`
+//! names a folder, tests run the program there instead, from a build without these features, as users get it. `scripts/test`
+//! makes it.
 use crate::skip::is_ci;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The folder of the build's programs: `target/debug`, beside which the tests lie in `deps`.
+/// The folder of the build's programs: `target/debug`; the tests are in its `deps`.
 fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("the test has a name");
     test.ancestors().nth(2).expect("it is in deps").to_path_buf()
@@ -15,7 +16,7 @@ fn profile_folder() -> PathBuf {
 /// The folder of the programs and libraries that tests run and install.
 ///
 /// # Panics
-/// Under CI, where `TANTALUM_SHIPPED` names none: what ships must be tested there.
+/// Under CI, if `TANTALUM_SHIPPED` is not set: the shipped programs must be tested there.
 pub fn folder() -> PathBuf {
     match std::env::var_os("TANTALUM_SHIPPED") {
         Some(folder) => PathBuf::from(folder),
@@ -36,15 +37,15 @@ pub fn tantalum() -> &'static str {
     })
 }
 
-/// Whether faults can be planted in the program or test `program`, of a build that has its symbols.
+/// Whether faults can be planted in `program`, a program or test of a build that has its symbols.
 pub fn can_plant_faults(program: &Path) -> bool {
     let bytes = std::fs::read(program).expect("the program can be read");
-    // A part of the names of what is compiled for it alone, however the compiler makes names.
+    // A part of the symbol names of code compiled only for this, with any name mangling.
     let part = b"fault_points6switch";
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// A new folder on the disk of the build, or in the folder `BENCH_DIR`: a temporary folder is often memory, where a sync costs
+/// A new folder on the disk of the build, or in the folder `BENCH_DIR`: a temporary folder is often in memory, where a sync costs
 /// nothing.
 pub fn disk_folder() -> tempfile::TempDir {
     let parent = std::env::var_os("BENCH_DIR")

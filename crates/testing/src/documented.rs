@@ -1,7 +1,7 @@
-//! Command lines in README.md, CHANGELOG.md and docs/, and those that a help shows: each program takes those of its commands.
+//! Command lines in README.md, CHANGELOG.md and docs/, and in help texts: each program tests those of its own commands.
 use std::path::{Path, PathBuf};
 
-/// The pages under the root of the repository, but the diary.
+/// The pages under the root of the repository, except the diary.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md"), root.join("CHANGELOG.md")];
@@ -10,7 +10,7 @@ fn pages() -> Vec<PathBuf> {
         for entry in std::fs::read_dir(folder).expect("a folder of pages") {
             let path = entry.expect("an entry").path();
             match path.extension() {
-                // What was, nobody types.
+                // Nobody types commands from the history.
                 _ if path.ends_with("history") => {}
                 _ if path.is_dir() => folders.push(path),
                 Some(end) if end == "md" => pages.push(path),
@@ -22,7 +22,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Hands each command line of the pages, and its page, to `take`.
+/// Passes each command line of the pages, with its page, to `take`.
 pub fn each_line(mut take: impl FnMut(&Path, &str)) {
     for page in pages() {
         for line in commands_of(&std::fs::read_to_string(&page).expect("a page")) {
@@ -33,10 +33,10 @@ pub fn each_line(mut take: impl FnMut(&Path, &str)) {
     }
 }
 
-/// Each command of `whole` that has no commands in it and is shown, and the command lines that its help ends with.
+/// Each visible command of `whole` without subcommands, and the command lines at the end of its help.
 ///
 /// # Panics
-/// Where a help has none.
+/// If a help has none.
 pub fn examples(whole: &clap::Command) -> Vec<(String, Vec<String>)> {
     let mut left: Vec<&clap::Command> = whole.get_subcommands().collect();
     let mut found = Vec::new();
@@ -57,8 +57,7 @@ pub fn examples(whole: &clap::Command) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Command lines of a page: lines of code blocks, and whole spans of code in the text that have more
-/// than a command's name.
+/// Command lines of a page: lines of code blocks, and code spans in the text that have more than a command's name.
 fn commands_of(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -97,8 +96,8 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether a page says it of several commands at once, or of a command without its arguments; or it is how one
-/// trace format begins.
+/// Whether a page uses the line as a name, for several commands at once or for a command without its arguments; or it is the
+/// beginning of a trace format.
 fn is_a_name(line: &str) -> bool {
     words(line).len() <= 2
         || line.contains('|')

@@ -1,11 +1,11 @@
-//! What tests and benches need of the machine they run on, beside the engine.
+//! Tests' and benches' access to the machine that they run on, beside the engine.
 //!
 //! ```text
-//! skip      a test that lacks something says so; under CI that is a failure, unless `.ci/may-lack` allows it
-//! built     the program `tantalum` that tests run, and folders beside what was built
-//! programs  other programs, their output, and what fio measured
-//! documented  command lines in pages and helps
-//! rig       volumes served, and their exports as files and block devices
+//! skip      a test that lacks something reports it; under CI that is a failure, unless `.ci/may-lack` allows it
+//! built     the program `tantalum` that tests run, and folders of the build
+//! programs  other programs, their output, and fio's results
+//! documented  command lines in pages and help texts
+//! rig       served volumes, and their exports as files and block devices
 //! postgres  a PostgreSQL on ext4 on a block device
 //! ```
 //!

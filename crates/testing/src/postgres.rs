@@ -1,10 +1,10 @@
-//! A PostgreSQL on ext4 on a block device, and its programs.
+//! A PostgreSQL server on ext4 on a block device, and its programs.
 use crate::rig::{Process, run, until};
 use crate::skip::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Debian keeps the server's programs; [`skip`]s where there are none.
+/// The folder of the server's programs in Debian; [`skip`]s if there is none.
 pub fn binaries() -> Option<PathBuf> {
     let found = newest();
     if found.is_none() {
@@ -38,7 +38,7 @@ impl FileSystem {
 
 impl Drop for FileSystem {
     fn drop(&mut self) {
-        // It may be busy for a moment with what has just ended.
+        // A process that has just ended may still keep it busy for a moment.
         for _ in 0..50 {
             let asked = Command::new("umount").arg(&self.0).status();
             if asked.is_ok_and(|status| status.success()) {
@@ -54,16 +54,16 @@ pub struct Postgres {
     binaries: PathBuf,
     data: String,
     sockets: String,
-    // Before the file system that it uses.
+    // Declared, and dropped, before the file system that it uses.
     server: Option<Process>,
     _files: FileSystem,
 }
 
 impl Postgres {
-    /// Makes a file system on `device`, and a new database server on that, with these `settings`.
+    /// Makes a file system on `device`, and a new database server on it, with these `settings`.
     pub fn start(binaries: &Path, folder: &Path, device: &str, settings: &[&str]) -> Postgres {
         let files = FileSystem::new(folder, device);
-        // PostgreSQL does not run as root, and must reach its files.
+        // PostgreSQL refuses to run as root, and must be able to reach its files.
         for reached in [folder, folder.parent().unwrap_or(folder)] {
             run("chmod", &["a+x", &reached.to_string_lossy()]);
         }
@@ -104,12 +104,12 @@ impl Postgres {
         run("runuser", &[&["-u", "postgres", "--", program.as_str()], arguments].concat())
     }
 
-    /// Runs `pgbench` with these arguments; what it said.
+    /// Runs `pgbench` with these arguments; returns its output.
     pub fn pgbench(&self, arguments: &[&str]) -> String {
         self.run("pgbench", &[&["-h", self.sockets.as_str()], arguments, &["postgres"]].concat())
     }
 
-    /// Runs `pgbench` with these arguments; transactions in each second.
+    /// Runs `pgbench` with these arguments; returns the number of transactions in each second.
     pub fn pgbench_by_second(&self, arguments: &[&str]) -> Vec<f64> {
         let program = self.program("pgbench");
         let mut command = Command::new("runuser");
@@ -121,12 +121,12 @@ impl Postgres {
         told.lines().filter(|line| line.starts_with("progress: ")).filter_map(rate).collect()
     }
 
-    /// Writes what it has in memory to its files.
+    /// Runs a checkpoint.
     pub fn checkpoint(&self) {
         self.run("psql", &["-h", &self.sockets, "-c", "CHECKPOINT", "postgres"]);
     }
 
-    /// Ends it whole: what is left of it would keep the file system mounted.
+    /// Stops all its processes: any that remained would keep the file system mounted.
     pub fn stop(mut self) {
         self.run("pg_ctl", &["-D", &self.data, "-m", "fast", "-w", "stop"]);
         self.server = None;

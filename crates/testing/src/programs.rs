@@ -1,7 +1,7 @@
-//! Programs that tests and benches run, their output, and what `fio` measured.
+//! Programs that tests and benches run, their output, and the results of `fio`.
 use std::process::{Child, Command};
 
-/// Runs `program` for two minutes at most; returns what it printed.
+/// Runs `program` for at most two minutes; returns its output.
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new("timeout")
         .arg("120")
@@ -39,7 +39,7 @@ pub struct Nbdkit {
 }
 
 impl Nbdkit {
-    /// Starts one, and waits for its socket.
+    /// Starts the server, and waits for its socket.
     pub fn start(bytes: u64) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let socket = folder.path().join("nbdkit.sock");
@@ -69,7 +69,7 @@ pub fn fio(arguments: &[&str]) -> FioJob {
     let common = ["--name=bench", "--output-format=json", &output_to];
     run("fio", &[&common, arguments].concat());
     let text = std::fs::read_to_string(&path).expect("fio's output");
-    // fio may print notes in front of the JSON.
+    // fio may print notes before the JSON.
     let json = &text[text.find('{').expect("JSON in fio's output")..];
     let mut result: serde_json::Value = serde_json::from_str(json).expect("fio's JSON");
     FioJob(result["jobs"][0].take())
@@ -91,18 +91,17 @@ pub fn fio_nbd(uri: &str, rw: &str, bytes: u64, seconds: u32) -> FioJob {
 }
 
 impl FioJob {
-    /// Operations a second; `direction` is `"read"` or `"write"`.
+    /// Operations per second; `direction` is `"read"` or `"write"`.
     pub fn per_second(&self, direction: &str) -> f64 {
         self.0[direction]["iops"].as_f64().expect("a rate in fio's JSON")
     }
 
-    /// How long it took.
+    /// Duration in seconds.
     pub fn seconds(&self, direction: &str) -> f64 {
         self.0[direction]["runtime"].as_f64().expect("a time in fio's JSON") / 1e3
     }
 
-    /// Latency in microseconds below which `percentile` (such as `"99.000000"`) of the
-    /// operations stayed.
+    /// The latency in microseconds at `percentile` (such as `"99.000000"`).
     pub fn latency_us(&self, direction: &str, percentile: &str) -> f64 {
         let latency = &self.0[direction]["clat_ns"]["percentile"][percentile];
         latency.as_f64().expect("a percentile in fio's JSON") / 1e3

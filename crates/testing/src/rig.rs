@@ -1,4 +1,4 @@
-//! Volumes, their servers, and what these export as files and block devices.
+//! Volumes, their servers, and their exports as files and block devices.
 use crate::built;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub const MIB: u64 = 1 << 20;
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Runs `program`; what it printed.
+/// Runs `program`; returns its output.
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().expect("the program starts");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -16,12 +16,12 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Runs `tantalum`; what it printed.
+/// Runs `tantalum`; returns its output.
 pub fn tantalum(arguments: &[&str]) -> String {
     run(built::tantalum(), arguments)
 }
 
-/// The time, to measure with.
+/// The current time, for measurements.
 #[expect(clippy::disallowed_methods, reason = "measures programs, in real time")]
 pub fn now() -> Instant {
     Instant::now()
@@ -36,11 +36,11 @@ pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// A process that is asked to end, and waited for, when dropped.
+/// A process that is asked to end when dropped, and waited for.
 pub struct Process(Child);
 
 impl Process {
-    /// Starts `program`, which prints nothing.
+    /// Starts `program` without output.
     pub fn start(program: &str, arguments: &[&str]) -> Process {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
@@ -56,9 +56,9 @@ impl Drop for Process {
     }
 }
 
-/// A server of NBD.
+/// An NBD server.
 pub struct Server {
-    /// Its address, as clients of libnbd take it.
+    /// Its address, in the form that clients of libnbd accept.
     pub uri: String,
     /// Its socket.
     pub socket: PathBuf,
@@ -66,7 +66,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// `tantalum serve` of `what`, on `name` in `folder`.
+    /// Starts `tantalum serve` of `what`, on `name` in `folder`.
     pub fn start(folder: &Path, name: &str, what: &[&str]) -> Server {
         let socket = folder.join(name);
         let nbd = format!("unix:{}", socket.display());
@@ -74,7 +74,7 @@ impl Server {
         Server::of(Process::start(built::tantalum(), &arguments), socket)
     }
 
-    /// `nbdkit` with these arguments.
+    /// Starts `nbdkit` with these arguments.
     pub fn nbdkit(folder: &Path, what: &[&str]) -> Server {
         let socket = folder.join("nbdkit.sock");
         let own = socket.display().to_string();
@@ -89,7 +89,7 @@ impl Server {
     }
 }
 
-/// What a server exports, as a file.
+/// A server's export, as a file.
 pub struct Mounted {
     /// The file.
     pub file: PathBuf,
@@ -136,7 +136,7 @@ impl Drop for Loop {
     }
 }
 
-/// A flash volume in `folder`, as durable as a tiered one: its configuration.
+/// Makes a flash volume in `folder`, as durable as a tiered one; returns its configuration.
 pub fn flash_volume(folder: &Path, mib: u64) -> PathBuf {
     let config = folder.join("flash.toml");
     let capacity = format!("{mib}MiB");

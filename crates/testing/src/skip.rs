@@ -1,15 +1,16 @@
-//! Tests that are left out for want of something. By hand that is a line on the standard error. Under CI (where the environment
-//! has `CI`) it is a failure, so that a test that never runs is seen, unless `.ci/may-lack` names what is lacking and why.
+//! Tests that are skipped because something is missing. In a manual run this prints a line on the standard error. Under CI (if
+//! the environment has `CI`) it is a failure, so that a test that never runs is noticed, unless `.ci/may-lack` names the
+//! missing thing and the reason.
 use std::process::{Command, Stdio};
 
-/// The list of what may be lacking under CI: lines `name | reason`.
+/// The list of things that may be missing under CI: lines `name | reason`.
 const MAY_LACK: &str = include_str!("../../../.ci/may-lack");
 
-/// Says that the caller, which returns then, is left out because `lacking` is not there: a program's name as in `scripts/deps`,
-/// or one of the names in `.ci/may-lack`.
+/// Reports that the caller, which must return now, is skipped because `lacking` is missing: a program's name as in
+/// `scripts/deps`, or one of the names in `.ci/may-lack`.
 ///
 /// # Panics
-/// Under CI, where the list does not allow it.
+/// Under CI, if the list does not allow it.
 pub fn skip(lacking: &str) {
     match allowed(MAY_LACK, lacking) {
         Some(reason) => eprintln!("skipped: no {lacking} ({reason})"),
@@ -20,7 +21,7 @@ pub fn skip(lacking: &str) {
     }
 }
 
-/// `found`; [`skip`]s where it is `None`.
+/// Returns `found`; [`skip`]s if it is `None`.
 pub fn found<T>(found: Option<T>, lacking: &str) -> Option<T> {
     if found.is_none() {
         skip(lacking);
@@ -34,7 +35,7 @@ pub fn installed(programs: &[&str]) -> bool {
     lacking.inspect(|program| skip(program)).is_none()
 }
 
-/// Whether this process is root's; [`skip`]s where it is not.
+/// Whether this process runs as root; [`skip`]s if it does not.
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
@@ -43,7 +44,7 @@ pub fn is_root() -> bool {
     is_root
 }
 
-/// Whether there are loop devices, which are for root; [`skip`]s where there are none.
+/// Whether loop devices are available, which only root can use; [`skip`]s if not.
 pub fn can_loop() -> bool {
     let free = || Command::new("losetup").arg("-f").stdout(Stdio::null()).status();
     if !is_root() || !installed(&["losetup"]) {
@@ -56,7 +57,7 @@ pub fn can_loop() -> bool {
     can_loop
 }
 
-/// Whether the environment says that this is a run of CI.
+/// Whether the environment indicates a CI run.
 pub fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty())
 }
@@ -66,7 +67,7 @@ fn is_in_path(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(is_there)
 }
 
-/// The reason for which `list` allows that `lacking` is lacking.
+/// The reason for which `list` allows that `lacking` is missing.
 fn allowed<'a>(list: &'a str, lacking: &str) -> Option<&'a str> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     let mut rows = lines.filter_map(|line| line.split_once('|'));
@@ -94,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Each name, asked for under CI and not, in a process of its own.
+    /// Runs with and without CI, each time in a process of its own.
     #[test]
     fn lacking_something_fails_under_ci_alone() {
         let run = |ci: Option<&str>| {
