@@ -128,8 +128,7 @@ fn measure(figure: &Figure, more: &str, scale: Scale, seed: u64) -> Result<f64> 
         _ => (":capacity=1GiB", 200_000),
     };
     let spec = DeviceSpec::parse(&format!("{}{parameters}{more}", figure.device))?;
-    // The cost of a mapping by blocks does not depend on earlier writes, and for sequential access a device is measured
-    // as it is.
+    // The cost of a mapping by blocks does not depend on earlier writes, and sequential access is measured on a new device.
     let used = figure.device == "x25-m" && figure.order == Order::Random && !figure.latency;
     let rounds_max = if used { 20 } else { 0 };
     let age = Age { rounds_max, ..Age::default() };

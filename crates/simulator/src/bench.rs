@@ -65,7 +65,7 @@ impl Errors {
         self.failed(&[IoClass::Read, IoClass::Scan])
     }
 
-    /// Checks that a read may return `error`: reads must have failed since there were `failed` failures.
+    /// Checks that a read may return `error`: for an I/O error, reads must have failed since their count was `failed`.
     ///
     /// # Errors
     /// `Corrupt` if it is an I/O error but no read failed meanwhile: then the device has not tried whether the

@@ -19,8 +19,8 @@ use tantalum_models::personality::PersonalitySpec;
 /// The media that `--media` accepts: NAND with stamps for contents, NAND with real bytes, a file.
 pub const MEDIA: &[&str] = &["nand", "nand-bytes", "file"];
 
-/// Every device of the crash lab, with the parameters in which the promises differ: the choice of
-/// `--device` if none is given.
+/// Every device of the crash lab, with the parameters in which the promises differ: the default of
+/// `--device`.
 pub const DEVICES: &[&str] = &[
     "ssd:cache=durable",
     "ssd:cache=through",

@@ -170,8 +170,8 @@ fn tiered_kind(
     TieredKind { ftl, ssd, tiered }
 }
 
-/// Pages of the write cache before a cache over a home, and of a write to it: so few that they fit into its few dirty
-/// pages.
+/// Pages of the write cache before a cache over a home, and maximum pages of a write to it: few, so that a small number
+/// of dirty pages suffices.
 const TIERED_CACHE_PAGES: u32 = 8;
 const TIERED_WRITE_PAGES_MAX: u32 = 6;
 /// Pages in which its transactions are staged: so few that two large ones fill them.

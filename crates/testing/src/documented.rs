@@ -79,8 +79,8 @@ fn commands_of(text: &str) -> Vec<String> {
     found
 }
 
-/// Words as a shell makes them of this simple text; a comment is left out, and so is what ends a command: the file
-/// behind a `>`, the `&` of one that runs in the background.
+/// Splits simple text into words as a shell does. It drops comments, and the end of a command: the file after a `>`, the `&` of a
+/// background command.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Original  | documents, packed | nodes | (flush) | header | (flush)
-//! SHARE     | documents with no old place | nodes | header | documents with an old place |  then one share:
+//! SHARE     | documents that need a place | nodes | header | documents that keep theirs |  then one share:
 //!           old places get the new documents, the file's first page gets the header
 //! ```
 //!

@@ -7,12 +7,13 @@
 //! their weight. As in SHARDS-adj, the difference between the expected and the actual number of followed
 //! requests counts as hits of every cache: that is, misses are estimated only from the followed misses.
 //!
-//! **The error** has two random sources. *The choice of pages*: the pages are divided by their hash into
-//! 16 groups, each a sample of its own, and the spread of the misses between the groups gives the
-//! standard error of their sum (random groups; Wolter, "Introduction to variance estimation", chapter
-//! 2). *The number of pages between two uses*: a distance of c pages is known with a standard error of
-//! sqrt(c (1-R) / R), and the curve at c as far as it falls within that. The squares of both add up; the
-//! mean absolute error is sqrt(2 / pi) of the standard error.
+//! **The error** has two random sources. *The choice of pages*: the pages are divided by their
+//! hash into 16 groups, each a sample of its own, and the spread of the misses between the groups
+//! gives the standard error of their sum (random groups; Wolter, "Introduction to variance
+//! estimation", chapter 2). *The number of pages between two uses*: a distance of c pages is
+//! known with a standard error of sqrt(c (1-R) / R), and the curve at c as far as it falls within
+//! that. The squares of both add up; the mean absolute error is sqrt(2 / pi) of the standard
+//! error.
 use super::CurvePoint;
 use super::log_histogram::LogHistogram;
 use super::tracker::Tracker;

@@ -8,9 +8,9 @@
 //! run       clients run them                      after_cut   the state of changes after a power cut
 //! ```
 //!
-//! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the Facebook social graph", SIGMOD
-//! 2013. Details that the paper leaves open follow the benchmark's distribution with its workload `FBWorkload` and its adapter for
-//! MySQL.
+//! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the Facebook social
+//! graph", SIGMOD 2013. Details that the paper leaves open follow the benchmark's distribution with its workload
+//! `FBWorkload` and its adapter for MySQL.
 mod after_cut;
 mod checks;
 mod degrees;
