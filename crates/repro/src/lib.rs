@@ -10,7 +10,7 @@
 //! summary   how many of a paper's numbers and shapes are met
 //! engines   three storage engines on five devices, which no paper has
 //! energy    idle and peak power of components over virtual time
-//! load      closed-loop clients: random reads or writes, with an fsync after every so many
+//! load      closed-loop clients: random reads or writes, with an fsync after every N
 //! mounted   a file system that is mounted with write barriers or without
 //! devices   the devices of the dissertation compared with their data sheets
 //! documents a document store under YCSB, for SHARE's and DuraSSD's papers

@@ -169,8 +169,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The one way to remove the last command of `client` now that keeps some explanation, if there is
-    /// any: if some order explains everything, then so does one that ends this way.
+    /// The way to remove the last command of `client` without a choice, if there is one: if any
+    /// order explains everything, so does one that ends this way.
     fn only_way(&self, client: usize) -> Option<Way> {
         let effect = &self.entry(client).effect;
         let is_free = self.places[client] > self.least[client];

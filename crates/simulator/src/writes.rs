@@ -7,8 +7,8 @@
 //! - Opening may be refused only if no remaining information identifies the affected pages: one of the device's own pages
 //!   is damaged that no checkpoint covers, or a page of the checkpoint in force, or the metadata beside pages that no
 //!   checkpoint covers.
-//! - A durable append may look like a cut if no intact append that started after it says that it was durable. Only then
-//!   may any content be older than acknowledged.
+//! - A durable append may look like a cut end of the log if no intact append started after it was durable. Only then may
+//!   any content be older than acknowledged.
 //! - Damage to slots without content in force has no effect.
 mod let_go;
 mod tail;

@@ -2,12 +2,12 @@
 //! commits durable by a redo log, and write dirty pages home in batches.
 //!
 //! ```text
-//! engine       create, open, find, scan, close          way         the part of each engine: how it reaches the device
-//! transaction  changes that are made together           options     sizes
-//! locks        row locks of transactions                layout      places on the device
-//! commits      a redo log, or transactions of the device  drives    one device, or two with the log apart
-//! checkpoint   fuzzy checkpoints, which free log space  statistics
-//! recovery     after a crash                            as_rows     the database as a target of workloads
+//! engine       create, open, find, scan, close            way         the part of each engine: how it reaches the device
+//! transaction  changes that are made together             options     sizes
+//! locks        row locks of transactions                  layout      places on the device
+//! commits      a redo log, or transactions of the device  drives      one device, or two with the log apart
+//! checkpoint   fuzzy checkpoints, which free log space    statistics
+//! recovery     after a crash                              as_rows     the database as a target of workloads
 //! homes        the steps by which a batch is written home
 //! ```
 //!

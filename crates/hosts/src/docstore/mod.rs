@@ -1,12 +1,12 @@
 //! Couchbase's storage engine (SHARE, sections 2.2, 3.3 and 4.3): documents in an append-only file, found by a copy-on-write B+tree.
 //!
 //! ```text
-//! store       set, get, delete, scan; waits for commits                options     modes and sizes
-//! commit      how a batch is written, in each mode                    statistics
-//! compaction  a new file without the stale content                     block       what is stored, in bytes
-//! tree        search, and the nodes that a batch rewrites              walk        documents in order
-//! files       two files, their directory, the last commit of one      batch       updates that wait
-//! barrier     the waits for durability, and the reasons               catch_up    changes during a compaction
+//! store       set, get, delete, scan; waits for commits           options     modes and sizes
+//! commit      how a batch is written, in each mode                statistics
+//! compaction  a new file without the stale content                block       what is stored, in bytes
+//! tree        search, and the nodes that a batch rewrites         walk        documents in order
+//! files       two files, their directory, the last commit of one  batch       updates that wait
+//! barrier     the waits for durability, and the reasons           catch_up    changes during a compaction
 //! as_key_value  a store as a target of workloads
 //! ```
 //!

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! cell       engines, devices, and the form that an engine takes on a device
-//! load       the loads                          clients    a load with its knowledge of an engine's content
+//! load       the loads                             clients    a load with its knowledge of an engine's content
 //! sizes      all sizes
-//! store      an engine over any device, for loads                rows       either engine of rows
+//! store      an engine over any device, for loads  rows       either engine of rows
 //! counted    the pages that an engine writes to its device
 //! flash      the chips, which are the same for all, with five firmwares
-//! tiered     a quarter of the chips before a disk       partition  a part of that disk
+//! tiered     a quarter of the chips before a disk  partition  a part of that disk
 //! served     an engine under its load: throughput, latencies, writes
 //! measure    one cell: a load, then power cuts in the middle of it
 //! live       the same live, on files of this machine
-//! table      the results of the cells, as rows          shapes     the expected relations between them
+//! table      the results of the cells, as rows     shapes     the expected relations between them
 //! ```
 mod cell;
 mod clients;

@@ -137,7 +137,8 @@ impl Stepped {
 
     /// Transactions per second with each time.
     ///
-    /// # Errors `InvalidInput` if the device split transactions, so that more of them ended than the trace has.
+    /// # Errors
+    /// `InvalidInput` if the device split transactions, so that more of them ended than the trace has.
     fn rates(self, measured: &Measured) -> Result<Vec<f64>> {
         if measured.ended_ns.len() != self.first(TIMES_MS.len()) {
             let (name, ended) = (self.name, measured.ended_ns.len());

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! graph     nodes, and the number of links of each  rows        tables, their keys and values
-//! degrees   the published numbers of links        checks      the results that a read may return
-//! draws     the requests of clients               loading     the graph is loaded into an engine
-//! operations  the ten, as transactions            inspection  all tables compared, after a run
-//! run       clients run them                      after_cut   the state of changes after a power cut
+//! degrees   the published numbers of links          checks      the results that a read may return
+//! draws     the requests of clients                 loading     the graph is loaded into an engine
+//! operations  the ten, as transactions              inspection  all tables compared, after a run
+//! run       clients run them                        after_cut   the state of changes after a power cut
 //! ```
 //!
 //! Source: Armstrong, Ponnekanti, Borthakur, Callaghan, "LinkBench: a database benchmark based on the Facebook social

@@ -1,8 +1,8 @@
 //! pgbench's "TPC-B (sort of)": bank accounts with their branches and tellers, and a history of payments in and out.
 //!
 //! ```text
-//! tables   the four tables, their keys and rows      run    clients pay in and out
-//! balances the result that a read must return        audit  all tables compared, after a run
+//! tables   the four tables, their keys and rows  run    clients pay in and out
+//! balances the result that a read must return    audit  all tables compared, after a run
 //! ```
 //!
 //! Source: the documentation of [pgbench](https://www.postgresql.org/docs/9.4/pgbench.html) in PostgreSQL 9.4, with its built-in script:

@@ -1,11 +1,11 @@
 //! TPC-C over a storage engine: terminals that run its five transactions over its nine tables and their two indexes.
 //!
 //! ```text
-//! population   numbers of rows, and their content at the start       tables   trees, sizes of rows, keys
-//! load         loads them                                            rows     the columns that transactions use
-//! terminals    a terminal's transactions and their inputs            random   clause 2.1.6, names, values derived from a seed
-//! run          terminals run them                                    work     a transaction's reads, checked, and its changes
-//! new_order payment order_status delivery stock_level                expected the results that a read may return
+//! population   numbers of rows, and their content at the start  tables    trees, sizes of rows, keys
+//! load         loads them                                       rows      the columns that transactions use
+//! terminals    a terminal's transactions and their inputs       random    clause 2.1.6, names, values derived from a seed
+//! run          terminals run them                               work      a transaction's reads, checked, and its changes
+//! new_order payment order_status delivery stock_level           expected  the results that a read may return
 //! consistency  the conditions of clause 3.3.2
 //! ```
 //!

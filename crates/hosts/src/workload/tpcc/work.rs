@@ -96,7 +96,7 @@ impl<'a, T: RowTransaction> Work<'a, T> {
         Ok(())
     }
 
-    /// At most so many rows of a table from `from` to `to`, both included, in the order of their keys.
+    /// At most `rows_max` rows of a table from `from` to `to`, both included, in the order of their keys.
     pub(super) async fn scan(
         &self,
         from: RowId,
