@@ -15,7 +15,7 @@ use crate::programs::{PROGRAMS, Program};
 /// # Errors
 /// If the standard output cannot be written.
 pub fn print(shell: Shell, whole: &Command, name: &str) -> std::io::Result<()> {
-    write(&script(shell, whole, name))
+    write(&script(shell, whole, &function_of(name)))
 }
 
 /// Prints the script for `tantalum`, whose commands are in `whole`, joined with the scripts of the other installed
@@ -33,7 +33,9 @@ pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
             let script = String::from_utf8_lossy(&script).into_owned();
             // The first line of a zsh script names the completed command; it must occur only once.
             text.push_str(
-                script.strip_prefix(&format!("#compdef {}\n", program.name)).unwrap_or(&script),
+                script
+                    .strip_prefix(&format!("#compdef {}\n", function_of(program.name)))
+                    .unwrap_or(&script),
             );
             joined.push(program);
         }
@@ -44,6 +46,11 @@ pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
         _ => {}
     }
     Ok(write(&text)?)
+}
+
+/// The name of a program within scripts: a hyphen in it confuses the generator.
+fn function_of(program: &str) -> String {
+    program.replace('-', "_")
 }
 
 /// The script without the hidden commands, which would be offered like any other.
@@ -59,7 +66,7 @@ fn script(shell: Shell, whole: &Command, name: &str) -> String {
 
 fn cases(programs: &[&Program], call: impl Fn(&str) -> String) -> String {
     let case = |program: &&Program| {
-        format!("        {}) {} ;;\n", program.commands.join("|"), call(program.name))
+        format!("        {}) {} ;;\n", program.commands.join("|"), call(&function_of(program.name)))
     };
     programs.iter().map(case).collect()
 }

@@ -14,12 +14,13 @@ use crate::folder::sync_name;
 use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
 use crate::lost_flash::is_detached;
+use crate::no_room::told_as_no_room;
 use crate::places::{journals_of_home, refuse_missing_folders, refuse_places};
 use crate::refusals::{
     ATTACHED, DEVICE_THERE, FILE_THERE, HOME_OWNED, IN_MEMORY, NOT_CLAIMED, NOT_TIERED,
     OWNER_UNREAD, VOLUME_THERE,
 };
-use crate::space::{StoreSpace, refuse_without_space, spaces, told_as_no_room};
+use crate::space::{StoreSpace, refuse_without_space, spaces};
 use crate::store::{journal_bytes, make_journal};
 use crate::superblock::{self, FIRST_ZONE_BYTE, Superblock};
 use crate::tiered::{TieredStores, format_tiered, pair};

@@ -7,6 +7,7 @@
 //! superblock  format version, identity, sizes; two copies, and the choice between them (copies)
 //! create      creates a volume, and refuses to overwrite anything
 //! refusals    reasons not to create, open or give up a volume
+//! no_room     errors about lack of room, as a user reads them
 //! space       the space that a new tiered volume needs on each file system, and the check that it is free
 //! places      checks that each store is available: a file of its own, on permanent storage, in nobody's use
 //! claim       the claim on a home: refused if there is one, put on the home of a new volume, taken off a home that is alone
@@ -47,6 +48,7 @@ pub mod layout;
 mod lost_flash;
 mod members;
 mod new_config;
+mod no_room;
 mod on_ack;
 mod open_options;
 mod origin;

@@ -23,9 +23,9 @@ use crate::fault_points::Fault;
 use crate::flash::{check_sizes, open_flash, plan_as, read_superblock, within_data, write_copy};
 use crate::lost_flash::without_data;
 use crate::new_config::write_whole;
+use crate::no_room::told_as_no_room;
 use crate::open_options::OpenOptions;
 use crate::sizes;
-use crate::space::told_as_no_room;
 use crate::superblock::{COPIES, Superblock};
 
 /// A volume before and after growing.
