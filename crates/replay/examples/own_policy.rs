@@ -5,6 +5,7 @@ use tantalum_replay::cache_replay::CacheTrace;
 
 /// The page that came in last goes first: what came early stays, which suits loops that are longer than the cache.
 pub struct LastInFirstOut {
+    /// Pages that it holds at most.
     pub frames: usize,
     /// Each page, and whether it is dirty.
     pub pages: Vec<(PageNo, bool)>,

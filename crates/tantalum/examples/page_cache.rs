@@ -5,6 +5,7 @@ use tantalum_policy::{Effect, Policy, PolicySpec, Request, Workload};
 
 /// A write-through cache for reads.
 pub struct PageCache {
+    /// The volume below.
     pub volume: Volume,
     policy: Box<dyn Policy>,
     pages: BTreeMap<PageNo, PageBuf>,
