@@ -25,7 +25,7 @@ fn policies_are_compared_on_a_trace() {
     let seen: Vec<_> = rows.iter().map(|row| (row.policy.as_str(), row.cache_pages)).collect();
     assert_eq!(
         seen,
-        [("lru", 1), ("lru", 10), ("arc", 1), ("arc", 10), ("s3-fifo", 1), ("s3-fifo", 10)]
+        [("lru", 1), ("lru", 10), ("arc", 1), ("arc", 10), ("s3_fifo", 1), ("s3_fifo", 10)]
     );
     // LRU hits nothing in a loop that is longer than the cache.
     assert!(rows[..2].iter().all(|row| (row.requests, row.misses) == (1000, 1000)));
