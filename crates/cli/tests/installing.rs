@@ -220,9 +220,9 @@ fn bash_completes_an_option_of_another_program() {
     let script = folder.path().join("tantalum.bash");
     std::fs::write(&script, good(&["completions", "bash"])).unwrap();
     let program = format!(
-        "source {}; COMP_WORDS=(tantalum replay --dev); COMP_CWORD=2; _tantalum_any tantalum --dev replay; echo \"${{COMPREPLY[@]}}\"",
+        "source {}; COMP_WORDS=(tantalum replay --clie); COMP_CWORD=2; _tantalum_any tantalum --clie replay; echo \"${{COMPREPLY[@]}}\"",
         script.display()
     );
     let run = Command::new("bash").args(["--norc", "-c", &program]).stdin(Stdio::null()).output();
-    assert_eq!(String::from_utf8(run.expect("bash").stdout).unwrap().trim(), "--device");
+    assert_eq!(String::from_utf8(run.expect("bash").stdout).unwrap().trim(), "--clients");
 }
