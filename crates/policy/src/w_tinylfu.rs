@@ -4,7 +4,7 @@
 //! Source: Einziger, Friedman, Manes, "TinyLFU: a highly efficient cache admission policy", ACM
 //! Transactions on Storage 13(4), 2017, sections 3 and 4. The window has the share `window` of the
 //! cache, at least one page; four fifths of the rest are protected. There is no doorkeeper, only
-//! the frequency sketch ([`FrequencySketch`]). It is halved first after `sample` times as many
+//! the frequency sketch (`FrequencySketch`). It is halved first after `sample` times as many
 //! requests as there are frames, then after half as many each time.
 //!
 //! Weak if the working set moves: formerly popular pages keep out the now popular ones until the

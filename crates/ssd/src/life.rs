@@ -10,7 +10,7 @@ use crate::ssd::Drive;
 
 impl<M: ZoneMedia> LifeCycle for Drive<M> {
     /// Starts flushers, cleaner and checkpointer, unless the device is open read-only. After a
-    /// [`reboot`](Ssd::reboot) they already run.
+    /// `reboot` they already run.
     ///
     /// # Panics
     /// If a dump waits to be written back: only a reboot does that.

@@ -1,4 +1,4 @@
-//! InnoDB's storage engine (SHARE, sections 2 and 4.3; DuraSSD, sections 2.1 and 4.3.1): a [database](crate::database) of clustered
+//! InnoDB's storage engine (SHARE, sections 2 and 4.3; DuraSSD, sections 2.1 and 4.3.1): a [`crate::database`] of clustered
 //! B+trees that writes its dirty pages durably to their homes, one batch at a time.
 //!
 //! ```text

@@ -1,5 +1,5 @@
 //! PostgreSQL's storage engine, as far as the papers compare it (TxCache's evaluation; SHARE, sections 2.1 and 5.3.1): a
-//! [database](crate::database) of clustered B+trees whose pages are written once, in place, and made durable only by checkpoints.
+//! [`crate::database`] of clustered B+trees whose pages are written once, in place, and made durable only by checkpoints.
 //!
 //! ```text
 //! form         how pages and commits are written to the device: FullPages, NoFullPages, Share, Transactions

@@ -58,7 +58,7 @@ impl DeviceConfig {
     ///
     /// # Errors
     /// `InvalidInput`, with a list of the accepted values; also if the device in the text is not a
-    /// [`DeviceKind::Ssd`](super::DeviceKind::Ssd).
+    /// [`DeviceFamily::Ssd`](super::DeviceFamily::Ssd).
     pub fn parse(text: &str) -> Result<DeviceConfig> {
         match DeviceSpec::parse(text)? {
             DeviceSpec::Ssd(config) => Ok(config),

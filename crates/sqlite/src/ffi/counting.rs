@@ -1,7 +1,7 @@
 //! A VFS that counts SQLite's writes and syncs on ordinary files, for comparisons: a shim over the
 //! default VFS that passes everything on.
 //!
-//! An open file is one allocation of SQLite's: our [`OpenFile`], then the default VFS's own.
+//! An open file is one allocation of SQLite's: our `OpenFile`, then the default VFS's own.
 use super::api::Api;
 use super::over_base::{self, OverBase, app_of, over_base};
 use libsqlite3_sys as sqlite;
