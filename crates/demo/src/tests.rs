@@ -1,8 +1,13 @@
-//! Checks that the command lines in README.md and docs/ for commands of this program are accepted.
+//! The program accepts the command lines in README.md and docs/ that use its commands.
 use crate::Cli;
 use clap::{CommandFactory, Parser};
 use tantalum_console::programs::having;
-use tantalum_testing::documented::{each_line, examples, words};
+use tantalum_testing::documented::{check_examples, check_lines};
+
+fn accept(words: Vec<String>) -> anyhow::Result<()> {
+    Cli::try_parse_from(words)?;
+    Ok(())
+}
 
 #[test]
 fn the_arguments_are_well_formed() {
@@ -18,28 +23,15 @@ fn it_has_the_commands_for_which_it_is_called() {
     assert_eq!((program.name, program.commands), ("tantalum-demo", &names[..]));
 }
 
-/// There may be none with more than the command's name.
+/// Pages may have none with more than the name of the command.
 #[test]
 fn every_documented_command_line_is_taken() {
-    each_line(|page, line| {
-        let words = words(line);
-        if having(&words[1]).is_none_or(|program| program.name != "tantalum-demo") {
-            return;
-        }
-        let parsed = Cli::try_parse_from(words);
-        let parsed = parsed.unwrap_or_else(|error| panic!("{}: {line}: {error}", page.display()));
-        drop(parsed);
-    });
+    let is_own =
+        |command: &str| having(command).is_some_and(|program| program.name == "tantalum-demo");
+    check_lines(is_own, accept);
 }
 
-/// Every help has examples, and these are accepted.
 #[test]
 fn every_help_has_examples_that_are_taken() {
-    for (name, lines) in examples(&Cli::command()) {
-        for line in lines {
-            let parsed = Cli::try_parse_from(words(&line));
-            let parsed = parsed.unwrap_or_else(|error| panic!("{name}: {line}: {error}"));
-            drop(parsed);
-        }
-    }
+    check_examples(&Cli::command(), accept);
 }

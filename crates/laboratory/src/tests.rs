@@ -1,8 +1,12 @@
-//! Checks that the command lines in README.md and docs/ for commands of this program are accepted.
+//! The program accepts the command lines in README.md and docs/ that use its commands.
 use crate::Cli;
 use clap::{CommandFactory, Parser};
 use tantalum_console::programs::having;
-use tantalum_testing::documented::{each_line, examples, words};
+use tantalum_testing::documented::{check_examples, check_lines};
+
+fn accept(words: Vec<String>) -> anyhow::Result<()> {
+    Cli::try_parse_from(words)?.command.check()
+}
 
 #[test]
 fn the_arguments_are_well_formed() {
@@ -20,30 +24,13 @@ fn it_has_the_commands_for_which_it_is_called() {
 
 #[test]
 fn every_documented_command_line_is_taken() {
-    let mut taken = 0;
-    each_line(|page, line| {
-        let words = words(line);
-        if having(&words[1]).is_none_or(|program| program.name != "tantalum-lab") {
-            return;
-        }
-        let parsed = Cli::try_parse_from(words);
-        let parsed = parsed.unwrap_or_else(|error| panic!("{}: {line}: {error}", page.display()));
-        let said = parsed.command.check();
-        said.unwrap_or_else(|error| panic!("{}: {line}: {error:#}", page.display()));
-        taken += 1;
-    });
-    assert!(taken > 4, "{taken} lines: they are not found any more");
+    let is_own =
+        |command: &str| having(command).is_some_and(|program| program.name == "tantalum-lab");
+    let accepted = check_lines(is_own, accept);
+    assert!(accepted > 4, "{accepted} lines: they are not found any more");
 }
 
-/// Every help has examples, and these are accepted.
 #[test]
 fn every_help_has_examples_that_are_taken() {
-    for (name, lines) in examples(&Cli::command()) {
-        for line in lines {
-            let parsed = Cli::try_parse_from(words(&line));
-            let parsed = parsed.unwrap_or_else(|error| panic!("{name}: {line}: {error}"));
-            let said = parsed.command.check();
-            said.unwrap_or_else(|error| panic!("{line}: {error:#}"));
-        }
-    }
+    check_examples(&Cli::command(), accept);
 }

@@ -1,4 +1,4 @@
-//! Parameters of named devices, as text: their effects, and what is refused.
+//! Parameters of named devices, as text: their effects, and the refused values.
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, Payload, Stamp};
 use tantalum_models::metered::{Allowance, Rate};

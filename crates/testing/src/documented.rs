@@ -1,4 +1,5 @@
 //! Command lines in README.md, CHANGELOG.md and docs/, and in help texts: each program tests those of its own commands.
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// The pages under the root of the repository, except the diary.
@@ -22,24 +23,36 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Passes each command line of the pages, with its page, to `take`.
-pub fn each_line(mut take: impl FnMut(&Path, &str)) {
+/// Checks that `accept` accepts each command line of the pages whose command `is_own`. Returns their number.
+///
+/// # Panics
+/// If it refuses one.
+pub fn check_lines<E: Display>(
+    is_own: impl Fn(&str) -> bool,
+    accept: impl Fn(Vec<String>) -> Result<(), E>,
+) -> usize {
+    let mut accepted = 0;
     for page in pages() {
         for line in commands_of(&std::fs::read_to_string(&page).expect("a page")) {
-            if !is_a_name(&line) {
-                take(&page, &line);
+            let words = words(&line);
+            if !is_a_name(&line) && is_own(&words[1]) {
+                accept(words).unwrap_or_else(|error| panic!("{}: {line}: {error}", page.display()));
+                accepted += 1;
             }
         }
     }
+    accepted
 }
 
-/// Each visible command of `whole` without subcommands, and the command lines at the end of its help.
+/// Checks that the help of each visible command of `whole` ends with examples, which `accept` accepts.
 ///
 /// # Panics
-/// If a help has none.
-pub fn examples(whole: &clap::Command) -> Vec<(String, Vec<String>)> {
+/// If a help has none, or one is refused.
+pub fn check_examples<E: Display>(
+    whole: &clap::Command,
+    accept: impl Fn(Vec<String>) -> Result<(), E>,
+) {
     let mut left: Vec<&clap::Command> = whole.get_subcommands().collect();
-    let mut found = Vec::new();
     while let Some(command) = left.pop() {
         if command.has_subcommands() {
             left.extend(command.get_subcommands());
@@ -52,9 +65,10 @@ pub fn examples(whole: &clap::Command) -> Vec<(String, Vec<String>)> {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let (_, examples) =
             after.split_once("Examples:\n").unwrap_or_else(|| panic!("{name}: no examples"));
-        found.push((name.to_owned(), examples.lines().map(str::to_owned).collect()));
+        for line in examples.lines() {
+            accept(words(line)).unwrap_or_else(|error| panic!("{name}: {line}: {error}"));
+        }
     }
-    found
 }
 
 /// Command lines of a page: lines of code blocks, and code spans in the text that have more than a command's name.
@@ -81,7 +95,7 @@ fn commands_of(text: &str) -> Vec<String> {
 
 /// Splits simple text into words as a shell does. It drops comments, and the end of a command: the file after a `>`, the `&` of a
 /// background command.
-pub fn words(line: &str) -> Vec<String> {
+fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;
     for character in line.chars() {

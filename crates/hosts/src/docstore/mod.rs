@@ -3,7 +3,7 @@
 //! ```text
 //! store       set, get, delete, scan; waits for commits           options     modes and sizes
 //! commit      how a batch is written, in each mode                statistics
-//! compaction  a new file without the stale content                block       what is stored, in bytes
+//! compaction  a new file without the stale content                block       the stored bytes
 //! tree        search, and the nodes that a batch rewrites         walk        documents in order
 //! files       two files, their directory, the last commit of one  batch       updates that wait
 //! barrier     the waits for durability, and the reasons           catch_up    changes during a compaction

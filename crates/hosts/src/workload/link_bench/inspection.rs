@@ -1,4 +1,4 @@
-//! Compares all tables of an engine with each other, and with what was written.
+//! Compares all tables of an engine with each other, and with the rows that were written.
 use tantalum_base::Result;
 
 use super::checks::wrong;
