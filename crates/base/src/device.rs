@@ -229,7 +229,7 @@ impl Limits {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 format!(
-                    "a transaction of {} pages, where the device takes {}",
+                    "a transaction of {} pages is over the device's limit of {}",
                     pages.len(),
                     self.transaction_pages_max
                 ),
@@ -246,7 +246,7 @@ impl Limits {
         match numbers.windows(2).find(|two| two[0] == two[1]) {
             Some(twice) => Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("{} is twice in one transaction", twice[0]),
+                format!("{} appears twice in one transaction", twice[0]),
             )),
             None => Ok(()),
         }
@@ -264,11 +264,14 @@ impl Limits {
         lefts.sort_unstable();
         let refuse = |context| Err(Error::new(ErrorKind::InvalidInput, context));
         if let Some(twice) = lefts.windows(2).find(|two| two[0] == two[1]) {
-            return refuse(format!("page {} takes two contents in one batch", twice[0]));
+            return refuse(format!(
+                "page {} is the destination of two shares in one batch",
+                twice[0]
+            ));
         }
         if let Some((_, both)) = pairs.iter().find(|(_, right)| lefts.binary_search(right).is_ok())
         {
-            return refuse(format!("page {both} both takes and gives content in one batch"));
+            return refuse(format!("page {both} is both source and destination in one batch"));
         }
         Ok(())
     }

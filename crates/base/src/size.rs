@@ -25,7 +25,7 @@ impl Size {
                 return Err(refused(format!("size {text:?} is too large")));
             }
             if scaled.fract() != 0.0 {
-                return Err(refused(format!("size {text:?} is no whole number")));
+                return Err(refused(format!("size {text:?} is not a whole number")));
             }
             Ok(scaled as u64)
         };

@@ -28,12 +28,15 @@ impl<D: PageDevice> LargePages<D> {
         let parts = page_bytes / limits.page_bytes;
         if parts == 0 || !page_bytes.is_multiple_of(limits.page_bytes) {
             let whole = limits.page_bytes;
-            let context = format!("a page of {page_bytes} bytes is no multiple of {whole}");
+            let context =
+                format!("a page of {page_bytes} bytes is not a multiple of {whole} bytes");
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         if limits.pages < u64::from(parts) {
-            let context =
-                format!("a page of {parts} pages of a device that has {} in all", limits.pages);
+            let context = format!(
+                "a page takes {parts} pages of the device, which has only {}",
+                limits.pages
+            );
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         Ok(LargePages { device, parts })

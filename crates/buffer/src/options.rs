@@ -137,7 +137,7 @@ impl PoolOptions {
         } else if self.flusher.is_some_and(|flusher| flusher.batch_pages == 0) {
             "the flusher writes at least one page at a time"
         } else if self.prefetch.is_some_and(|prefetch| prefetch.after_pages == 0) {
-            "one page does not make a sequence before it was read"
+            "prefetching starts after at least one page"
         } else {
             return Ok(());
         };

@@ -74,13 +74,13 @@ impl PoolStatistics {
         out.gauge("tantalum_buffer_capacity_pages", "Pages that the buffer holds", capacity_pages);
         let asked = "Pages read outside of transactions, and pages written";
         out.counter("tantalum_buffer_requested_pages_total", asked, self.requests);
-        let hits = "Of those, pages that were in the buffer";
+        let hits = "Of those, pages found in the buffer";
         out.counter("tantalum_buffer_hit_pages_total", hits, self.hits);
-        let evicted = "Pages that made room for others";
+        let evicted = "Evicted pages";
         out.counter("tantalum_buffer_evicted_pages_total", evicted, self.evictions);
         let read = "Pages that the buffer read from the device";
         out.counter("tantalum_buffer_read_pages_total", read, self.physical_reads);
-        let written = "Pages written through the buffer to the device";
+        let written = "Pages written through the buffer";
         out.counter("tantalum_buffer_written_pages_total", written, self.physical_writes);
     }
 }

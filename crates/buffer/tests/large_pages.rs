@@ -122,10 +122,10 @@ fn pages_that_a_device_cannot_have_are_refused() {
     run(FIFO, |runtime| async move {
         let device = Memory::new(&runtime, DEVICE_PAGES, 0, 1);
         for (page_bytes, said) in [
-            (0, "no multiple of 4096"),
-            (2048, "no multiple of 4096"),
-            (6000, "no multiple of 4096"),
-            (65 * 4096, "65 pages of a device that has 64"),
+            (0, "not a multiple of 4096"),
+            (2048, "not a multiple of 4096"),
+            (6000, "not a multiple of 4096"),
+            (65 * 4096, "65 pages of the device, which has only 64"),
         ] {
             let refused = LargePages::new(Rc::clone(&device), page_bytes).err().unwrap();
             assert_eq!(refused.kind(), ErrorKind::InvalidInput);

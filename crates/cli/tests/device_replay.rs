@@ -122,7 +122,7 @@ fn what_a_buffer_above_a_device_does_not_take_is_refused() {
     let tiny = ["--page-size", "1MiB", "--device", "bast:pages=64"];
     let message =
         refused(&[&["replay", TRACE, "--policy", "lru", "--size", "9"], &tiny[..]].concat());
-    assert!(message.contains("256 pages of a device that has 64"), "{message}");
+    assert!(message.contains("256 pages of the device, which has only 64"), "{message}");
     for (more, said) in [(["--transactions"], "without a buffer"), (["--timing"], "virtual time")] {
         let message = refused(&[&["replay", TRACE], &BUFFER[..], &more[..]].concat());
         assert!(message.contains(said), "{message}");

@@ -43,7 +43,7 @@ fn numbers_that_cannot_be_are_refused_with_those_that_can() {
         ("99999999999TiB", "too large"),
         ("99999999999999999999", "too large"),
         ("500%", "more than 100%"),
-        ("1.5", "no whole number"),
+        ("1.5", "not a whole number"),
         ("5XiB", "4096, 4k, 64MiB"),
     ] {
         let told = refused(&[&cached[..], &[size]].concat());

@@ -358,11 +358,11 @@ fn serve_refuses_addresses_that_it_cannot_or_should_not_take() {
     let file = format!("unix:{}", config.display());
     let long = format!("unix:{}/{}", folder.path().display(), "x".repeat(200));
     for (address, told) in [
-        ("nowhere", "is no address"),
-        ("127.0.0.1:99999", "is no address"),
+        ("nowhere", "is not an address"),
+        ("127.0.0.1:99999", "is not an address"),
         ("0.0.0.0:0", "--allow-remote"),
         ("192.0.2.1:10809", "--allow-remote"),
-        (file.as_str(), "which is no socket"),
+        (file.as_str(), "is not a socket"),
         (long.as_str(), "at most 107 bytes"),
         ("unix:/missing/folder/nbd.sock", "No such file"),
     ] {

@@ -226,7 +226,7 @@ impl<M: ZoneMedia> Ftl<M> {
         {
             let parts = &mut *self.parts.borrow_mut();
             if parts.log.latched().is_none() && error.kind() != ErrorKind::ReadOnly {
-                tracing::error!(%error, "no change is taken any more until the volume is opened again");
+                tracing::error!(%error, "no changes are accepted until the volume is opened again");
             }
             parts.log.latch(error);
             if !Fault::CopiesNotTakenBack.is_planted() {

@@ -106,35 +106,35 @@ impl FtlStatistics {
     pub fn tell(&self, out: &mut Readings) {
         self.counters().tell_layer(out);
         self.tell_zones(out);
-        let trimmed = "Pages trimmed that held content";
+        let trimmed = "Trimmed pages that held content";
         out.counter("tantalum_ftl_trimmed_pages_total", trimmed, self.pages_trimmed);
         let shared = "Pages that took another page's content by a change of the mapping alone";
         out.counter("tantalum_ftl_shared_pages_total", shared, self.pages_shared);
-        let slots = "Places of a page that checkpoints took";
+        let slots = "Slots that checkpoints occupied";
         out.counter("tantalum_ftl_checkpoint_slots_total", slots, self.checkpoint_slots);
-        let failures = "Appends that failed to program and were written elsewhere";
+        let failures = "Appends that failed and were written elsewhere";
         out.counter("tantalum_ftl_program_failures_total", failures, self.program_failures);
-        let mapped = "Pages that hold content: written and not trimmed since";
+        let mapped = "Pages with content: written and not trimmed since";
         out.gauge("tantalum_ftl_mapped_pages", mapped, self.pages_mapped);
-        let unreadable = "Pages that cannot be read now, and are tried again";
+        let unreadable = "Pages that cleaning could not read and tries again";
         out.gauge("tantalum_ftl_unreadable_pages", unreadable, self.pages_unreadable);
-        let mapping = "Memory that the mapping of pages takes";
+        let mapping = "Memory of the mapping";
         out.gauge("tantalum_ftl_mapping_bytes", mapping, self.mapping_bytes);
-        let latched = "1 where a failure of the log made it refuse writes until it is opened again";
+        let latched = "1 if a failure of the log stopped all writes until the next opening";
         out.gauge("tantalum_ftl_latched", latched, self.latched);
         if self.dump_budget_bytes > 0 {
-            let budget = "What the stored energy can dump when the power is cut";
+            let budget = "Bytes that the stored energy can dump when the power is cut";
             out.gauge("tantalum_dump_budget_bytes", budget, self.dump_budget_bytes);
-            let delta = "Delta pages written, so that a dump need not hold their mapping entries";
+            let delta = "Delta pages written, which keep mapping entries out of the dump";
             out.counter("tantalum_dump_delta_pages_total", delta, self.delta_pages);
         }
     }
 
     fn tell_zones(&self, out: &mut Readings) {
-        out.gauge("tantalum_ftl_zones", "Zones in all", self.zones);
+        out.gauge("tantalum_ftl_zones", "All zones", self.zones);
         out.gauge("tantalum_ftl_free_zones", "Zones ready to be written", self.zones_free);
-        out.gauge("tantalum_ftl_retired_zones", "Zones given up as worn out", self.zones_retired);
-        let held = "Zones that are not cleaned, as pages in them cannot be read now";
+        out.gauge("tantalum_ftl_retired_zones", "Worn-out zones", self.zones_retired);
+        let held = "Zones that cleaning leaves alone because pages in them cannot be read now";
         out.gauge("tantalum_ftl_unreadable_zones", held, self.zones_unreadable);
         let (resets_min, resets_max) = self.zone_resets_min_max;
         let least = "Resets of the least worn zone, ever";

@@ -239,18 +239,18 @@ impl DeviceCounters {
         let capacity_bytes = limits.pages * page_bytes;
         out.gauge("tantalum_device_capacity_bytes", "Size of the device", capacity_bytes);
         out.gauge("tantalum_device_page_bytes", "Size of a page", page_bytes);
-        let read = "Pages that hosts read, those from a buffer not counted";
+        let read = "Pages that hosts read, without those from a buffer";
         out.counter("tantalum_device_read_pages_total", read, self.pages_read);
-        let written = "Pages that hosts wrote, those of transactions when they commit";
+        let written = "Pages that hosts wrote; pages of a transaction count at its commit";
         out.counter("tantalum_device_written_pages_total", written, self.pages_written);
         out.counter("tantalum_device_flushes_total", "Flush commands", self.flushes);
     }
 
     /// Reports the counts of the write cache, for a device that has one.
     pub fn tell_write_cache(&self, out: &mut Readings) {
-        let asked = "Pages read that were looked for in the write cache";
+        let asked = "Page reads that looked in the write cache";
         out.counter("tantalum_write_cache_requested_pages_total", asked, self.pages_read);
-        let hits = "Of those, pages that were there";
+        let hits = "Of those, pages found there";
         out.counter("tantalum_write_cache_hit_pages_total", hits, self.read_hits);
     }
 
@@ -259,11 +259,11 @@ impl DeviceCounters {
         let written =
             "Pages of hosts that reached the translation layer: rewrites coalesce above it";
         out.counter("tantalum_ftl_written_pages_total", written, self.layer_pages_written);
-        let programmed = "Places of a page that the translation layer programmed, for any reason";
+        let programmed = "Slots that the translation layer programmed, for any reason";
         out.counter("tantalum_ftl_programmed_slots_total", programmed, self.slots_programmed);
         let moved = "Pages that cleaning and merges moved";
         out.counter("tantalum_ftl_moved_pages_total", moved, self.pages_moved);
-        let cleaned = "Zones or blocks that cleaning emptied";
+        let cleaned = "Victim zones or blocks that cleaning emptied";
         out.counter("tantalum_ftl_cleaned_zones_total", cleaned, self.zones_cleaned);
         let checkpoints = "Checkpoints, or pages of the mapping, written";
         out.counter("tantalum_ftl_checkpoints_total", checkpoints, self.checkpoints);

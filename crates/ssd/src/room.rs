@@ -16,17 +16,17 @@ pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) ->
     let FtlOptions { pages, mapped_pages_max, cache, dump, .. } = ftl.options();
     let without_home = cache.map(|cache| cache.staging_pages);
     let problem = if without_home.unwrap_or(options.staging_pages) != options.staging_pages {
-        "the cache of a home has others, or none"
+        "the cache of a home has another number of staging pages, or none"
     } else if options.staging_pages == 0 {
         return Ok(());
     } else if *pages <= options.staging_pages {
-        "no page is left that hosts see"
+        "they leave no page for hosts"
     } else if cache.is_none()
         && mapped_pages_max.is_none_or(|most| most < pages - options.staging_pages)
     {
         "the FTL has no room for all pages that hosts see"
     } else if dump.is_some() {
-        "a dump does not know of them"
+        "a dump does not cover them"
     } else {
         return Ok(());
     };
@@ -100,7 +100,7 @@ impl<M: ZoneMedia> Drive<M> {
     pub(crate) fn no_room(&self) -> Error {
         let most = self.ftl.options().mapped_pages_max.unwrap_or(0);
         let context = format!(
-            "the device is full: {most} pages may have content at once, with what open transactions wrote"
+            "the device is full: {most} pages may have content at once, including those that open transactions wrote"
         );
         Error::new(ErrorKind::OutOfSpace, context)
     }

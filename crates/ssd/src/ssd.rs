@@ -78,7 +78,7 @@ fn check_dump<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
     let problem = match ftl.options().dump {
         None => "the FTL has no energy for a dump (`FtlOptions::dump`)".to_owned(),
         Some(dump) if pages > dump.frames_max => {
-            format!("the budget of the dump is for {} pages", dump.frames_max)
+            format!("the dump has energy for only {} pages", dump.frames_max)
         }
         Some(_) => return Ok(()),
     };

@@ -36,13 +36,13 @@ impl SsdStatistics {
 
     /// Reports the counters that only this kind of device has.
     pub(crate) fn tell(&self, out: &mut Readings) {
-        let coalesced = "Pages written that replaced one waiting in the write cache";
+        let coalesced = "Page writes that replaced a page waiting in the write cache";
         out.counter("tantalum_write_cache_coalesced_pages_total", coalesced, self.pages_coalesced);
         out.counter("tantalum_device_shares_total", "Share commands", self.shares);
         if self.ftl.dump_budget_bytes > 0 {
-            let now = "What a power cut would dump now";
+            let now = "Bytes that a power cut would dump now";
             out.gauge("tantalum_dump_bytes", now, self.dump_bytes);
-            let most = "The most that a power cut would have dumped so far";
+            let most = "The most bytes that a power cut would have dumped so far";
             out.gauge("tantalum_dump_bytes_max", most, self.dump_bytes_max);
         }
         self.ftl.tell(out);

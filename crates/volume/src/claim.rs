@@ -45,7 +45,7 @@ pub fn open_home_to_look(path: &Path) -> Result<File> {
         }
         Err(error) if error.kind() == PermissionDenied => {
             let context = format!(
-                "{at} {NOT_ALLOWED}: run the command as root, or as one who may read and write it"
+                "{at} {NOT_ALLOWED}: run the command as root, or as a user who may read and write it"
             );
             Err(Error::io(context, error))
         }

@@ -68,8 +68,8 @@ impl CacheOptions {
         let most = kept_pages_max(geometry, retired);
         if self.kept_pages_max > most || self.dirty_pages_max > self.kept_pages_max {
             let context = format!(
-                "a cache of {} zones of {} slots can keep at most {most} pages, and of those it keeps some \
-                 may be dirty: not {} and {}",
+                "a cache of {} zones of {} slots can keep at most {most} pages, of which some may \
+                 be dirty: {} pages, {} of them dirty, are too many",
                 geometry.zones, geometry.slots_per_zone, self.kept_pages_max, self.dirty_pages_max
             );
             return Err(Error::new(ErrorKind::InvalidInput, context));

@@ -57,7 +57,7 @@ impl CheckedAnchors {
                 match &copy[place] {
                     Ok(found) if found.as_ref().is_some_and(is_whole) => {}
                     Ok(_) => {
-                        let problem = "it is damaged, or was never written: the other copy counts";
+                        let problem = "it is damaged, or was never written: the other copy is used";
                         damaged.push(Finding::not_in_force(at(), problem));
                     }
                     Err(error) => damaged.push(Finding::unread(at(), error)),

@@ -239,7 +239,7 @@ impl<M: ZoneMedia> Ftl<M> {
 fn check_origins(map: &Mapping) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in map.known_pages().filter(|page| map.lacks_origin(*page)) {
-        let problem = "it is remapped, and what its slot names is not known".to_owned();
+        let problem = "it is remapped, and the page that its slot names is unknown".to_owned();
         findings.push(Finding::new(format!("page {page}"), problem));
     }
     let (entries, pages) = map.origins();

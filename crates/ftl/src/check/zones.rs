@@ -152,15 +152,15 @@ impl<M: ZoneMedia> Ftl<M> {
         let Spare { page, version, kind, .. } = *spare;
         match kind {
             SlotKind::Record if version == Version::NEVER => {
-                "a list that cleaning wrote, which no opening needs".into()
+                "a list that cleaning wrote, which recovery does not need".into()
             }
             SlotKind::Record => format!("a record of change {version}, which a checkpoint covers"),
             SlotKind::Checkpoint => {
-                format!("page {page} of checkpoint {version}, for which another one counts,")
+                format!("page {page} of checkpoint {version}, which is not the one in use,")
             }
             SlotKind::Delta | SlotKind::Dump => format!("page {page} of an older dump"),
             _ => format!(
-                "what page {page} held as of change {version}, and holds elsewhere or no more,"
+                "the content of page {page} as of change {version}, since moved or replaced,"
             ),
         }
     }
@@ -196,7 +196,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
         suspects.retain(|suspect| inspected.checksums[suspect.offset as usize].is_some());
         for offset in &inspected.odd_headers {
-            let problem = "bytes of an append's header are not zero that nobody uses";
+            let problem = "unused bytes of an append's header are not zero";
             suspects.push(Suspect {
                 offset: *offset,
                 durable_with: None,
@@ -227,7 +227,7 @@ impl<M: ZoneMedia> Ftl<M> {
         } else {
             "the header of an append is missing"
         };
-        let problem = format!("{what}: of it only what is in force behind it can be judged");
+        let problem = format!("{what}: only the slots in force behind it can be checked");
         let finding = Finding::not_in_force(place(zone, offset), problem);
         // With `copies_with_writes`, hosts may write in the zone behind copies.
         let by_cleaning = self.parts.borrow().space.get(zone).stream == Stream::Cleaning

@@ -388,7 +388,7 @@ impl Mapping {
         };
         assert_eq!(count(&self.forward), self.counts, "mapped, lost and trimmed pages");
         let staging = &self.forward[self.staging_from as usize..];
-        assert_eq!(count(staging), self.staging_counts, "those of them without a home");
+        assert_eq!(count(staging), self.staging_counts, "mapped, lost and trimmed staging pages");
     }
 
     /// Bytes of memory that the tables occupy.

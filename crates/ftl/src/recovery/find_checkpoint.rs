@@ -164,7 +164,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
     /// Reads checkpoint `id`, which must be there.
     pub(super) async fn named_checkpoint(&self, meta: &MetaSlots, id: u64) -> Result<Checkpoint> {
         let slots = meta.by_id.get(&id);
-        let missing = || corrupt(format!("checkpoint {id}, on which a dump builds, is not there"));
+        let missing = || corrupt(format!("checkpoint {id}, on which a dump builds, is missing"));
         let slots = slots.ok_or_else(missing)?;
         self.whole_checkpoint(id, slots, id).await?.ok_or_else(missing)
     }
@@ -283,8 +283,10 @@ impl<M: ZoneMedia> Reader<'_, M> {
         map.iter().map(move |(header, at)| {
             let (slot, chunk) = (pages.slots[*at], &pages.contents()[*at]);
             if u64::from(header.index) < next {
-                let why =
-                    format!("it has pages from {} on, and one before has them too", header.index);
+                let why = format!(
+                    "it begins at page {}, which an earlier page of the checkpoint has too",
+                    header.index
+                );
                 return Err(senseless(name_page(header.id, slot), &why));
             }
             let entries = self.decode_chunk(slot, header, chunk, footer.next_version)?;
@@ -306,7 +308,9 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let mut from = u64::from(header.index);
         let checked = entries.iter().try_for_each(|(page, entry)| {
             if page.0 < from {
-                return Err(format!("it names page {page} where one from {from} on comes"));
+                return Err(format!(
+                    "it names page {page}, and only page {from} or a later one may follow"
+                ));
             }
             from = page.0 + 1;
             self.limits.entry(*page, entry, next)

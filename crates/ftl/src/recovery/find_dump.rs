@@ -57,7 +57,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             return Ok(None);
         }
         if self.options.dump.is_none() {
-            let context = format!("dump {number} is in force, and the options know of no dumps");
+            let context = format!("dump {number} is in force, and the options allow no dumps");
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let mut pages = DumpPages::default();
@@ -99,7 +99,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         };
         let header = DumpHeader::decode(&page(0, "its header").await?, false)
             .filter(|header| header.number == number)
-            .ok_or_else(|| corrupt(format!("the header of dump {number} is none")))?;
+            .ok_or_else(|| corrupt(format!("the header of dump {number} is not a dump header")))?;
         let checked = self.limits.dump(&header);
         checked.map_err(|why| senseless(format!("the header of dump {number}"), &why))?;
         let last = header.pages() - 1;
@@ -108,7 +108,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let known = pages.whole.len() + pages.damaged.len();
         if footer != Some(header) || known as u64 != header.pages() {
             let context = format!(
-                "of the {} pages of dump {number} only {} are intact, and of {} nothing tells what they held",
+                "of the {} pages of dump {number} only {} are intact, and the content of {} is unknown",
                 header.pages(),
                 pages.whole.len(),
                 header.pages().saturating_sub(known as u64)

@@ -35,8 +35,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             }
             Lacks::ChangesUnknown if !is_accepted => {
                 return Err(corrupt(
-                    "the end of the log is damaged: home may have some of the changes that were in it, and not \
-                     others, which belong to them",
+                    "the end of the log is damaged: home may have some of the changes that were in \
+                     it, without others that belong to them",
                 ));
             }
             Lacks::ChangesUnknown => {}

@@ -47,8 +47,9 @@ fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Checked {
 /// The error for content at `place` that has a right checksum and is invalid.
 pub(super) fn senseless(place: impl std::fmt::Display, why: &str) -> Error {
     corrupt(format!(
-        "{place}: {why}. Its checksum is right: it was written like this, by a faulty program or by hand. Nothing was \
-         changed; put a copy of the volume back, or give up what it holds there (`tantalum check VOLUME.toml --accept-loss`)"
+        "{place}: {why}. Its checksum is right: it was written like this, by a faulty program or \
+         by hand. Nothing was changed; restore a copy of the volume, or give up this content \
+         (`tantalum check VOLUME.toml --accept-loss`)"
     ))
 }
 
@@ -95,7 +96,9 @@ impl Limits {
 
     /// Checks that a page's home may have its content: only in a cache.
     fn home(&self, page: PageNo) -> Checked {
-        ensure(self.is_cache, || format!("it says that page {page} has a home, and none has"))
+        ensure(self.is_cache, || {
+            format!("it says that page {page} has a home, but no page of this volume has one")
+        })
     }
 
     /// Checks the header of an append.

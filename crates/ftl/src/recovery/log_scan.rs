@@ -180,8 +180,8 @@ impl ScannedLog {
             return Ok(count);
         }
         let context = format!(
-            "{count} changes from version {} to {} were durable and are damaged, and which pages \
-             they were of is not known: they would read as before",
+            "{count} changes from version {} to {} were durable and are damaged, and their pages \
+             are unknown: these would read as before",
             first.first, last.last
         );
         Err(corrupt(context))

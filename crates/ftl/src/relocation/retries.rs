@@ -138,7 +138,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let parts = &mut *self.parts.borrow_mut();
             let is_held = parts.unreadable.holds(zone);
             if !is_held {
-                tracing::warn!(%zone, "all pages of the zone can be read again, or are needed no more");
+                tracing::warn!(%zone, "all pages of the zone can be read again, or are no longer needed");
                 parts.release_zone(zone);
             }
             let goes_on = is_held && parts.log.latched().is_none();
@@ -221,7 +221,7 @@ impl Parts {
         let mut lost = false;
         for page in pages {
             if !is_clean {
-                tracing::error!(%page, %slot, %error, "the content of a page was wrong at each read for a while: it is lost until it is written again");
+                tracing::error!(%page, %slot, %error, "the content of a page was wrong at each retry: the page is lost until it is written again");
             }
             let entry = self.map.get(page);
             lost |= self.lose(page, entry);
@@ -259,14 +259,14 @@ impl Parts {
     /// The error for a write for which cleaning finds no space.
     pub(crate) fn out_of_space(&self) -> Error {
         let Some((slot, error)) = self.unreadable.first() else {
-            let context = "no zone is free and cleaning finds nothing to give up";
+            let context = "no zone is free and cleaning finds no victim";
             return Error::new(ErrorKind::OutOfSpace, context);
         };
         let (pages, zones) = self.unreadable_pages_and_zones();
         let context = format!(
-            "no zone is free, and {pages} pages in {zones} zones cannot be read now, so that these cannot be cleaned \
-             (the first in slot {slot}): mend the medium, or give them up with \
-             `tantalum check VOLUME.toml --accept-loss`"
+            "no zone is free, and {pages} pages in {zones} zones cannot be read now, so these \
+             zones cannot be cleaned (the first page is in slot {slot}): repair the medium, or \
+             give the pages up with `tantalum check VOLUME.toml --accept-loss`"
         );
         Error::with_source(ErrorKind::OutOfSpace, context, error.clone())
     }

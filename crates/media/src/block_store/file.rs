@@ -155,7 +155,7 @@ impl FileStore {
         }
         if !is_file {
             let context =
-                format!("{} has {} bytes, wanted are {bytes}", path.display(), self.bytes());
+                format!("{} has {} bytes, and {bytes} are needed", path.display(), self.bytes());
             return Err(Error::new(ErrorKind::OutOfSpace, context));
         }
         allocate(control, path, bytes.max(metadata.len()), options.sparse)?;

@@ -71,7 +71,7 @@ fn not_opened(path: &Path, error: std::io::Error) -> Error {
         IsADirectory => folder_error(path),
         PermissionDenied => {
             let context = format!(
-                "{} {NOT_ALLOWED}: run the command as root, or as one who may read and write it",
+                "{} {NOT_ALLOWED}: run the command as root, or as a user who may read and write it",
                 path.display()
             );
             Error::io(context, error)
@@ -124,8 +124,8 @@ fn wait_for<T>(path: &Path, mut attempt: impl FnMut() -> Result<Option<T>>) -> R
                     path.display()
                 ),
                 None => format!(
-                    "{} {IN_USE}: by another process, or a file system of \
-                     another container or over several devices; it must be free",
+                    "{} {IN_USE}: another process, a file system of another container, or one over \
+                     several devices; it must be free",
                     path.display()
                 ),
             };

@@ -10,7 +10,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 pub fn is_there(path: &Path) -> Result<bool> {
     path.try_exists().map_err(|error| {
         let context = format!(
-            "looking whether {} is there: {error}; nothing was changed, and this may pass: try again",
+            "cannot tell whether {} exists: {error}; nothing was changed, and this may pass: try again",
             path.display()
         );
         Error::new(ErrorKind::Io, context)

@@ -1,7 +1,7 @@
 //! Refusals to open a file or a block device: the fixed words of each.
 tantalum_base::refusals! {
     /// It is a folder.
-    FOLDER = "is a folder: wanted is a file or a block device",
+    FOLDER = "is a folder: a file or a block device is needed",
     /// The user has no permission.
     NOT_ALLOWED = "may not be opened by this user",
     /// A file system on it is mounted.
@@ -15,5 +15,5 @@ tantalum_base::refusals! {
     /// A process of this program has it.
     OPEN = "another process (pid",
     /// It is in use by an unknown process.
-    IN_USE = "is in use, and nothing says by whom",
+    IN_USE = "is in use by an unknown holder",
 }

@@ -111,7 +111,7 @@ pub(super) fn says_no_space(kind: std::io::ErrorKind) -> bool {
 
 fn full(path: &Path, wanted: u64) -> Error {
     let context = format!(
-        "the file system of {} is full: nothing more is written to the volume until it has room for {} KiB again",
+        "the file system of {} is full: the volume takes no writes until {} KiB are free there",
         path.display(),
         wanted >> 10
     );

@@ -88,10 +88,14 @@ impl<S: BlockStore> FileZones<S> {
         let FileZonesOptions { first_byte, zones, slots_per_zone, .. } = options;
         let invalid = |reason: String| Err(Error::new(ErrorKind::InvalidInput, reason));
         if zones == 0 || slots_per_zone < 2 || zones.checked_mul(slots_per_zone).is_none() {
-            return invalid(format!("{zones} zones of {slots_per_zone} slots make no sense"));
+            return invalid(format!(
+                "{zones} zones of {slots_per_zone} slots are not a valid geometry"
+            ));
         }
         if !first_byte.is_multiple_of(PAGE_BYTES as u64) {
-            return invalid(format!("zones cannot start at byte {first_byte}: not a page's start"));
+            return invalid(format!(
+                "zones cannot start at byte {first_byte}: it is not the start of a page"
+            ));
         }
         let needed = u64::from(zones) * u64::from(slots_per_zone) * PAGE_BYTES as u64;
         if first_byte.checked_add(needed).is_none_or(|end| end > store.bytes()) {

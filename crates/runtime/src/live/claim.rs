@@ -59,7 +59,7 @@ pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
             // Its server has just removed the file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.raw_os_error() == Some(Errno::NOTSOCK.raw_os_error()) => {
-                let words = "there is a file or folder of that name, which is no socket";
+                let words = "a file or folder of that name exists and is not a socket";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
             }
             // A live server.

@@ -36,7 +36,7 @@ impl FromStr for Address {
             Some(path) => Ok(Address::Unix(PathBuf::from(path))),
             None => text.parse().map(Address::Tcp).map_err(|error| {
                 let context = format!(
-                    "\"{text}\" is no address (unix:/path, 127.0.0.1:10809 or [::1]:10809)"
+                    "\"{text}\" is not an address (unix:/path, 127.0.0.1:10809 or [::1]:10809)"
                 );
                 Error::with_source(ErrorKind::InvalidInput, context, error)
             }),

@@ -294,7 +294,7 @@ impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
     fn metrics(&self, out: &mut Readings) {
         let counters = self.counters();
         counters.tell(self.limits(), out);
-        let log = "Places of a page programmed in the redo log beside the translation layer";
+        let log = "Slots programmed in the redo log beside the translation layer";
         out.counter("tantalum_redo_log_programmed_slots_total", log, counters.log_slots);
         self.ftl.statistics().tell(out);
     }
