@@ -180,7 +180,7 @@ fn refuse_transaction(tx: Option<TxId>) -> Result<()> {
     match tx {
         None => Ok(()),
         Some(tx) => {
-            let context = format!("transaction {tx} is not open: an image has none");
+            let context = format!("transaction {tx} is not open: an image has no transactions");
             Err(Error::new(ErrorKind::UnknownTransaction, context))
         }
     }

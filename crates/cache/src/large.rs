@@ -168,8 +168,8 @@ fn no_room(most: u64) -> Error {
 /// The error of a transaction that writes zeros to more ranges of pages than the journal has room for.
 pub(crate) fn too_many_zeros(ranges: u64, most: u64) -> Error {
     let context = format!(
-        "a transaction writes zeros to {ranges} ranges of pages that are apart, and the journal beside the home has \
-         room for {most}: {MORE_ROOM}"
+        "a transaction writes zeros to {ranges} separate ranges of pages, and the journal beside \
+         the home has room for {most}: {MORE_ROOM}"
     );
     Error::new(ErrorKind::OutOfSpace, context)
 }

@@ -48,7 +48,10 @@ impl Mode {
     pub fn parse(name: &str) -> Result<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name).ok_or_else(|| {
             let names = Mode::ALL.map(Mode::name).join(", ");
-            NO_MODE.error(ErrorKind::InvalidInput, format!("{name:?} {NO_MODE}: there are {names}"))
+            NO_MODE.error(
+                ErrorKind::InvalidInput,
+                format!("{name:?} {NO_MODE}: the modes are {names}"),
+            )
         })
     }
 
@@ -89,7 +92,7 @@ where
     /// rest is destaged when the home works again; repeat the call to wait for that.
     pub async fn set_mode(&self, mode: Mode) -> Result<()> {
         if self.drive.is_read_only() {
-            return Err(invalid("it is open read-only: nothing comes into the cache or leaves it"));
+            return Err(invalid("it is open read-only: no page enters or leaves the cache"));
         }
         self.mode.set(mode);
         if mode.waits_for_home() {

@@ -45,8 +45,8 @@ where
         && !Fault::HomeNotCaughtUp.is_planted()
     {
         if options.read_only {
-            let context = "the end of the flash's log is damaged, and home has yet to get from its journal what \
-                           was there: open the volume to be written";
+            let context = "the end of the flash's log is damaged, and home has yet to get those \
+                           changes from its journal: open the volume for writing";
             return Err(Error::new(ErrorKind::ReadOnly, context));
         }
         apply(journal, home, IN_FLIGHT_MAX).await?;

@@ -99,10 +99,11 @@ impl TieredOptions {
     /// `InvalidInput` with the contradiction.
     pub fn check(&self, write_pages_max: u32) -> Result<()> {
         let problem = if self.dirty_soft_pages >= self.dirty_hard_pages {
-            "writes must be slowed down at fewer dirty pages than they wait at".to_owned()
+            "writes must be slowed down at fewer dirty pages than those at which they wait"
+                .to_owned()
         } else if self.dirty_hard_pages < 2 * u64::from(write_pages_max) {
             format!(
-                "with {} dirty pages at the most a write of {write_pages_max} pages would wait for ever",
+                "with at most {} dirty pages, a write of {write_pages_max} pages would wait for ever",
                 self.dirty_hard_pages
             )
         } else if self.home_writes_max == 0

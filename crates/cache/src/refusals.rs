@@ -9,9 +9,9 @@ tantalum_base::refusals! {
     /// The journal belongs to another volume.
     OTHERS_JOURNAL = "the journal is of",
     /// The store has no journal head.
-    NO_JOURNAL = "this is no journal",
+    NO_JOURNAL = "this is not a journal",
     /// The journal was written by a later program.
     JOURNAL_VERSION = "where this program reads versions",
     /// No mode has this name.
-    NO_MODE = "is no mode",
+    NO_MODE = "is not a mode",
 }

@@ -62,38 +62,38 @@ impl TieredStatistics {
     /// Reports everything that can be watched.
     pub(crate) fn tell(&self, out: &mut Readings) {
         self.tell_home(out);
-        let read = "Pages that hosts asked the cache for";
+        let read = "Pages that hosts read through the cache";
         out.counter("tantalum_cache_read_pages_total", read, self.pages_read);
-        let hit = "Of those, pages that the flash had";
+        let hit = "Of those, pages found in the flash";
         let hits = self.pages_read.saturating_sub(self.home_pages_read);
         out.counter("tantalum_cache_hit_pages_total", hit, hits);
-        let missed = "Of those, pages that had to be read from home";
+        let missed = "Of those, pages read from home";
         out.counter("tantalum_cache_missed_pages_total", missed, self.home_pages_read);
-        let mode = "What the cache is for; always 1";
+        let mode = "Mode of the cache; always 1";
         let metric = out.metric(MetricKind::Gauge, "tantalum_cache_mode", mode);
         metric.with(&[("mode", self.mode.name())], 1u64);
         let dirty = "Pages that are newer in the flash than at home";
         out.gauge("tantalum_cache_dirty_pages", dirty, self.dirty_pages);
-        let behind = "Pages that home does not have as they are, trimmed ones too";
+        let behind = "Dirty pages, and trimmed pages that home does not know of yet";
         out.gauge("tantalum_cache_behind_pages", behind, self.dirty_or_trimmed_pages);
-        let lost = "Pages that the flash has lost and home has not: errors until they are written";
+        let lost = "Pages that the flash has lost and home lacks: errors until they are written";
         out.gauge("tantalum_cache_lost_pages", lost, self.lost_pages);
-        let again = "Pages that the flash could not read and home had";
+        let again = "Pages that the flash could not read and home served";
         out.counter("tantalum_cache_mended_pages_total", again, self.pages_read_again_from_home);
-        let waited = "Time that writes waited for room among the dirty pages";
+        let waited = "Time for which writes waited for room among the dirty pages";
         let waited_seconds = self.throttled_ns as f64 / 1e9;
         let name = "tantalum_cache_throttled_seconds_total";
         out.metric(MetricKind::Counter, name, waited).with(&[], waited_seconds);
-        let rounds = "Rounds in which dirty pages went home: epochs, where they are ordered";
+        let rounds = "Rounds of destaging; with home.destage = \"ordered\" each is an epoch";
         out.counter("tantalum_destage_rounds_total", rounds, self.rounds);
-        let lag = "Time since all that was written until then was safe at home";
+        let lag = "Age of the home: time since the moment whose writes are all safe there";
         let lag_seconds = self.destage_lag_ns as f64 / 1e9;
         out.gauge("tantalum_destage_lag_seconds", lag, lag_seconds);
-        let unreadable = "Dirty pages that the flash cannot read now, and that cannot go home";
+        let unreadable = "Dirty pages that the flash cannot read now and that cannot be destaged";
         out.gauge("tantalum_destage_unreadable_pages", unreadable, self.unreadable_pages);
-        let filled = "Clean pages that went home because they lay between dirty ones";
+        let filled = "Clean pages written home again because they lay between dirty ones";
         out.counter("tantalum_destage_filled_pages_total", filled, self.home_pages_filled);
-        out.gauge("tantalum_destage_epoch", "The epoch that home has", self.epoch);
+        out.gauge("tantalum_destage_epoch", "The last epoch that is complete at home", self.epoch);
         let journal = "Pages written to the journal beside the home";
         out.counter("tantalum_destage_journal_pages_total", journal, self.journal_pages_written);
     }
@@ -103,11 +103,11 @@ impl TieredStatistics {
         let written = "Pages written home";
         out.counter("tantalum_home_written_pages_total", written, self.home_pages_written);
         out.counter("tantalum_home_writes_total", "Writes to the home", self.home_writes);
-        let zeroed = "Pages zeroed at home, as hosts trimmed them";
+        let zeroed = "Pages zeroed at home because hosts trimmed them";
         out.counter("tantalum_home_zeroed_pages_total", zeroed, self.home_pages_zeroed);
-        let errors = "Operations of the home or its journal that failed";
+        let errors = "Failed operations of the home or its journal";
         out.counter("tantalum_home_errors_total", errors, self.home_errors);
-        let failing = "1 where the last of them failed";
+        let failing = "1 if the last operation of the home or its journal failed";
         out.gauge("tantalum_home_failing", failing, self.home_failure.is_some());
     }
 }

@@ -102,17 +102,17 @@ where
     pub fn new(parts: TieredParts<R, M, H, J>) -> Result<Rc<Self>> {
         let TieredParts { runtime, drive, home, journal, unix_ms, options } = parts;
         let Some(cache) = drive.ftl().options().cache else {
-            return Err(invalid("the flash was not made to be a cache"));
+            return Err(invalid("the flash was not created as a cache"));
         };
         let limits = Limits { share_pairs_max: 0, ..drive.limits().clone() };
         options.check(limits.transaction_pages_max.max(limits.atomic_write_pages_max))?;
         let staging = drive.staging();
         if home.limits().pages < staging.first.0 {
-            return Err(invalid("the home is smaller than what it should hold"));
+            return Err(invalid("the home is smaller than the volume"));
         }
         if options.dirty_hard_pages + u64::from(drive.options().cache_pages) > cache.dirty_pages_max
         {
-            return Err(invalid("more pages may become dirty than the flash can keep"));
+            return Err(invalid("the limit of dirty pages is higher than the flash can keep"));
         }
         // With none left, other writers would wait forever.
         let others = u64::from(limits.transaction_pages_max.max(limits.atomic_write_pages_max));

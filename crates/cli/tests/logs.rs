@@ -135,7 +135,7 @@ fn systemd_and_the_file_with_its_number_are_told_when_it_serves_and_when_not() {
     assert_eq!(received(), "READY=1");
     let device = ["serve", "--device", "durassd:capacity=64MiB", "--nbd", "127.0.0.1:0"];
     let second = support::tantalum(&[&device, &["--pid-file", text(&pid_file)][..]].concat());
-    assert!(second.err.contains("another server that runs"), "{}", second.err);
+    assert!(second.err.contains("another running server"), "{}", second.err);
     assert_eq!(std::fs::read_to_string(&pid_file).unwrap(), format!("{}\n", server.id()));
     stop(server);
     assert_eq!(received(), "STOPPING=1");

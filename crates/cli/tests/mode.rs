@@ -83,7 +83,7 @@ fn the_configuration_says_the_mode_of_the_next_opening() {
     std::fs::write(&config, through.replace("write-through\"\n", "write-around\"\n")).unwrap();
     let error = refused(&["check", text(&config)]);
     assert!(
-        error.contains("\"write-around\" is no mode: there are write-back, write-through"),
+        error.contains("\"write-around\" is not a mode: the modes are write-back, write-through"),
         "{error}"
     );
 }
@@ -106,7 +106,7 @@ fn what_cannot_be_is_refused_in_a_line() {
     for (asked, answered) in [
         ("format c:\n", "error asked is"),
         ("mode x y\n", "error asked is"),
-        ("mode x\n", "error \"x\" is no mode"),
+        ("mode x\n", "error \"x\" is not a mode"),
     ] {
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.write_all(asked.as_bytes()).unwrap();

@@ -144,7 +144,7 @@ fn an_address_without_metrics_is_refused() {
     assert!(refused(&["top", "localhost:80"]).contains("unix:/path"));
     // A server that does not serve metrics.
     let nbd = refused(&["top", &format!("unix:{}", server.socket.display())]);
-    assert!(nbd.contains("not with metrics"), "{nbd}");
+    assert!(nbd.contains("not metrics"), "{nbd}");
     let other = folder.path().join("other.sock");
     let listener = UnixListener::bind(&other).unwrap();
     std::thread::scope(|scope| {

@@ -85,7 +85,10 @@ fn check_file(option: &str, path: Option<&Path>) -> anyhow::Result<()> {
     // The file is replaced as a whole, so a device or a link would be lost.
     let there = path.symlink_metadata();
     if there.is_ok_and(|there| !there.is_file()) || !folder_of(path).is_dir() {
-        bail!("{option}: {} cannot be a file in a folder that is there", path.display());
+        bail!(
+            "{option}: {} cannot be written as a file: name a new or ordinary file in a folder that exists",
+            path.display()
+        );
     }
     Ok(())
 }

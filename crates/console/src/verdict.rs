@@ -5,9 +5,9 @@ use tantalum_base::{Error, ErrorKind};
 use tantalum_runtime::live::signal::go_on_after_others;
 
 /// The end of the help of every program.
-pub const AFTER_HELP: &str = "Exit status: 0 good; 1 found wrong: a check failed, or data is damaged; \
-                          2 used wrong, or kept from running; \
-                          128 and a signal's number: interrupted by it.";
+pub const AFTER_HELP: &str = "Exit status: 0 success; 1 a check failed, or data is damaged; 2 \
+                          wrong use, or a refusal; 128 and a signal's number: interrupted by that \
+                          signal.";
 
 /// The outcome of a command that could run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -99,7 +99,7 @@ pub fn connect(path: &Path, read_only: bool, patience: Patience) -> Result<Optio
                 }));
             }
             None if begin.elapsed() > patience.hang_ups => {
-                let context = format!("{}: the server hangs up", connecting());
+                let context = format!("{}: the server closed the connection", connecting());
                 return Err(Error::new(ErrorKind::Io, context));
             }
             None => std::thread::sleep(RETRY),

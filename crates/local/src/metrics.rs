@@ -105,7 +105,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     pub fn metrics(&self, out: &mut Readings) {
         let counters = &self.0.counters;
         self.tell_clients(counters, out);
-        let help = "Time from when a request of a local client had come whole to when its answer was there to be sent";
+        let help = "Time from a whole request of a local client to its answer, ready to be sent";
         let name = "tantalum_local_request_duration_seconds";
         let metric = out.metric(MetricKind::Histogram, name, help);
         let mut answered = 0;
@@ -115,9 +115,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             metric.with(&[("command", command)], reading);
         }
         let in_flight = counters.requests.get().saturating_sub(answered);
-        let help = "Requests of local clients that are not answered yet";
+        let help = "Requests of local clients not answered yet";
         out.gauge("tantalum_local_requests_in_flight", help, in_flight);
-        let help = "Requests of local clients that were answered with an error, by its kind";
+        let help = "Requests of local clients answered with an error, by kind";
         let metric = out.metric(MetricKind::Counter, "tantalum_local_errors_total", help);
         for (kind, count) in ErrorKind::ALL.into_iter().zip(&counters.errors_by_kind) {
             metric.with(&[("kind", kind.name())], count.get());
@@ -125,16 +125,16 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         let holders = self.0.locks.borrow().holders().count() as u64;
         out.gauge(
             "tantalum_local_lock_holders",
-            "Who holds a lock: connections to the database",
+            "Connections to the database that hold a lock",
             holders,
         );
-        let help = "Locks that were not given, as others held them: SQLite tries again, or says that it is busy";
+        let help = "Locks refused because others held them: SQLite tries again, or reports that it is busy";
         out.counter("tantalum_local_locks_refused_total", help, counters.locks_refused.get());
     }
 
     fn tell_clients(&self, counters: &Counters, out: &mut Readings) {
         let clients = self.clients() as u64;
-        out.gauge("tantalum_local_clients", "Local clients that are connected", clients);
+        out.gauge("tantalum_local_clients", "Connected local clients", clients);
         for (name, help, count) in [
             (
                 "tantalum_local_clients_accepted_total",

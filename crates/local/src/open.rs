@@ -134,7 +134,7 @@ impl OpenTransactions {
     fn unknown(&self, tx: TxId) -> Error {
         let context = match self.idle_ns_max() {
             Some(most) if self.given_up.borrow().contains(&tx) => format!(
-                "transaction {tx} was aborted, as it was idle for {} s, the most that the server allows \
+                "transaction {tx} was aborted: it was idle for {} s, the limit of the server \
                  (--transaction-idle-seconds-max)",
                 most / 1_000_000_000
             ),

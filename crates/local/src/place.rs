@@ -88,7 +88,7 @@ fn remove_dead(path: &Path) -> Result<()> {
     if status.file_type().is_socket() && UnixStream::connect(path).as_ref().is_err_and(refused) {
         return remove(path);
     }
-    Err(Error::new(ErrorKind::InvalidInput, "there is something that is in use"))
+    Err(Error::new(ErrorKind::InvalidInput, "the file exists and is in use"))
 }
 
 fn remove(path: &Path) -> Result<()> {

@@ -59,8 +59,8 @@ impl ClientPlaces {
         };
         if count.get() >= *most {
             let context = format!(
-                "this client has its own {own} transactions open, and the {common} that all clients have in common are taken: \
-                 commit or abort some"
+                "this client has used its own {own} open transactions, and the {common} shared by \
+                 all clients are taken: commit or abort some"
             );
             return Err(Error::new(ErrorKind::TooManyTransactions, context));
         }

@@ -208,7 +208,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
 /// Sends the reason for the refusal, and hangs up.
 async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R, stream: S) {
     let context = format!(
-        "{} local clients are connected, the most that the server takes (--connections-max)",
+        "{} local clients are connected, the limit of the server (--connections-max)",
         shared.options.clients_max
     );
     let refusal = encode_reply(0, &Err(Error::new(ErrorKind::Locked, context)));

@@ -224,7 +224,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
     async fn perform(&self, call: Call) -> Result<Answer> {
         match call {
             Call::Device(request) if self.read_only.get() && request.changes() => {
-                Err(Error::new(ErrorKind::ReadOnly, "the volume is open to be read only"))
+                Err(Error::new(ErrorKind::ReadOnly, "the volume is open read-only"))
             }
             Call::Device(request) => {
                 let mut answer = self.service.handle(request).await?;
@@ -299,7 +299,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         let stall_ns = self.shared.options.stall_ms_max.saturating_mul(1_000_000);
         match first(what, self.runtime.sleep(stall_ns)).await {
             First::One(done) => done,
-            First::Other(()) => Err(stalled("go on with a message")),
+            First::Other(()) => Err(stalled("complete a message")),
         }
     }
 }

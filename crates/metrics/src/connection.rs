@@ -126,7 +126,7 @@ async fn receive<S: ByteStream>(link: &Link<S>, bytes: &mut [u8]) -> Result<(Ask
             return Ok((asked, with_body, head_bytes == count));
         }
     }
-    Ok((Asked::Refused(400, "the request comes in too many pieces"), true, false))
+    Ok((Asked::Refused(400, "the request arrived in too many pieces"), true, false))
 }
 
 /// Receives and drops the bytes that the client still sends.

@@ -43,9 +43,9 @@ impl EndpointOptions {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
-                    "metrics address {address} can be reached from other machines, and whoever reaches \
-                     it reads them: serve them on 127.0.0.1, [::1] or a Unix socket, or set \
-                     allow_remote (--allow-remote) where the network is trusted"
+                    "metrics address {address} can be reached from other machines, which could \
+                     then read the metrics: serve them on 127.0.0.1, [::1] or a Unix socket, or \
+                     set allow_remote (--allow-remote) if the network is trusted"
                 ),
             ));
         }
@@ -148,7 +148,7 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
             let tell = |out: &mut Readings| {
                 tell(out);
                 shared.scrapes.set(shared.scrapes.get() + 1);
-                let help = "Times that these metrics were told, this one included";
+                let help = "Scrapes of these metrics, this one included";
                 out.counter("tantalum_metrics_scrapes_total", help, shared.scrapes.get());
             };
             connection::serve(&runtime_of_task, &link, limit_ns, &shared.pace, tell).await;

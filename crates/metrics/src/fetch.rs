@@ -42,7 +42,7 @@ async fn exchange<S: ByteStream>(stream: &S) -> Result<String> {
 }
 
 fn no_metrics(what: String) -> Error {
-    Error::new(ErrorKind::Format, format!("it answers, but not with metrics: {what}"))
+    Error::new(ErrorKind::Format, format!("the answer is not metrics: {what}"))
 }
 
 /// The body of an answer, when it is complete.
@@ -64,7 +64,7 @@ fn body(answer: &[u8], is_ended: bool) -> Result<Option<String>> {
         None => is_ended.then_some(body),
     };
     let text = whole.map(|body| String::from_utf8(body.to_vec()));
-    text.transpose().map_err(|_| no_metrics("no UTF-8".into()))
+    text.transpose().map_err(|_| no_metrics("not UTF-8".into()))
 }
 
 #[cfg(test)]

@@ -31,8 +31,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<(Asked, usize)> {
         Ok(Status::Partial) | Err(Error::TooManyHeaders) => {
             Some((Asked::Refused(431, "the request is too long"), 0))
         }
-        Err(Error::Version) => Some((Asked::Refused(505, "HTTP/1.0 and HTTP/1.1 are spoken"), 0)),
-        Err(_) => Some((Asked::Refused(400, "that is no HTTP request"), 0)),
+        Err(Error::Version) => {
+            Some((Asked::Refused(505, "only HTTP/1.0 and HTTP/1.1 are supported"), 0))
+        }
+        Err(_) => Some((Asked::Refused(400, "this is not an HTTP request"), 0)),
     }
 }
 
@@ -41,8 +43,8 @@ fn asked(method: &str, path: &str) -> Asked {
     match (path, method) {
         ("/metrics", "GET") => Asked::Metrics { with_body: true },
         ("/metrics", "HEAD") => Asked::Metrics { with_body: false },
-        ("/metrics", _) => Asked::Refused(405, "only GET and HEAD"),
-        _ => Asked::Refused(404, "there is only /metrics"),
+        ("/metrics", _) => Asked::Refused(405, "only GET and HEAD are supported"),
+        _ => Asked::Refused(404, "the only path is /metrics"),
     }
 }
 

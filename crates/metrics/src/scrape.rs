@@ -46,7 +46,7 @@ impl Scrape {
                 continue;
             }
             let (name, sample) = parse_sample(line).ok_or_else(|| {
-                let what = format!("line {} is no metric: {:.60}", at + 1, line);
+                let what = format!("line {} is not a metric: {:.60}", at + 1, line);
                 Error::new(ErrorKind::Format, what)
             })?;
             scrape.samples.entry(name).or_default().push(sample);

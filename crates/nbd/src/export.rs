@@ -72,8 +72,8 @@ fn export_bytes(pages: u64, asked: Option<u64>) -> Result<u64> {
             Ok(asked)
         }
         Some(asked) => refused(format!(
-            "an export of {asked} bytes is none of a device of {pages} pages: it ends within its last page, with \
-             {BLOCK_BYTES_MIN} bytes that are whole"
+            "an export of {asked} bytes does not fit a device of {pages} pages: it must end within \
+             the last page, at a multiple of {BLOCK_BYTES_MIN} bytes"
         )),
     }
 }

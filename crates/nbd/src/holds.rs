@@ -42,7 +42,7 @@ impl Holds {
             };
             let ended = self.ended.until(|| self.no_longer.get().then_some(()));
             if let First::One(()) = first(ended, device.until_released(range)).await {
-                let context = "the server stops, and does not wait for a transaction any longer";
+                let context = "the server is stopping and no longer waits for a transaction";
                 return Err(Error::with_source(ErrorKind::Closed, context, refused));
             }
         }

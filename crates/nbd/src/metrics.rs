@@ -16,8 +16,8 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     }
 
     fn tell_durations(&self, statistics: &Statistics, out: &mut Readings) {
-        let help = "Time from when a request had come whole to when its reply was there to be sent, \
-                    of requests that the device was given";
+        let help = "Time from a whole request to its reply, ready to be sent, of requests that \
+                    went to the device";
         let name = "tantalum_nbd_request_duration_seconds";
         let metric = out.metric(MetricKind::Histogram, name, help);
         let mut answered = 0;
@@ -27,7 +27,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             metric.with(&[("command", label(command))], reading);
         }
         let asked: u64 = TIMED.into_iter().map(|command| requests(statistics, command).0).sum();
-        let help = "Requests that the device was given and has not answered";
+        let help = "Requests at the device, not answered yet";
         out.gauge("tantalum_nbd_requests_in_flight", help, asked.saturating_sub(answered));
     }
 }
@@ -58,33 +58,33 @@ fn requests(statistics: &Statistics, command: Command) -> (u64, u64) {
 }
 
 fn tell_requests(statistics: &Statistics, out: &mut Readings) {
-    let help = "Requests that the device was given";
+    let help = "Requests that went to the device";
     let metric = out.metric(MetricKind::Counter, "tantalum_nbd_requests_total", help);
     for command in TIMED {
         metric.with(&[("command", label(command))], requests(statistics, command).0);
     }
-    let help = "Bytes that these requests were for";
+    let help = "Bytes of these requests";
     let metric = out.metric(MetricKind::Counter, "tantalum_nbd_request_bytes_total", help);
     let is_for_bytes =
         |command: &Command| !matches!(command, Command::Flush | Command::BlockStatus);
     for command in TIMED.into_iter().filter(is_for_bytes) {
         metric.with(&[("command", label(command))], requests(statistics, command).1);
     }
-    let help = "Requests that covered a page in part, which had to be read first";
+    let help = "Requests that covered a page in part, so that it was read first";
     let partial = statistics.read_modify_writes;
     out.counter("tantalum_nbd_read_modify_writes_total", help, partial);
-    let held = "Memory held for requests in progress and for replies that were not sent yet";
+    let held = "Memory of requests in progress and of unsent replies";
     out.gauge("tantalum_nbd_held_bytes", held, statistics.bytes_held);
 }
 
 fn tell_errors(statistics: &Statistics, out: &mut Readings) {
-    let help = "Requests that the device answered with an error, by its kind";
+    let help = "Requests that the device answered with an error, by kind";
     let metric = out.metric(MetricKind::Counter, "tantalum_nbd_errors_total", help);
     for (kind, count) in ErrorKind::ALL.into_iter().zip(statistics.errors_by_kind) {
         metric.with(&[("kind", kind.name())], count);
     }
-    let help = "Requests refused before the device saw them: unknown, past the end, to change what is \
-                read-only";
+    let help = "Requests refused before the device saw them: unknown, past the end, changes of a \
+                read-only export";
     out.counter("tantalum_nbd_refused_requests_total", help, statistics.refused);
 }
 

@@ -69,9 +69,9 @@ impl ServerOptions {
         Err(Error::new(
             ErrorKind::InvalidInput,
             format!(
-                "NBD address {address} can be reached from other machines, and whoever reaches it \
-                 owns the data: serve on 127.0.0.1, [::1] or a Unix socket, or set \
-                 allow_remote (--allow-remote) where the network is trusted"
+                "NBD address {address} can be reached from other machines, which could then read \
+                 and change all data: serve on 127.0.0.1, [::1] or a Unix socket, or set \
+                 allow_remote (--allow-remote) if the network is trusted"
             ),
         ))
     }

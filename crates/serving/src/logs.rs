@@ -61,7 +61,7 @@ impl PidFile {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let context = format!("{} is the file of another server that runs", path.display());
+                let context = format!("{} belongs to another running server", path.display());
                 return Err(Error::new(ErrorKind::Locked, context));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -93,6 +93,6 @@ fn remove(path: &Path) {
 fn tell_systemd(state: sd_notify::NotifyState<'_>) {
     // Without systemd, this does nothing.
     if let Err(error) = sd_notify::notify(false, &[state]) {
-        tracing::warn!(%error, "systemd was not told");
+        tracing::warn!(%error, "systemd was not notified");
     }
 }

@@ -24,7 +24,7 @@ pub struct About {
 
 impl About {
     fn tell(&self, out: &mut Readings) {
-        let help = "What is served; always 1";
+        let help = "The device that is served; always 1";
         let metric = out.metric(MetricKind::Gauge, "tantalum_device_info", help);
         let labels = [
             ("device", self.device.as_str()),
@@ -32,7 +32,7 @@ impl About {
             ("durability", self.durability),
         ];
         metric.with(&labels, 1u64);
-        let help = "The program; always 1";
+        let help = "Version of the program; always 1";
         let metric = out.metric(MetricKind::Gauge, "tantalum_build_info", help);
         metric.with(&[("version", env!("CARGO_PKG_VERSION"))], 1u64);
     }

@@ -155,8 +155,9 @@ impl Change {
         let extent = Extent::of(home_bytes);
         let mut at = originals_at(saved_bytes(extent));
         let mut originals = Vec::with_capacity(extent.bytes() as usize);
-        let damaged =
-            || Error::new(ErrorKind::Checksum, "what the ends of the home hold is damaged there");
+        let damaged = || {
+            Error::new(ErrorKind::Checksum, "the saved content of the ends of the home is damaged")
+        };
         if at.checked_add(saved_bytes(extent)).is_none_or(|end| end > store.bytes()) {
             return Err(damaged());
         }
@@ -183,7 +184,7 @@ impl Change {
     pub async fn carry_out<S: BlockStore>(&self, home: &S) -> Result<()> {
         if !can_end(self.home_bytes, home.bytes()) {
             let context =
-                format!("the home has {} bytes, and had {}", home.bytes(), self.home_bytes);
+                format!("the home has {} bytes, but had {}", home.bytes(), self.home_bytes);
             return Err(Error::new(ErrorKind::Corrupt, context));
         }
         let found = read_extent(home, self.extent).await?;

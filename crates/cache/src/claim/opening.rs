@@ -9,8 +9,9 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::StoreLayer;
 
 /// The possible remedies if a home is not as its cache left it.
-pub(super) const WAYS_OUT: &str = "put its own home back; `tantalum check --accept-loss` takes this one as it is, with what is newer in the \
-                        flash over it; `tantalum attach --force` takes it as it is and gives the flash up";
+pub(super) const WAYS_OUT: &str = "put its own home back; `tantalum check --accept-loss` takes \
+                        this home and keeps the newer pages of the flash; `tantalum attach \
+                        --force` takes this home and gives up the flash";
 
 /// The owner of a home, and how the home is opened.
 #[derive(Clone, Copy, Debug)]
@@ -113,8 +114,8 @@ where
 
 fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
     let context = format!(
-        "{WRITTEN_OVER}: {zero_sectors} sectors of 512 bytes at its ends are zero in clear, and \
-         none is under the claim of volume {:032x} ({WAYS_OUT})",
+        "{WRITTEN_OVER}: {zero_sectors} sectors of 512 bytes at its ends are zero as stored, and \
+         none can be under the claim of volume {:032x} ({WAYS_OUT})",
         claim.volume_id()
     );
     WRITTEN_OVER.error(ErrorKind::Corrupt, context)
@@ -179,10 +180,10 @@ fn why_not<J: BlockStore, P: Payload>(
 ) -> Option<&'static str> {
     if change.after.is_some() && !change.shows() {
         Some(
-            "no sector of 512 bytes at its ends is zero, and it would not be seen (home.claim = \"none\" says so)",
+            "no sector of 512 bytes at its ends is zero, so that a claim could not be seen there (set home.claim = \"none\")",
         )
     } else if !journal.has_room_for(change) {
-        Some("the journal is full; it is tried again when the volume is opened next")
+        Some("the journal is full; the next opening of the volume tries again")
     } else {
         None
     }

@@ -22,20 +22,21 @@ pub async fn unclaim<S: BlockStore, U: BlockStore>(home: &S, undo: &U) -> Result
     if let Ok(change) = begun
         && let Some(claim) = change.before
     {
-        let context = "the undo file is of another home, or of another time: where it is not needed, remove it";
+        let context = "the undo file belongs to another home or to an earlier claim: remove it if it is not needed";
         change.carry_out(home).await.context(|| context)?;
         return Ok(claim);
     }
     let Evidence { claim, zero_sectors } = look(home).await?;
     let Some(claim) = claim else {
-        let context = "the home shows no claim: it has none, or no sector of 512 bytes at its ends holds zeros (then nothing but \
-                       its journal or its flash tells how to read it: `tantalum rescue`, `tantalum detach`)";
+        let context = "the home shows no claim: it has none, or no sector of 512 bytes at its ends \
+                       holds zeros (then only its journal or its flash can make it readable: \
+                       `tantalum rescue`, `tantalum detach`)";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     };
     if zero_sectors > 0 {
         let context = format!(
-            "the claim is on a part of the home alone: it was being put on or taken off, and {} has what is missing \
-             (`tantalum rescue`), or somebody wrote to the home since",
+            "the claim covers only a part of the home: a change of the claim was interrupted and \
+             {} has the rest (`tantalum rescue`), or somebody wrote to the home since",
             claim.journal()
         );
         return Err(Error::new(ErrorKind::Corrupt, context));

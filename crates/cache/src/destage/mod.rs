@@ -242,7 +242,7 @@ where
 
     /// Records that an operation of the home failed.
     pub(crate) fn home_failed(&self, error: &Error) {
-        tracing::warn!(%error, "the home failed; what it lacks stays in the flash, and is tried again");
+        tracing::warn!(%error, "the home failed; dirty pages stay in the flash and are tried again");
         self.count(|counts| {
             counts.home_errors += 1;
             counts.home_failure = Some(error.to_string());

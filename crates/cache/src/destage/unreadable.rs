@@ -133,7 +133,7 @@ where
     /// Records that a round with everything dirty has succeeded.
     pub(super) fn all_were_read(&self) {
         if self.destager.unreadable.answer.take().is_some() {
-            tracing::info!("no dirty page is left in the flash that cannot be read");
+            tracing::info!("no unreadable dirty page is left in the flash");
         }
     }
 
@@ -166,10 +166,11 @@ where
     pub(super) fn unreadable_error(&self) -> Error {
         let context = match self.dirty.borrow().count_unreadable() {
             (pages, Some(first)) => format!(
-                "{pages} dirty pages, from page {first} on, cannot be read from the flash now, and cannot go home: they are \
-                 tried again until they can be read, are written or trimmed, or `tantalum check --accept-loss` gives them up"
+                "{pages} dirty pages, from page {first} on, cannot be read from the flash now, and \
+                 cannot be destaged: they are tried again until they can be read, are written or \
+                 trimmed, or `tantalum check --accept-loss` gives them up"
             ),
-            (_, None) => "dirty pages could not be read from the flash, and were changed since: the next epoch has them".into(),
+            (_, None) => "dirty pages could not be read from the flash and were changed since: the next epoch takes them".into(),
         };
         match self.destager.unreadable.answer.borrow().clone() {
             Some(answer) => answer.wrap(context),

@@ -48,7 +48,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             && let Some(damaged) = damaged_copy([&first, &second])
         {
             let place = format!("journal's head, {}", NAMES[damaged]);
-            findings.push(Finding::not_in_force(place, "it is damaged: the other copy counts"));
+            findings.push(Finding::not_in_force(place, "it is damaged: the other copy is used"));
         }
         Ok(findings)
     }

@@ -119,7 +119,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     /// `OutOfSpace` if there is no room for it; those of the store.
     pub async fn begin_change(&self, change: &Change) -> Result<()> {
         if !self.has_room_for(change) {
-            let context = "the journal has no room for what the ends of the home hold";
+            let context = "the journal has no room for the content of the ends of the home";
             return Err(Error::new(ErrorKind::OutOfSpace, context));
         }
         if Fault::ClaimNotJournaled.is_planted() {
@@ -128,7 +128,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         let slot = self.heads.claim.get().other_slot();
         let originals_at = self.originals_at(change.saved_bytes());
         let saved = change.save(&self.store, slot.record_at(), originals_at).await;
-        saved.context(|| "saving what the ends of the home hold")?;
+        saved.context(|| "saving the content of the ends of the home")?;
         self.heads.claim.set(Standing::Changing(slot));
         self.write_present_head().await
     }

@@ -367,7 +367,7 @@ mod tests {
         damaged[40] ^= 1;
         let (good, other) = (page(HEAD), with_version(9));
         for (first, second, kind, told) in [
-            (wiped, wiped, ErrorKind::Format, "no journal"),
+            (wiped, wiped, ErrorKind::Format, "not a journal"),
             (wiped, damaged, ErrorKind::Checksum, "damaged"),
             (damaged, damaged, ErrorKind::Checksum, "damaged"),
             (damaged, other, ErrorKind::Format, "version 9"),

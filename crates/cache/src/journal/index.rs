@@ -218,7 +218,8 @@ impl Reader {
         if is_it {
             return Ok(());
         }
-        let context = format!("something else lies where index page {number} of epoch {epoch} was");
+        let context =
+            format!("other content is at the place of index page {number} of epoch {epoch}");
         Err(Error::new(ErrorKind::Corrupt, context))
     }
 

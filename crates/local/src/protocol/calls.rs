@@ -99,7 +99,7 @@ fn decode_request(kind: Kind, fields: &mut Fields<'_>) -> Result<Request> {
             let (first, (pages, tx)) = (fields.page()?, pages_and_tx(fields)?);
             let content = fields.contents()?;
             if content.len() != pages {
-                return Err(malformed("another number of pages than it says"));
+                return Err(malformed("another number of pages than it announced"));
             }
             Request::Write { first, pages: content, tx }
         }
@@ -108,7 +108,7 @@ fn decode_request(kind: Kind, fields: &mut Fields<'_>) -> Result<Request> {
             let mut numbers = Fields(fields.bytes(count.saturating_mul(8))?);
             let content = fields.contents()?;
             if content.len() != count {
-                return Err(malformed("another number of pages than it says"));
+                return Err(malformed("another number of pages than it announced"));
             }
             let pages = content.into_iter().map(|content| Ok((numbers.page()?, content)));
             Request::WriteScattered(pages.collect::<Result<_>>()?)
@@ -119,7 +119,7 @@ fn decode_request(kind: Kind, fields: &mut Fields<'_>) -> Result<Request> {
         Kind::Begin => Request::Begin,
         Kind::Commit => Request::Commit(TxId(fields.u64()?)),
         Kind::Abort => Request::Abort(TxId(fields.u64()?)),
-        _ => return Err(malformed("what is no request")),
+        _ => return Err(malformed("an unknown request")),
     })
 }
 
@@ -129,12 +129,12 @@ fn pages_and_tx(fields: &mut Fields<'_>) -> Result<(usize, Option<TxId>)> {
         _ if pages > PAGES_MAX => Err(malformed("a request for too many pages")),
         0 => Ok((pages, None)),
         IN_TRANSACTION => Ok((pages, Some(tx))),
-        _ => Err(malformed("flags that are unknown")),
+        _ => Err(malformed("unknown flags")),
     }
 }
 
 pub(super) fn level(number: u32) -> Result<Level> {
     let levels = [Level::None, Level::Shared, Level::Reserved, Level::Pending, Level::Exclusive];
     let level = levels.into_iter().find(|level| *level as u32 == number);
-    level.ok_or_else(|| malformed("a lock level that is unknown"))
+    level.ok_or_else(|| malformed("an unknown lock level"))
 }

@@ -126,7 +126,7 @@ impl Welcome {
         let all = [Durability::OnAck, Durability::OnFlush, Durability::Volatile];
         let durability = fields.u32()?;
         let known = all.into_iter().find(|known| *known as u32 == durability);
-        limits.durability = known.ok_or_else(|| malformed("a promise that is unknown"))?;
+        limits.durability = known.ok_or_else(|| malformed("an unknown durability"))?;
         fields.u32()?;
         let last_change = fields.u64()?;
         let file = FileId { device: (fields.u32()?, fields.u32()?), inode: fields.u64()? };

@@ -90,7 +90,7 @@ impl Head {
         match kind {
             Some(kind) if body_bytes <= BODY_BYTES_MAX => Ok(Head { kind, body_bytes, number }),
             Some(_) => Err(malformed("a frame that is too long")),
-            None => Err(malformed("a frame of a kind that is unknown")),
+            None => Err(malformed("a frame of an unknown kind")),
         }
     }
 

@@ -54,7 +54,7 @@ pub fn decode_reply(kind: Kind, body: &[u8]) -> Result<Answer> {
             Ok(Answer { pages: fields.contents()?, tx, level, last_change, changed })
         }
         Kind::Refused => Err(refusal(&mut fields)?),
-        _ => Err(malformed("what is no answer")),
+        _ => Err(malformed("an unknown answer")),
     }
 }
 

@@ -185,7 +185,7 @@ impl Answer<'_> {
     fn part_named(&self, name: &[u8]) -> Result<Part, &'static str> {
         let part = Part::named(name, &self.options.export_name, self.info.size_bytes);
         part.inspect_err(|why| {
-            tracing::info!(name = %name.escape_ascii(), why, "a client asked for an export that there is not");
+            tracing::info!(name = %name.escape_ascii(), why, "a client asked for an export that does not exist");
         })
     }
 }
