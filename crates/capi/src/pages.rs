@@ -100,7 +100,7 @@ pub unsafe extern "C" fn tantalum_share(
         if pairs_max > 0 && count > pairs_max as usize {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                format!("a share of {count} pairs, where the volume takes {pairs_max}"),
+                format!("a share of {count} pairs is over the volume's limit of {pairs_max}"),
             ));
         }
         // SAFETY: promised by the caller.
@@ -178,7 +178,7 @@ pub(crate) unsafe fn write(
         if pages > u64::from(pages_max) {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                format!("a write of {pages} pages, where the volume takes {pages_max}"),
+                format!("a write of {pages} pages is over the volume's limit of {pages_max}"),
             ));
         }
         // SAFETY: promised by the caller.

@@ -105,7 +105,7 @@ pub unsafe extern "C" fn tantalum_write_scattered(
         if count > pages_max as usize {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                format!("a transaction of {count} pages, where the volume takes {pages_max}"),
+                format!("a transaction of {count} pages is over the volume's limit of {pages_max}"),
             ));
         }
         // SAFETY: promised by the caller.

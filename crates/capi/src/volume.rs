@@ -181,7 +181,7 @@ pub unsafe extern "C" fn tantalum_close(volume: *mut TantalumVolume) -> Tantalum
 
 fn check_flags(flags: u32, known: u32) -> Result<()> {
     if flags & !known != 0 {
-        return Err(invalid(format!("flags {flags:#x} has bits that mean nothing here")));
+        return Err(invalid(format!("flags {flags:#x} has unknown bits")));
     }
     Ok(())
 }
@@ -192,14 +192,22 @@ fn create(path: &Path, capacity_bytes: u64, overwrite: bool) -> Result<()> {
         let config = VolumeConfig::read(path)?;
         let says = config.capacity_pages()? * PAGE_BYTES as u64;
         if capacity_bytes != 0 && capacity_bytes != says {
-            return Err(invalid(format!("{} says {says} bytes of capacity", path.display())));
+            return Err(invalid(format!(
+                "the capacity in {} is {says} bytes: pass that, or 0",
+                path.display()
+            )));
         }
         config
     } else if capacity_bytes == 0 {
-        return Err(invalid(format!("{} does not exist; a capacity makes one", path.display())));
+        return Err(invalid(format!(
+            "{} does not exist: pass a capacity to create it",
+            path.display()
+        )));
     } else {
         if !capacity_bytes.is_multiple_of(PAGE_BYTES as u64) {
-            return Err(invalid(format!("{capacity_bytes} bytes are no multiple of {PAGE_BYTES}")));
+            return Err(invalid(format!(
+                "{capacity_bytes} bytes are not a multiple of {PAGE_BYTES}"
+            )));
         }
         config::write_new(path, &format!("{}KiB", capacity_bytes / 1024), &NewSettings::default())?
     };

@@ -131,7 +131,7 @@ fn a_volume_without_a_database_gives_none() {
     let mut client = support::nbd::Client::connect(&server.socket).unwrap();
     client.write(0, &[7; support::nbd::PAGE_BYTES]);
     server.terminate();
-    assert!(refused(&export).contains("something else than a database"));
+    assert!(refused(&export).contains("is not a database"));
     assert!(!file.exists());
 }
 

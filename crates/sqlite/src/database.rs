@@ -82,7 +82,10 @@ impl Database {
         if limits.page_bytes as usize != PAGE_BYTES || limits.pages <= FIRST_DATABASE_PAGE {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("{} pages of {} bytes, too small", limits.pages, limits.page_bytes),
+                format!(
+                    "the volume has {} pages of {} bytes, which is too small for a database",
+                    limits.pages, limits.page_bytes
+                ),
             ));
         }
         if limits.transactions_max == 0 || limits.transaction_pages_max < 2 {
@@ -111,7 +114,7 @@ impl Database {
     /// held forever there, by threads that do not exist.
     pub(crate) fn check_usable(&self) -> Result<()> {
         if !self.is_of_this_process() {
-            let context = "the database was opened before this process was forked; open it anew";
+            let context = "the database was opened before this process was forked; open it again";
             return Err(Error::new(ErrorKind::Closed, context));
         }
         if self.latched.load(Ordering::Acquire) {

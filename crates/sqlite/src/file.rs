@@ -228,7 +228,7 @@ impl DatabaseFile {
                 ErrorKind::TooLarge,
                 format!(
                     "the transaction changes more than {pages_max} pages of {PAGE_BYTES} bytes, \
-                     the most that the volume commits at once; commit in smaller parts"
+                     the limit of the volume; commit in smaller parts"
                 ),
             ));
         }
@@ -356,7 +356,7 @@ impl DatabaseFile {
 
     fn commit(&mut self) -> Done {
         if self.failed {
-            let error = Error::new(ErrorKind::Closed, "a write of the transaction failed before");
+            let error = Error::new(ErrorKind::Closed, "an earlier write of the transaction failed");
             return Err(Failure { code: Code(sqlite::SQLITE_IOERR_FSYNC), error });
         }
         if self.set.is_empty() && self.staged.is_none() {

@@ -37,7 +37,7 @@ pub(crate) fn decode(page: &PageBuf) -> Result<u64> {
     }
     let refuse = |kind, why: String| Err(Error::new(kind, format!("page 0 of the volume: {why}")));
     if &page[..8] != MAGIC {
-        return refuse(ErrorKind::Format, "the volume holds something else than a database".into());
+        return refuse(ErrorKind::Format, "the content of the volume is not a database".into());
     }
     let mut word = [0; 4];
     word.copy_from_slice(&page[CHECKSUM_AT..]);

@@ -84,7 +84,7 @@ impl Create {
         let path = &self.path;
         if path.exists() {
             let context =
-                format!("{} is there already: open it, or name another place", path.display());
+                format!("{} already exists: open it, or name another place", path.display());
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let text = |bytes: u64| format!("{bytes}B");

@@ -160,7 +160,7 @@ fn a_volume_is_made_once_and_what_fails_leaves_nothing() {
     first.write(PageNo(1), vec![page(7)]).unwrap();
     let again = Volume::create(&path).open().map(drop).unwrap_err();
     assert_eq!(again.kind(), ErrorKind::InvalidInput);
-    assert!(again.to_string().contains("is there already"), "{again}");
+    assert!(again.to_string().contains("already exists"), "{again}");
     let nothing = folder.path().join("none");
     Volume::create(&nothing).capacity_bytes(0).open().map(drop).unwrap_err();
     assert!(!nothing.exists());

@@ -41,7 +41,7 @@ pub fn open_home_to_look(path: &Path) -> Result<File> {
         Ok((false, file)) => Ok(file),
         Ok((true, _)) => Err(FOLDER.error(ErrorKind::Io, format!("{at} {FOLDER}"))),
         Err(error) if error.kind() == NotFound => {
-            Err(NO_HOME.error(ErrorKind::Io, format!("the home {at} {NO_HOME} that is one")))
+            Err(NO_HOME.error(ErrorKind::Io, format!("the home {at} {NO_HOME}")))
         }
         Err(error) if error.kind() == PermissionDenied => {
             let context = format!(
@@ -83,9 +83,10 @@ pub(crate) fn refuse_claimed_home(path: &Path, overwrite: bool) -> Result<()> {
     }
     let Some(claim) = claim_of(path)? else { return Ok(()) };
     let context = format!(
-        "{} {HOME_CLAIMED} {:032x} (its journal: {}), whose flash may have what home lacks: `tantalum detach` that \
-         volume, `tantalum rescue` it where its flash is lost, or `tantalum unclaim` the home where its journal is lost, too \
-         (`tantalum attach --force` takes the home as it is)",
+        "{} {HOME_CLAIMED} {:032x} (its journal: {}), whose flash may have newer pages than home: \
+         `tantalum detach` that volume, `tantalum rescue` it if its flash is lost, or `tantalum \
+         unclaim` the home if its journal is lost, too (`tantalum attach --force` takes the home \
+         as it is)",
         path.display(),
         claim.volume_id(),
         claim.journal()
@@ -114,8 +115,9 @@ pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     }
     if home.claim == ClaimConfig::Xor && !would_show(&bytes) {
         let context = format!(
-            "no sector of 512 bytes in the first and the last MiB of {} is zero, {NO_ZERO_SECTOR}, and \
-             not be taken off without flash and journal: set home.claim = \"none\" (--claim none for a new configuration)",
+            "no sector of 512 bytes in the first and the last MiB of {} is zero, {NO_ZERO_SECTOR} \
+             or taken off without flash and journal: set home.claim = \"none\" (--claim none for a \
+             new configuration)",
             path.display()
         );
         return Err(NO_ZERO_SECTOR.error(ErrorKind::InvalidInput, context));
@@ -294,8 +296,9 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
         return Ok(());
     }
     let context = format!(
-        "{}, the journal of volume {:032x}, is there: `tantalum detach` {JOURNAL_THERE}, or `tantalum rescue` it \
-         where its flash is lost (--force takes the home as it is, and gives up what is newer in flash and journal)",
+        "{}, the journal of volume {:032x}, is there: `tantalum detach` {JOURNAL_THERE}, or \
+         `tantalum rescue` it if its flash is lost (--force takes the home as it is, and gives up \
+         the newer pages in flash and journal)",
         path.display(),
         claim.volume_id()
     );

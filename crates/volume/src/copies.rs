@@ -104,8 +104,10 @@ impl Copies {
         let foreign = self.copies.iter().any(|copy| matches!(copy, Copy::Foreign(_)));
         if foreign || !good().all(is_of_newest) {
             let said: Vec<String> = self.said().collect();
-            let context =
-                format!("{CONTRADICTION}, and nothing tells which is old ({})", said.join("; "));
+            let context = format!(
+                "{CONTRADICTION}, and it is unknown which one is old ({})",
+                said.join("; ")
+            );
             return Err(CONTRADICTION.error(ErrorKind::Corrupt, context));
         }
         Ok(*newest)
@@ -134,7 +136,7 @@ impl Copies {
             problems.push(Finding::new(format!("superblock, {name}"), problem));
         }
         for at in &self.odd {
-            let problem = "bytes are not zero that nobody uses";
+            let problem = "unused bytes are not zero";
             problems.push(Finding::not_in_force(format!("superblock, {}", NAMES[*at]), problem));
         }
         if let Err(error) = self.in_force()

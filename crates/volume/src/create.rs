@@ -78,8 +78,8 @@ pub async fn check_attach(live: &Live, config: &VolumeConfig, overwrite: bool) -
 fn refuse_without_home(config: &VolumeConfig) -> Result<()> {
     if config.kind != Kind::Tiered {
         let context = format!(
-            "{} {NOT_TIERED}, and only one is attached to a home: name a configuration that is not there yet, with --home, \
-             --flash and --flash-size",
+            "{} {NOT_TIERED}, and only a tiered volume has a home: name a configuration that does \
+             not exist yet, with --home, --flash and --flash-size",
             config.path.display()
         );
         return Err(NOT_TIERED.error(ErrorKind::InvalidInput, context));
@@ -293,10 +293,14 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
             Ok(None) => {}
             Ok(Some(pair)) => {
                 let context = format!(
-                    "{} {HOME_OWNED} {pair}, whose flash may have what home lacks: `tantalum detach` \
-                     that volume, or `tantalum rescue` it where its flash is lost{}",
+                    "{} {HOME_OWNED} {pair}, whose flash may have newer pages than home: `tantalum \
+                     detach` that volume, or `tantalum rescue` it if its flash is lost{}",
                     path.display(),
-                    if path == own { "; --force gives up what flash and journal hold" } else { "" }
+                    if path == own {
+                        "; --force gives up the content of flash and journal"
+                    } else {
+                        ""
+                    }
                 );
                 return Err(HOME_OWNED.error(ErrorKind::InvalidInput, context));
             }
@@ -368,8 +372,8 @@ async fn refuse_data(live: &Live, config: &VolumeConfig, path: &Path) -> Result<
     if pairing(live, config).await? == Pairing::Owned {
         let (flash, at) = (path.display(), config.path.display());
         let context = format!(
-            "{at} {ATTACHED}, with its flash {flash}: `tantalum serve {at}` serves it, and `tantalum detach {at}` ends it \
-             (--force gives up what flash and journal hold)"
+            "{at} {ATTACHED}, with its flash {flash}: `tantalum serve {at}` serves it, and \
+             `tantalum detach {at}` ends it (--force gives up the content of flash and journal)"
         );
         return Err(ATTACHED.error(ErrorKind::InvalidInput, context));
     }
@@ -394,7 +398,7 @@ async fn refuse_existing(live: &Live, path: &Path) -> Result<()> {
         (false, false) => DEVICE_THERE,
     };
     let context = format!(
-        "{} {refusal}: name another place, or move it away; --force gives up what it holds",
+        "{} {refusal}: name another place, or move it away; --force gives up its content",
         path.display()
     );
     Err(refusal.error(ErrorKind::InvalidInput, context))

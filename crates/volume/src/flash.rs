@@ -280,8 +280,8 @@ pub(crate) fn check_sizes<S: BlockStore>(
         let kinds = ["flash", "tiered"];
         let is = kinds[usize::from(superblock.is_cache)];
         let context = format!(
-            "{OTHER_KIND} \"{is}\", which is not what kind says: name its own configuration, or put the volume's own flash \
-             back"
+            "{OTHER_KIND} \"{is}\", and the configuration has another kind: name its own \
+             configuration, or put the volume's own flash back"
         );
         return format(OTHER_KIND, context);
     }
@@ -308,8 +308,8 @@ pub(crate) fn check_sizes<S: BlockStore>(
         return format(
             OTHER_ZONES,
             format!(
-                "media.zone or device.over_provisioning {OTHER_ZONES} \
-             ({} zones of {} pages then, {} of {} now): set them, or media.size, to what they were",
+                "media.zone or device.over_provisioning {OTHER_ZONES} ({} zones of {} pages then, \
+             {} of {} now): set them, or media.size, back",
                 superblock.zones, superblock.slots_per_zone, planned.zones, planned.slots_per_zone
             ),
         );

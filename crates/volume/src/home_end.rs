@@ -28,7 +28,7 @@ impl HomeConfig {
             true => Ok(Some(bytes)),
             false => {
                 let context = format!(
-                    "{SIZE} = {text:?} is no whole number of sectors of {SECTOR_BYTES} bytes"
+                    "{SIZE} = {text:?} is not a whole number of sectors of {SECTOR_BYTES} bytes"
                 );
                 Err(Error::new(ErrorKind::InvalidInput, context))
             }

@@ -71,8 +71,8 @@ impl VolumeHost {
 
     fn open_here(config: VolumeConfig, live: LiveOptions, open: OpenOptions) -> Result<Self> {
         if !matches!(live.engine, EngineChoice::Auto | EngineChoice::Blocking) {
-            let context = "callers make their system calls themselves: choose the engine \"auto\", \
-                           or a thread for the volume";
+            let context = "without a thread for the volume the engine must be \"auto\": choose \
+                           that, or a thread for the volume";
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let counters = StoreCounters::default();
@@ -213,7 +213,7 @@ async fn open_on(
     opened.map_err(|error| {
         let way_out = match error.kind() {
             ErrorKind::OutOfSpace if config.media.sparse => {
-                " (make room on its file system, or open it to be read only, which writes nothing)"
+                " (make room on its file system, or open the volume to be read only, which writes nothing)"
             }
             _ => "",
         };

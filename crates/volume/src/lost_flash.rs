@@ -124,7 +124,7 @@ fn how_to_make(config: &VolumeConfig) -> String {
             "put the volume's flash and journal there; `tantalum attach {at}` puts a new cache over the home as it is"
         ),
         None => format!(
-            "put the volume's file there, or mend media.path in {at}; `tantalum create {at}` makes a new, empty one"
+            "put the volume's file there, or correct media.path in {at}; `tantalum create {at}` makes a new, empty one"
         ),
     }
 }
@@ -134,12 +134,13 @@ fn how_without_flash(config: &VolumeConfig) -> String {
     let at = config.path.display();
     match is_ordered(config) {
         true => format!(
-            "put the volume's flash there; where it is lost, `tantalum rescue {at}` brings home to the last consistent \
-             image, and `tantalum attach {at}` puts a new cache over that"
+            "put the volume's flash there; if it is lost, `tantalum rescue {at}` brings home to \
+             the last consistent image, and `tantalum attach {at}` puts a new cache over that"
         ),
         false => format!(
-            "put the volume's flash there; where it is lost, what home lacks is lost with it (home.destage = \
-             \"dense\"), and `tantalum attach --force {at}` puts a new cache over what home has"
+            "put the volume's flash there; if it is lost, the dirty pages are lost with it \
+             (home.destage = \"dense\"), and `tantalum attach --force {at}` puts a new cache over \
+             the home as it is"
         ),
     }
 }
@@ -149,8 +150,8 @@ fn how_without_cache(config: &VolumeConfig) -> String {
     let home = config.home.as_ref().map(|home| home.home_path(&config.path)).unwrap_or_default();
     let at = config.path.display();
     format!(
-        "{TAKEN_OFF}, and its home {} is a plain image; `tantalum attach {at}` puts \
-         a cache over it (with --force, where an old flash is in the way)",
+        "{TAKEN_OFF}, and its home {} is a plain image; `tantalum attach {at}` puts a cache over \
+         it (with --force if an old flash is in the way)",
         home.display()
     )
 }

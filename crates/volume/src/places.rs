@@ -85,7 +85,9 @@ fn not_a_device(store: &str, path: &Path) -> String {
         "journal" => format!(
             "{what}: name one on storage that stays, with --journal PATH, or as home.journal in the configuration"
         ),
-        _ if is_there => format!("{what}: that is no block device: name one, or a file elsewhere"),
+        _ if is_there => {
+            format!("{what}: that is not a block device: name one, or a file elsewhere")
+        }
         _ => format!("{what}: there is no device of that name"),
     }
 }
@@ -98,7 +100,7 @@ fn refuse_shared_places(config: &VolumeConfig) -> Result<()> {
             if Place::of(path) == Place::of(its) {
                 let (path, its) = (path.display(), its.display());
                 let context = format!(
-                    "{what} and {other} {SAME_FILE} ({path}, {its}): each wants one of its own"
+                    "{what} and {other} {SAME_FILE} ({path}, {its}): each needs one of its own"
                 );
                 return Err(SAME_FILE.error(ErrorKind::InvalidInput, context));
             }

@@ -10,11 +10,11 @@ tantalum_base::refusals! {
     /// The file is empty.
     CONFIGURATION_EMPTY = "is empty: remove it",
     /// The file is not text.
-    NOT_A_CONFIGURATION = "is no configuration; wanted is the VOLUME.toml",
+    NOT_A_CONFIGURATION = "is not a configuration: name the VOLUME.toml",
     /// A line is invalid.
     CONFIGURATION_LINE = ", line",
     /// The command is for tiered volumes.
-    NOT_TIERED = "is no tiered volume",
+    NOT_TIERED = "is not a tiered volume",
     /// A new configuration needs options.
     OPTIONS_MISSING = "does not exist; --home",
     /// Options and configuration name different places.
@@ -30,11 +30,11 @@ tantalum_base::refusals! {
     /// The home is empty.
     HOME_EMPTY = "is empty: the volume is as large as its home",
     /// The home is not a whole number of sectors.
-    HOME_SECTORS = "which is no multiple of the 512 of a sector",
+    HOME_SECTORS = "which is not a multiple of the 512 of a sector",
     /// The flash is too small for its settings.
-    FLASH_TOO_SMALL = "is too small a flash",
+    FLASH_TOO_SMALL = "is too small for the flash",
     /// The flash has more zones than can be numbered.
-    FLASH_ZONES = "zones: wanted are",
+    FLASH_ZONES = "zones: the limits are",
     /// Two stores are at one place.
     SAME_FILE = "are the same file",
     /// The folder of a file does not exist.
@@ -42,7 +42,7 @@ tantalum_base::refusals! {
     /// A file is among the device nodes.
     AMONG_DEVICES = "in memory, and lost with the next start of the machine",
     /// The file system has no room.
-    NO_ROOM = "free, and wanted are",
+    NO_ROOM = "free, and the volume needs",
     /// The device is too small.
     DEVICE_TOO_SMALL = "and the device",
     /// A journal says that the home belongs to a volume.
@@ -54,7 +54,7 @@ tantalum_base::refusals! {
     /// A home is unclaimed although its journal exists.
     JOURNAL_THERE = "that volume, which loses nothing",
     /// The home is a member of a larger unit.
-    MEMBER = "put the cache over what is made of it",
+    MEMBER = "put the cache over the device that is made of it",
     /// The home has no sector of zeros.
     NO_ZERO_SECTOR = "so that a claim could not be seen there",
     /// The volume is attached already.
@@ -104,7 +104,7 @@ tantalum_base::refusals! {
     /// A rescue although the flash may only be unreadable now.
     FLASH_UNREAD = "cannot be read now, and may be later (--force",
     /// A rescue of a volume with dense destaging.
-    DENSE = "nothing but the flash knows what is missing",
+    DENSE = "only the flash has the pages that home lacks",
     /// A detach although the flash has lost pages.
     PAGES_LOST = "which has lost them",
 

@@ -73,7 +73,7 @@ pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
     in_phase(&live, settle(live.clone(), store, config.with_sizes_of(&after)))?;
     say_capacity(&config.path, capacity).context(|| {
         format!(
-            "the volume has its new size, but {} cannot say so: set device.capacity = \"{capacity}\" there",
+            "the volume has its new size, but {} could not be updated: set device.capacity = \"{capacity}\" there",
             config.path.display()
         )
     })?;
@@ -139,7 +139,7 @@ pub async fn plan_growth<S: BlockStore>(
     let (growths, pages_before) = (before.growths.wrapping_add(1), before.pages);
     let after = Superblock { growths, pages_before, ..planned };
     // More pages need more zones.
-    assert!(after.is_grown_from(&before), "{before:?} does not become {after:?}");
+    assert!(after.is_grown_from(&before), "{before:?} cannot become {after:?}");
     Ok(Resized { before, after })
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn pages(key: &'static str, text: &str) -> Result<u64> {
     let bytes = Size::parse_bytes(text).map_err(|error| error.wrap(key))?;
     if bytes == 0 {
         let context =
-            format!("{key} = {text:?} is nothing: wanted is a page of {PAGE_BYTES} bytes or more");
+            format!("{key} = {text:?} is zero: at least a page of {PAGE_BYTES} bytes is needed");
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
     Ok(bytes.div_ceil(PAGE_BYTES as u64))

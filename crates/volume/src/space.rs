@@ -128,7 +128,7 @@ pub fn refuse_without_space(spaces: &[StoreSpace]) -> Result<()> {
                 return Err(lacking(
                     DEVICE_TOO_SMALL,
                     &format!(
-                        "the {} wants {}, {DEVICE_TOO_SMALL} {} has {}",
+                        "the {} needs {}, {DEVICE_TOO_SMALL} {} has {}",
                         space.store,
                         human_bytes(space.bytes),
                         space.path.display(),
@@ -173,8 +173,8 @@ fn wanted(spaces: &[&StoreSpace]) -> String {
 
 fn lacking(refusal: Refusal, what: &str) -> Error {
     let context = format!(
-        "{what}: name another place (--flash, --journal), or use less of the flash (--flash-size, media.size in a \
-         configuration that is there), which makes the journal smaller, too"
+        "{what}: name another place (--flash, --journal), or use less of the flash (--flash-size, \
+         media.size in an existing configuration), which makes the journal smaller, too"
     );
     refusal.error(ErrorKind::OutOfSpace, context)
 }

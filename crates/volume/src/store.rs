@@ -143,8 +143,8 @@ async fn open_rescue_stores(
 ) -> Result<(VolumeStore, VolumeStore)> {
     let Some(home) = config.home.as_ref().filter(|_| is_ordered(config)) else {
         let context = format!(
-            "with home.destage = \"dense\" {DENSE} at home: put the volume's flash back; where it is lost, `tantalum attach \
-             --force` takes the home as it is"
+            "with home.destage = \"dense\" {DENSE}: put the volume's flash back; if it is \
+             lost, `tantalum attach --force` takes the home as it is"
         );
         return Err(DENSE.error(ErrorKind::InvalidInput, context));
     };
@@ -181,7 +181,7 @@ pub(crate) fn reread_partitions(home: &VolumeStore) {
     if let EitherStore::One(file) = home.inner().inner()
         && let Err(error) = file.reread_partitions()
     {
-        tracing::warn!(%error, "the kernel does not look at the partitions of the home again");
+        tracing::warn!(%error, "the kernel did not read the partition table of the home again");
     }
 }
 

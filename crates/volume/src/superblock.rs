@@ -129,9 +129,10 @@ impl Superblock {
         let has_slots = zones.checked_mul(slots_per_zone).is_some_and(|slots| slots > 0);
         if !has_slots || !(1..=PAGES_MAX).contains(&pages) || long(72) > pages {
             let context = format!(
-                "the superblock says {pages} pages, {} before the volume grew, and {zones} zones of {slots_per_zone} slots, which \
-                 no volume has. Its checksum is right: it was written like this, by a faulty program or by hand. Nothing was \
-                 changed; put a copy of it back (the volume's other one, at byte 0 or 4096, may be whole)",
+                "the superblock says {pages} pages, {} before the volume grew, and {zones} zones \
+                 of {slots_per_zone} slots, which no volume has. Its checksum is right: it was \
+                 written like this, by a faulty program or by hand. Nothing was changed; restore a \
+                 copy of it (the volume's other superblock, at byte 0 or 4096, may be whole)",
                 long(72)
             );
             return Err(Error::new(ErrorKind::Corrupt, context));

@@ -40,9 +40,11 @@ pub type TieredVolume<R, S> = Tracked<Recorded<Buffered<Transactional<TieredDevi
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
 /// The context of an error if the journal cannot be opened, with advice.
-const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or the volume's own flash, where that is \
-                               another's; or move this one away and set home.destage = \"dense\": the volume gets a new one and loses nothing; `tantalum \
-                               attach --force` gives up what is newer in the flash)";
+const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or the volume's own \
+                               flash if the flash is another volume's; or move this journal away \
+                               and set home.destage = \"dense\": the volume gets a new one and \
+                               loses nothing; `tantalum attach --force` gives up the newer pages \
+                               in the flash)";
 
 /// The context of an error if the journal cannot be read now.
 const JOURNAL_UNREAD: &str = "the journal beside the home cannot be read now; nothing was changed, and this may pass: try again";
@@ -313,14 +315,14 @@ async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
         if here != there {
             let context = format!(
                 "{COMPARED} {page} as it was written there: it is another volume's, or another \
-                 program has changed it (put its own home back; `tantalum attach --force` takes this one as it \
-                 is, and gives up what is newer in the flash)"
+                 program has changed it (put its own home back; `tantalum attach --force` takes \
+                 this one as it is, and gives up the newer pages in the flash)"
             );
             return Err(COMPARED.error(ErrorKind::Corrupt, context));
         }
     }
     match unreadable.filter(|_| compared == 0) {
-        Some(error) => Err(error.wrap("nothing of the flash can be compared with home")),
+        Some(error) => Err(error.wrap("no page of the flash can be compared with home")),
         None => Ok(()),
     }
 }
@@ -351,8 +353,9 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
     let (journal, committed) = opened;
     if journal.is_without_epochs() {
         let context = format!(
-            "pages went home one by one (home.destage = \"dense\"): {DENSE} there: put the volume's flash back; where it is \
-             lost, `tantalum attach --force` takes the home as it is"
+            "pages went home one by one (home.destage = \"dense\"): {DENSE}: put the \
+             volume's flash back; if it is lost, `tantalum attach --force` takes the home as it \
+             is"
         );
         return Err(DENSE.error(ErrorKind::InvalidInput, context));
     }

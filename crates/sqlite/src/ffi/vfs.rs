@@ -212,7 +212,7 @@ impl Vfs {
         if asked.vfs && !self.opener.is_volume(path) {
             self.report(
                 sqlite::SQLITE_CANTOPEN,
-                &format!("{} is no volume, but its name says vfs={}", path.display(), self.name),
+                &format!("{} is not a volume, but its name says vfs={}", path.display(), self.name),
             );
             return Err(sqlite::SQLITE_CANTOPEN);
         }
@@ -273,8 +273,8 @@ fn may_not_be_written(error: &Error) -> bool {
 }
 
 /// The answer to a request for WAL.
-pub(super) const WAL_REFUSED: &str = "there is no WAL on a volume, and no use for one: each \
-     commit is one device transaction already; the journal mode stays as it is";
+pub(super) const WAL_REFUSED: &str = "a volume has no WAL and needs none: each commit is one \
+     device transaction; the journal mode is unchanged";
 
 /// # Safety
 /// `name` is a C string that outlives the result.
@@ -388,7 +388,7 @@ unsafe extern "C" fn x_delete(table: *mut sqlite3_vfs, name: *const c_char, sync
             None => vfs.panicked(sqlite::SQLITE_IOERR_DELETE),
             Some((true, _)) => {
                 // Programs that need a fresh database delete the old one, for example speedtest1.
-                let told = format!("{} is a volume, which is not deleted here", path.display());
+                let told = format!("{} is a volume, which SQLite may not delete", path.display());
                 vfs.report(sqlite::SQLITE_IOERR_DELETE, &told);
                 sqlite::SQLITE_IOERR_DELETE
             }

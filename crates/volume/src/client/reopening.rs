@@ -19,7 +19,10 @@ impl Client {
         to_read: impl FnOnce() -> Result<Client>,
     ) -> Result<()> {
         self.with_link(|link| match link {
-            Link::Socket(_) => Err(Error::new(ErrorKind::Unsupported, "it is a server's to open")),
+            Link::Socket(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "a server has the volume open, and a client cannot reopen it",
+            )),
             _ => Ok(()),
         })?;
         let mut open = self.0.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +53,7 @@ impl Client {
         });
         match open {
             Some(Open { link: Link::Socket(_), .. }) | None => {
-                let context = "another process serves the volume by now";
+                let context = "another process serves the volume now";
                 Err(Error::new(ErrorKind::Locked, context))
             }
             Some(open) => Ok((open, read_only, told)),

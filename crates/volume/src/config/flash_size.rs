@@ -73,7 +73,7 @@ impl VolumeConfig {
             None => format!("over {LEAST_MIB_MAX}MiB"),
         };
         let context = format!(
-            "media.size (--flash-size) = {:?} {FLASH_TOO_SMALL}: with {} it has to be {least}",
+            "media.size (--flash-size) = {:?} {FLASH_TOO_SMALL}: with {} it must be {least}",
             self.media.size.as_deref().unwrap_or_default(),
             self.flash_takers()
         );

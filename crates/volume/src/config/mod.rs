@@ -215,7 +215,7 @@ fn unread(path: &Path, error: std::io::Error) -> Error {
     match error.kind() {
         NotFound => {
             let context = format!(
-                "{at} {NO_CONFIGURATION}, which `tantalum create` makes, or `tantalum attach` over a home that is there"
+                "{at} {NO_CONFIGURATION} (`tantalum create` makes one, or `tantalum attach` over an existing home)"
             );
             NO_CONFIGURATION.error(ErrorKind::Io, context)
         }
@@ -250,8 +250,7 @@ impl VolumeConfig {
         match String::from_utf8(bytes) {
             Ok(text) if whole => Self::parse(&text, path),
             _ => {
-                let context =
-                    format!("{} {NOT_A_CONFIGURATION} that says where the data is", path.display());
+                let context = format!("{} {NOT_A_CONFIGURATION} of the volume", path.display());
                 Err(NOT_A_CONFIGURATION.error(ErrorKind::InvalidInput, context))
             }
         }
@@ -371,7 +370,7 @@ impl VolumeConfig {
                 let dirty = home.cache_options(&self.flash_geometry()?)?.dirty_pages_max;
                 let options = home.tiered_options(dirty, ssd)?;
                 let least = options.staged_pages_max.max(ssd.transaction_pages_max.into());
-                (least, "what may wait in the flash, a part of home.dirty_max of media.size")
+                (least, "the share of home.dirty_max of media.size that open transactions may take")
             }
             None => (self.capacity_pages()?, "the capacity"),
         };

@@ -121,5 +121,5 @@ fn a_flash_that_is_too_small_is_told_the_least() {
 #[test]
 fn nobody_is_told_to_remove_a_device() {
     let error = VolumeConfig::read(Path::new("/dev/null")).unwrap_err().to_string();
-    assert!(error.contains("is no configuration") && !error.contains("remove"), "{error}");
+    assert!(error.contains("is not a configuration") && !error.contains("remove"), "{error}");
 }

@@ -228,12 +228,12 @@ impl Counters {
     }
 
     fn tell(&self, out: &mut Readings) {
-        let help = "Requests of the program that were done";
+        let help = "Requests that the program completed";
         let metric = out.metric(MetricKind::Counter, "tantalum_program_requests_total", help);
         for (command, count) in COMMANDS.into_iter().zip(&self.requests) {
             metric.with(&[("command", command)], count.load(Relaxed));
         }
-        let help = "Bytes that these were for";
+        let help = "Bytes of these requests";
         let metric = out.metric(MetricKind::Counter, "tantalum_program_request_bytes_total", help);
         for command in [READ, WRITE, TRIM] {
             let bytes = self.pages[command].load(Relaxed).saturating_mul(PAGE_BYTES as u64);
@@ -255,12 +255,12 @@ impl Counters {
 
 impl Told {
     fn tell(&self, out: &mut Readings) {
-        let help = "What is open; always 1";
+        let help = "The device that is open; always 1";
         let metric = out.metric(MetricKind::Gauge, "tantalum_device_info", help);
         let device = self.device.as_str();
         let labels = [("device", device), ("kind", self.kind), ("durability", self.durability)];
         metric.with(&labels, 1u64);
-        let help = "The library in the program; always 1";
+        let help = "Version of the library in the program; always 1";
         let metric = out.metric(MetricKind::Gauge, "tantalum_build_info", help);
         metric.with(&[("version", env!("CARGO_PKG_VERSION"))], 1u64);
     }

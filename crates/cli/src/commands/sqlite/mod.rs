@@ -78,7 +78,7 @@ fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
     tantalum_sqlite::register(vfs, opener, options)?;
     let database =
         Connection::open_with_flags_and_vfs(path, OpenFlags::SQLITE_OPEN_READ_WRITE, vfs);
-    let holds = || format!("{}: the volume holds something else than a database", path.display());
+    let holds = || format!("{}: the content of the volume is not a database", path.display());
     let database = database.with_context(holds)?;
     Size::of(&database).with_context(holds)?;
     Ok(database)
