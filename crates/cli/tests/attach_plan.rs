@@ -100,7 +100,11 @@ fn a_size_is_proposed_where_none_is_given() {
         .unwrap();
     let plan = run(&place.attach(&["--plan"]));
     assert_eq!(plan.code, 0, "{}{}", plan.out, plan.err);
-    assert!(plan.out.contains("a tenth of the home; --flash-size 200MiB"), "{}", plan.out);
+    assert!(
+        plan.out.contains("a tenth of the home; accept it with --flash-size 200MiB"),
+        "{}",
+        plan.out
+    );
     assert!(plan.out.contains("% of it are holes"), "{}", plan.out);
     assert_eq!(place.names(), ["home"]);
     // Without --plan, the size is required.

@@ -120,7 +120,7 @@ fn what_cannot_be_cloned_is_refused() {
     for (arguments, told) in [
         (&["600", "0", "500"][..], "past the end"),
         (&["100", "0", "101"], "overlap"),
-        (&["100", "0", "0"], "LEN: 0 are no pages"),
+        (&["100", "0", "0"], "LEN: 0 pages are not a range"),
         (&["100", "x", "1"], "B: "),
     ] {
         let refusal = refused(&[&["clone", text(&config)], arguments].concat());

@@ -91,7 +91,7 @@ fn a_transaction_of_sqlite_is_seen_while_it_goes_on() {
     assert!(row["mapped_bytes"].is_number() && row["zones_free"].is_number(), "{row}");
     let table = good(&["stat", text(&config)]);
     assert!(table.contains("\nProgram\n  open for ") && table.contains("in progress"), "{table}");
-    assert!(!table.contains("has told nothing"), "{table}");
+    assert!(!table.contains("published no counters"), "{table}");
     let top = ["top", text(&config), "--interval", "0.5", "--count", "1"];
     let seen = good(&[&top[..], &["--format", "json"]].concat());
     let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
@@ -114,7 +114,7 @@ fn a_transaction_of_sqlite_is_seen_while_it_goes_on() {
     assert!(row["open_seconds"].is_null() && row["uncommitted_bytes"].is_null(), "{row}");
     let refused = tantalum(&top);
     assert_eq!(refused.code, 2, "{}", refused.out);
-    assert!(refused.err.contains("has told nothing yet"), "{}", refused.err);
+    assert!(refused.err.contains("has published no counters yet"), "{}", refused.err);
     drop(client);
     let refused = tantalum(&top);
     assert!(refused.err.contains("no program has this volume open"), "{}", refused.err);

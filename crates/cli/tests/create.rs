@@ -75,7 +75,7 @@ fn create_writes_what_it_is_told_and_says_what_it_allocates() {
             ["--durability", "sometimes"],
             "--durability: \"sometimes\" is not one of on_ack, on_flush",
         ),
-        (["--cache", "0MiB"], "--cache: 0MiB is nothing"),
+        (["--cache", "0MiB"], "--cache: 0MiB is zero"),
         (["--cache", "1000"], "--cache: "),
         (["--cache", "5GiB"], "device.cache is over the limit of 4 GiB"),
         (["--buffer", "much"], "--buffer: "),

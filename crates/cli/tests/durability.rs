@@ -115,7 +115,7 @@ fn a_cache_of_a_home_keeps_all_that_it_acknowledges() {
     let config = tiered.config();
     assert_eq!(told(&config), ["on_ack", "on_ack"]);
     let server = tiered.serve();
-    assert_tells(&server.banner, &[": on_ack, as of every cache of a home, at "]);
+    assert_tells(&server.banner, &[": on_ack, as for every cache of a home, at "]);
     server.terminate();
     let asked = ["serve", text(&config), "--nbd", "127.0.0.1:0", "--durability", "on_flush"];
     assert_tells(&refused(&asked), &["a tiered volume keeps all that it acknowledges"]);

@@ -53,7 +53,7 @@ fn a_volume_grows_and_keeps_what_it_has() {
     write(&config, 4000, 96, 6);
     assert!(holds(&config, 4000, 96, 6));
     // It can be repeated, and may name the present size.
-    assert_tells(&good(&["resize", text(&config), "16MiB"]), &["it has 16.0 MiB already"]);
+    assert_tells(&good(&["resize", text(&config), "16MiB"]), &["the volume has 16.0 MiB already"]);
     let told = good(&["resize", text(&config), "20MB"]);
     assert_tells(&told, &["20MB is 20,000,768 bytes"]);
     assert!(holds(&config, 0, 100, 5));
@@ -72,7 +72,7 @@ fn what_cannot_be_resized_says_why_and_stays() {
     write(&config, 0, 10, 5);
     let server = Server::start(&config);
     let told = refused(&["resize", text(&config), "8MiB"]);
-    assert_tells(&told, &["nobody has it open", "pid"]);
+    assert_tells(&told, &["no process may have the volume open", "pid"]);
     server.terminate();
     for (size, told) in [
         ("2MiB", "a volume does not shrink"),

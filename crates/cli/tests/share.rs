@@ -74,9 +74,9 @@ fn refuse_all(config: &Path, most: u64) {
         (["700", "0", &three], format!("up to A {} B {two} LEN {most}", 700 + 2 * most)),
         (["700", "0", &two], format!("up to A {} B {most} LEN {most}", 700 + most)),
         (["300", "0", &more], format!("up to A {} B {most} LEN 7", 300 + most)),
-        (["100", "0", "0"], "LEN: 0 are no pages".to_owned()),
-        (["100", "0", "10%"], "LEN: 10% is no count of pages".to_owned()),
-        (["100B", "0", "1"], "A: 100B is no multiple of 4096".to_owned()),
+        (["100", "0", "0"], "LEN: 0 pages are not a range".to_owned()),
+        (["100", "0", "10%"], "LEN: 10% is neither a count of pages".to_owned()),
+        (["100B", "0", "1"], "A: 100B is not a multiple of 4096".to_owned()),
         (["100", "zero", "1"], "B: ".to_owned()),
     ] {
         let refusal = refused(&["share", text(config), arguments[0], arguments[1], arguments[2]]);

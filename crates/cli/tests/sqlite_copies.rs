@@ -101,19 +101,19 @@ fn what_is_refused_leaves_all_as_it_was() {
         refused(&arguments)
     };
     std::fs::write(folder.path().join("no.db"), "no database at all, and long enough").unwrap();
-    assert!(import(&folder.path().join("no.db"), &[]).contains("no.db is no database"));
+    assert!(import(&folder.path().join("no.db"), &[]).contains("no.db is not a database"));
     assert!(import(&folder.path().join("none.db"), &[]).contains("none.db"));
     assert!(import(&file, &["--capacity", "4MiB"]).contains("full"));
     assert!(!volume.exists() && !volume.with_file_name("data.tantalum").exists());
     good(&["sqlite", "import", text(&other), text(&volume)]);
     assert!(import(&file, &[]).contains("holds a database already"));
-    assert!(import(&file, &["--capacity", "1GiB"]).contains("is there already"));
+    assert!(import(&file, &["--capacity", "1GiB"]).contains("exists already"));
     let server = Server::start(&volume);
     assert!(import(&file, &["--force"]).contains("pid"));
     assert!(refused(&["sqlite", "export", text(&volume), "/nowhere/x.db"]).contains("pid"));
     server.terminate();
     let export = ["sqlite", "export", text(&volume), text(&other)];
-    assert!(refused(&export).contains("other.db is there already"));
+    assert!(refused(&export).contains("other.db exists already"));
     good(&["sqlite", "import", text(&file), text(&volume), "--force"]);
     let back = folder.path().join("back.db");
     good(&["sqlite", "export", text(&volume), text(&back)]);

@@ -120,7 +120,7 @@ fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
     assert!(error.contains("detach` loses nothing") && error.contains("--force"), "{error}");
     assert_eq!(std::fs::read(&home).unwrap(), before, "nothing is changed by what is refused");
     let told = good(&["rescue", text(&volume), "--force"]);
-    assert!(told.contains("no epoch ever went home"), "{told}");
+    assert!(told.contains("no epoch was ever destaged"), "{told}");
     let image = std::fs::read(&home).unwrap();
     assert!(image.iter().all(|byte| *byte == 0), "as before the cache, without its claim");
     assert!(good(&["rescue", text(&volume), "--force"]).contains("no epoch"), "again");
@@ -145,7 +145,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
     assert!(told.contains(" over "), "{told}");
     assert!(refused(&["rescue", text(&volume)]).contains("looks like the volume's flash"));
     std::fs::rename(&flash, place.at("away")).unwrap();
-    assert!(good(&["rescue", text(&volume)]).contains("no epoch ever went home"));
+    assert!(good(&["rescue", text(&volume)]).contains("no epoch was ever destaged"));
     std::fs::rename(place.at("away"), &flash).unwrap();
     let epoch_at_home = |volume: &Path| stat_row(volume)["epoch_at_home"].as_u64().unwrap();
     let config = std::fs::read_to_string(&volume).unwrap();

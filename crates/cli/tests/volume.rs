@@ -238,7 +238,7 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     // The damaged data are obsolete now.
     let told = good(&["check", text(&config)]);
     let sound = "v.toml: sound, with damage to 1 place that is not in force: ";
-    assert_tells(&told, &["(not in force: nothing that the volume holds is concerned)", sound]);
+    assert_tells(&told, &["(not in force: no content of the volume is concerned)", sound]);
 }
 
 #[test]

@@ -97,18 +97,20 @@ fn propose(home_bytes: u64, flash: &Holder, journal: &Holder) -> Proposal {
     match flash {
         Holder::Device { bytes } => sizes.push((*bytes, "all of the device".to_owned())),
         Holder::FileSystem { free_bytes: Some(free), mounted_at, .. } => {
-            let reason = format!("half of what is free at {}", mounted_at.display());
+            let reason = format!("half of the free space at {}", mounted_at.display());
             sizes.push((free / 2, reason));
         }
         Holder::FileSystem { .. } => {}
     }
     // The journal is always smaller than the flash: about four fifths of it.
     match journal {
-        Holder::Device { bytes } => sizes.push((*bytes, "as the journal's device".to_owned())),
+        Holder::Device { bytes } => {
+            sizes.push((*bytes, "limited by the journal's device".to_owned()))
+        }
         Holder::FileSystem { free_bytes: Some(free), mounted_at, number, .. } => {
             let is_other =
                 !matches!(flash, Holder::FileSystem { number: its, .. } if its == number);
-            let reason = format!("as the journal has room at {}", mounted_at.display());
+            let reason = format!("limited by the room for the journal at {}", mounted_at.display());
             sizes.extend(is_other.then_some((*free, reason)));
         }
         Holder::FileSystem { .. } => {}
@@ -116,7 +118,7 @@ fn propose(home_bytes: u64, flash: &Holder, journal: &Holder) -> Proposal {
     let least = sizes.into_iter().min_by_key(|(bytes, _)| *bytes);
     let (bytes, reason) = least.unwrap_or((PROPOSED_MIN, String::new()));
     match bytes < PROPOSED_MIN {
-        true => Proposal { text: size_text(PROPOSED_MIN), reason: "as small as it may be".into() },
+        true => Proposal { text: size_text(PROPOSED_MIN), reason: "the smallest size".into() },
         false => Proposal { text: size_text(bytes), reason },
     }
 }
@@ -142,17 +144,17 @@ fn tell_places(
 ) -> anyhow::Result<()> {
     let [flash, journal] = spaces;
     row("home", &human_bytes(config.size_bytes()?), &home_of(config))?;
-    row("", "", "as large as the volume; it keeps what it holds")?;
+    row("", "", "as large as the volume; it keeps its content")?;
     row("flash", &human_bytes(flash.bytes), &flash.path.display().to_string())?;
     match proposal {
         Some(Proposal { text, reason }) => {
-            row("", "", &format!("proposed: {reason}; --flash-size {text} takes it"))?;
+            row("", "", &format!("proposed: {reason}; accept it with --flash-size {text}"))?;
         }
         None => row("", "", "as asked for")?,
     }
     row("", "", &fit(flash, spaces))?;
     row("journal", &human_bytes(journal.bytes), &journal.path.display().to_string())?;
-    row("", "", "room for all that may be newer in the flash, and a quarter more")?;
+    row("", "", "room for all dirty pages, and a quarter more")?;
     row("", "", &fit(journal, spaces))?;
     if matches!(journal.holder, Holder::FileSystem { in_memory: true, .. }) {
         row("", "", "in memory: lost when the machine stops; --journal names another place")?;
@@ -186,17 +188,13 @@ fn tell_settings(config: &VolumeConfig) -> anyhow::Result<()> {
         row(
             "destage",
             "ordered",
-            "in epochs, through the journal: a flash that is lost takes the last",
+            "in epochs, through the journal: if the flash is lost, the last seconds",
         )?;
-        row(
-            "",
-            "",
-            "seconds with it, and nothing else (`tantalum rescue`). Costs a second write.",
-        )?;
-        row("", "", "\"dense\" saves that; without its flash the home is of no use then")?;
+        row("", "", "are lost, and nothing else (`tantalum rescue`). Costs a second write.")?;
+        row("", "", "\"dense\" saves that, but without its flash the home is of no use")?;
     } else {
         row("destage", "dense", "the tracks with the most changes first, each page written once;")?;
-        row("", "", "without its flash the home is of no use. \"ordered\" could be rescued")?;
+        row("", "", "without its flash the home is of no use. \"ordered\" can be rescued")?;
     }
     let dirty = human_bytes(dirty_bytes_max(config)?);
     row(
@@ -204,7 +202,7 @@ fn tell_settings(config: &VolumeConfig) -> anyhow::Result<()> {
         &home.dirty_max,
         &format!("up to {dirty} may be newer in the flash than at home;"),
     )?;
-    row("", "", "`detach` has so much to bring home. Less of it makes the journal smaller")?;
+    row("", "", "`detach` destages as much. A smaller dirty_max makes the journal smaller")?;
     match &home.stream_max {
         Some(stream_max) => {
             row("stream_max", stream_max, "longer scans and backups do not stay in the flash")?
@@ -213,12 +211,12 @@ fn tell_settings(config: &VolumeConfig) -> anyhow::Result<()> {
             row(
                 "stream_max",
                 "none",
-                "scans and backups stay in the flash, too, and push out what is used.",
+                "scans and backups stay in the flash, too, and evict pages in use.",
             )?;
-            row("", "", "\"4MiB\" lets longer ones pass by, where the home is fast at them")?;
+            row("", "", "\"4MiB\" lets longer ones bypass it, if the home is fast at them")?;
         }
     }
-    Ok(row("", "", &format!("these three are in [home] of {}", config.path.display()))?)
+    Ok(row("", "", &format!("these three settings are in [home] of {}", config.path.display()))?)
 }
 
 /// Measures home and flash, and prints a comparison.
@@ -261,7 +259,9 @@ fn tell_home(home: &HomeSpeed, dirty_bytes: u64) -> anyhow::Result<()> {
     row(
         "",
         "",
-        &format!("if it writes as it reads, dirty_max comes home in {best} (neighbours) to"),
+        &format!(
+            "if it writes as fast as it reads, dirty_max is destaged in {best} (neighbours) to"
+        ),
     )?;
     row("", "", &format!("{worst} (single pages)"))?;
     if !home.is_direct {
@@ -269,7 +269,7 @@ fn tell_home(home: &HomeSpeed, dirty_bytes: u64) -> anyhow::Result<()> {
     }
     if home.holes_share > 0.1 {
         let percent = (home.holes_share * 100.0).round();
-        row("", "", &format!("{percent} % of it are holes, which are read without the device"))?;
+        row("", "", &format!("{percent} % of it are holes, which need no read of the device"))?;
     }
     Ok(())
 }
@@ -294,14 +294,14 @@ fn tell_comparison(home: &HomeSpeed, flash: &FlashSpeed) -> anyhow::Result<()> {
     row("flash/home", &format!("{told}x"), "reads of 4 KiB of the flash for each of the home")?;
     if times < CLEARLY_FASTER {
         eprintln!(
-            "warning: the flash is not clearly faster than the home ({told} times as many reads a second): a cache there \
-             brings little"
+            "warning: the flash is not clearly faster than the home ({told} times as many reads a \
+             second): a cache there helps little"
         );
     }
     if let Some(writes) = flash.writes_per_second.filter(|writes| *writes < home.reads_per_second) {
         eprintln!(
-            "warning: the flash makes {} writes a second durable, fewer than the home has reads: a single client's writes \
-             wait for each of them",
+            "warning: the flash makes only {} writes a second durable, fewer than the home serves \
+             reads: a single client waits for each of its writes",
             number::figures(writes.round())
         );
     }

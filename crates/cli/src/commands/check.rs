@@ -30,14 +30,16 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "Nothing is written: the volume may lie on a read-only or full file system, and be read by \
-others meanwhile (but for --accept-loss); but it must not be open to be written: stop its server first. The last line is \
-the verdict, sound or damaged. Exit status 1 where a problem was found.
+    "check writes nothing without --accept-loss: the volume may lie on a read-only or full file \
+system, and others may read it meanwhile. No process may have it open for writing: stop its server \
+first. The last line is the verdict, sound or damaged. The exit status is 1 if a problem was \
+found.
 
-Damage to what is not in force (contents that were replaced, headers of appends, the other copy of an anchor) is told
-and counted too, and is no problem: nothing that the volume holds is concerned, and the exit status is 0. But the medium
-fails, or something wrote to it. Not looked at: zones that hold nothing in force, and what a power cut or a kill may have
-left at the end of what was written.
+Damage to content that is not in force (replaced contents, headers of appends, the other copy of an \
+anchor) is printed and counted too, but is no problem: no content of the volume is concerned, and \
+the exit status is 0. It means that the medium fails, or that something wrote to it. check does not \
+look at zones without content in force, nor at the end of the log that a power cut or a kill may \
+have left.
 
 Examples:
   tantalum check vol/VOLUME.toml
@@ -69,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let not_in_force = report.not_in_force.iter();
     lines.extend(not_in_force.map(|found| {
         let (place, problem) = (&found.place, &found.problem);
-        format!("{place}: {problem} (not in force: nothing that the volume holds is concerned)")
+        format!("{place}: {problem} (not in force: no content of the volume is concerned)")
     }));
     lines.push(told.clone());
     // The findings decide the exit status, even if the reader of the output has gone.
@@ -86,8 +88,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
     match result {
         Err(error) if error.kind() == tantalum_base::ErrorKind::Locked => Err(error).context(
-            "a volume is checked while nobody else has it open (stop its server by SIGTERM, or close the programs that use it; \
-             `tantalum stat` asks a running server)",
+            "no other process may have the volume open during a check (stop its server by SIGTERM, \
+             or close the programs that use it; `tantalum stat` asks a running server)",
         ),
         result => Ok(result?),
     }
@@ -117,9 +119,9 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
     // The volume's tasks hold its files until they are dropped.
     live.drop_tasks();
     Ok(format!(
-        "given up: {} changes, of pages that nobody can name and that now hold what they \
-         held before them; {} pages of which the map is damaged, and {} that could not be read, which \
-         are errors now until they are written again; {} pages are errors in all",
+        "given up: {} changes of unknown pages, which now have their earlier content; {} pages of \
+         which the map is damaged, and {} that could not be read, which are errors until they are \
+         written again; {} pages are errors in all",
         recovery.changes_given_up,
         recovery.pages_given_up,
         recovery.pages_unreadable,

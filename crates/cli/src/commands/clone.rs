@@ -31,9 +31,10 @@ pub struct Args {
     replace: bool,
 }
 
-const AFTER_HELP: &str = "A clone costs memory (`shared_bytes` in `tantalum stat`) and no space, until either side is written: the \
-volume has space for all its pages anyway. Writes wait while it is made (docs/devices/share.md). It is read at its place, \
-as the offset of a loop device or of QEMU's raw driver, and given up by `tantalum trim`.
+const AFTER_HELP: &str = "A clone costs memory (`shared_bytes` in `tantalum stat`) and no space, \
+until either side is written: the volume has space for all its pages anyway. Writes wait until the \
+clone is made (docs/devices/share.md). Read the clone at its place, for example with the offset of \
+a loop device or of QEMU's raw driver; give it up with `tantalum trim`.
 
 Examples:
   tantalum resize vol/VOLUME.toml 2GiB

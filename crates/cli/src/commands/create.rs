@@ -61,8 +61,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "The configuration says where the data is, which is data.tantalum in the same \
-folder where nothing else is said, and lists all other settings with their defaults.
+    "The configuration names the file of the data, by default data.tantalum in the same folder, \
+and lists all other settings with their defaults.
 
 Examples:
   tantalum create vol/VOLUME.toml --capacity 1GiB
@@ -85,8 +85,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         if !args.force && has_data(&config) {
             let data = config.data_path()?;
             bail!(
-                "{} is there already, perhaps another configuration's: a new volume wants a folder of its \
-                 own (--force gives up what is there)",
+                "{} exists already, perhaps for another configuration: a new volume needs its own \
+                 folder (--force gives up the file)",
                 data.display()
             );
         }
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         // For a tiered volume, the error already says what to do.
         Err(error) if error.kind() == ErrorKind::OutOfSpace && config.home.is_none() => {
             return Err(error).context(
-                "there is no room for the volume: make some, name another place, or choose a smaller --capacity or --sparse",
+                "there is no room for the volume: make room, name another place, or choose a smaller --capacity or --sparse",
             );
         }
         created => created?,
@@ -175,7 +175,7 @@ fn check_texts(args: &Args) -> anyhow::Result<()> {
         if let Some(size) = size
             && Size::parse_bytes(size).context(option)? == 0
         {
-            bail!("{option}: {size} is nothing");
+            bail!("{option}: {size} is zero");
         }
     }
     if let Some(mode) = &args.durability
@@ -218,7 +218,7 @@ fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<(
     {
         let says = match says {
             Some(says) => format!("device.durability = \"{says}\""),
-            None => "nothing of device.durability".to_owned(),
+            None => "no device.durability".to_owned(),
         };
         bail!("{path} says {says}: change it there");
     }

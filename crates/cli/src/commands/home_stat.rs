@@ -21,7 +21,7 @@ pub fn claim_at(path: &Path) -> anyhow::Result<Option<Claim>> {
     let claim = tantalum_volume::claim_of(path)?;
     if claim.is_none() && (is_device || metadata.len() > CONFIG_BYTES_MAX) {
         bail!(
-            "{} shows no claim of a cache: it has none, or no sector at its ends holds zeros (of a volume give VOLUME.toml)",
+            "{} shows no claim of a cache: it has none, or no sector at its ends holds zeros (for a volume name its VOLUME.toml)",
             path.display()
         );
     }

@@ -15,7 +15,7 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "man looks for them in a folder man1 of its path, such as ~/.local/share/man/man1.
+    "man finds the pages in a folder man1 of its path, such as ~/.local/share/man/man1.
 
 Examples:
   tantalum man-pages ~/.local/share/man/man1";

@@ -22,8 +22,10 @@ pub struct Args {
     mode: Option<String>,
 }
 
-const AFTER_HELP: &str = "It ends when the new mode is in force for all that was acknowledged before: but for write-back, when home has it. \
-Meanwhile what is left is told, and clients go on. The next opening of the volume is as home.mode of its configuration says.
+const AFTER_HELP: &str = "The command ends when the new mode holds for all writes acknowledged \
+before. For every mode but write-back that is when they are at home: until then mode prints how \
+many dirty pages are left, and clients go on. The next opening of the volume takes home.mode of \
+its configuration.
 
 Examples:
   tantalum mode vol/VOLUME.toml
@@ -41,8 +43,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let name = mode.map_or("", Mode::name);
     let Some(lines) = ask(&config.path, &format!("mode {name}"))? else {
         let context = format!(
-            "{path} {NOT_SERVED} (nobody listens at {}): `tantalum serve {path}` serves it; or set home.mode in it, which says \
-             what its cache is for when it is served next",
+            "{path} {NOT_SERVED} (nobody listens at {}): `tantalum serve {path}` serves it; or set \
+             home.mode in it, the mode in which it is served next",
             socket_path(&config.path).display()
         );
         return Err(NOT_SERVED.error(ErrorKind::InvalidInput, context).into());

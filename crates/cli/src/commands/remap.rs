@@ -20,7 +20,7 @@ const CLONE_PAGES_MAX: u64 = 1 << 24;
 
 /// Why a tiered volume refuses such a change.
 pub const TIERED: &str =
-    "what is at home cannot be shared, and clients give pages up themselves (blkdiscard)";
+    "pages at home cannot be shared, and clients give pages up themselves (blkdiscard)";
 
 /// A change of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,9 @@ impl Remap {
                 // A refused change left the volume as it was; it must be closed all the same.
                 let closed = volume.close().await;
                 let done = done?;
-                closed.map_err(|error| error.wrap("it is done, and closing the volume failed"))?;
+                closed.map_err(|error| {
+                    error.wrap("the change is made, but closing the volume failed")
+                })?;
                 Ok::<_, Error>(done)
             })
         };
@@ -103,7 +105,7 @@ impl Remap {
         let path = config.path.display();
         let Some(mut lines) = ask(&config.path, &self.to_string())? else { return Ok(None) };
         let Some(line) = lines.next().transpose()? else {
-            bail!("{path}: the server ended before it answered: it may be done or not")
+            bail!("{path}: the server ended before it answered: the change may be made or not")
         };
         match line.split_once(' ') {
             Some(("done", done)) => Ok(Some(done.parse()?)),
@@ -164,8 +166,9 @@ fn split(most: u64, Pages { to, from, count }: Pages) -> Option<String> {
     let parts = count.div_ceil(most);
     let (last, at) = if rest > 0 { (rest, whole * most) } else { (most, (whole - 1) * most) };
     Some(format!(
-        "a share of {count} pages is over the limit of {most}; {parts} shares do it, each all or nothing by \
-         itself: A {to} B {from} LEN {most}, both {most} further each time, up to A {} B {} LEN {last}",
+        "a share of {count} pages is over the limit of {most}; use {parts} shares, each all or \
+         nothing by itself: A {to} B {from} LEN {most}, both {most} further each time, up to A {} \
+         B {} LEN {last}",
         to.saturating_add(at),
         from.saturating_add(at),
     ))
@@ -177,8 +180,8 @@ fn check_length(count: u64) -> Result<()> {
         return Ok(());
     }
     let context = format!(
-        "a clone of {count} pages is over the limit of {CLONE_PAGES_MAX}, for the memory that it takes; several with A, B and \
-         LEN do it, each of which shows a moment of its own"
+        "a clone of {count} pages is over the limit of {CLONE_PAGES_MAX}, for the memory that it \
+         takes; use several clones with A, B and LEN, each shows its own moment"
     );
     Err(Error::new(ErrorKind::TooLarge, context))
 }
@@ -199,8 +202,8 @@ fn refuse_content(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<()>
         let extent = volume.extent(rest);
         if !extent.is_hole {
             let context = format!(
-                "page {} holds something, which the clone would replace: `tantalum clone --replace` does so, and \
-                 `tantalum trim` gives up what is there",
+                "page {} holds something, which the clone would replace: `tantalum clone \
+                 --replace` replaces it, and `tantalum trim` gives it up",
                 rest.first
             );
             return Err(Error::new(ErrorKind::InvalidInput, context));
@@ -236,7 +239,7 @@ impl FromStr for Remap {
     fn from_str(line: &str) -> Result<Self> {
         let wrong = || {
             let context = format!(
-                "asked is stat, mode [NAME], share A B LEN, clone [A B LEN], clone-over [A B LEN] or trim A LEN, not {line:?}"
+                "a request is stat, mode [NAME], share A B LEN, clone [A B LEN], clone-over [A B LEN] or trim A LEN, not {line:?}"
             );
             Error::new(ErrorKind::InvalidInput, context)
         };
@@ -289,15 +292,15 @@ pub fn pages(name: &str, text: &str) -> anyhow::Result<u64> {
         Size::Bytes(bytes) if bytes.is_multiple_of(PAGE_BYTES as u64) => {
             Ok(bytes / PAGE_BYTES as u64)
         }
-        Size::Bytes(_) => bail!("{name}: {text} is no multiple of {PAGE_BYTES} bytes"),
-        Size::Share(_) => bail!("{name}: {text} is no count of pages and no size in bytes"),
+        Size::Bytes(_) => bail!("{name}: {text} is not a multiple of {PAGE_BYTES} bytes"),
+        Size::Share(_) => bail!("{name}: {text} is neither a count of pages nor a size in bytes"),
     }
 }
 
 /// Parses a length in the same way; zero is refused.
 pub fn length(name: &str, text: &str) -> anyhow::Result<u64> {
     match pages(name, text)? {
-        0 => bail!("{name}: {text} are no pages"),
+        0 => bail!("{name}: {text} pages are not a range"),
         pages => Ok(pages),
     }
 }

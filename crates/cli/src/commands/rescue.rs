@@ -23,8 +23,10 @@ pub struct Args {
     force: bool,
 }
 
-const RESCUE_HELP: &str = "With home.destage = \"ordered\" home and the journal beside it hold all that the volume held at one \
-moment, some seconds before the flash was lost. It may be repeated.
+const RESCUE_HELP: &str =
+    "With home.destage = \"ordered\" home and the journal beside it hold the \
+content of the volume at one moment, some seconds before the flash was lost. The command may be \
+repeated.
 
 Examples:
   tantalum rescue vol/VOLUME.toml";
@@ -54,18 +56,18 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 /// last worked at `worked_ms`, in milliseconds since 1970.
 fn rescued_to(rescued: &RescueReport, worked_ms: Option<u64>) -> String {
     let Some(closed) = rescued.epoch else {
-        return "no epoch ever went home: it is as it was when the cache was put over it"
+        return "no epoch was ever destaged: home is as it was when the cache was put over it"
             .to_owned();
     };
     let now_ms = tantalum_runtime::live::wall_clock::unix_ms();
     let later = match worked_ms.map(|worked_ms| worked_ms.saturating_sub(closed.unix_ms)) {
         Some(later_ms) if later_ms >= 1000 => {
-            format!("; the cache was at work for {} after that, at least", duration(later_ms))
+            format!("; the cache was in use for at least {} after that", duration(later_ms))
         }
         _ => String::new(),
     };
     format!(
-        "as it was at {}, {} ago (epoch {}, {} written from the journal): what was acknowledged later is missing{later}",
+        "as it was at {}, {} ago (epoch {}, {} written from the journal): later acknowledged writes are missing{later}",
         utc(closed.unix_ms),
         duration(now_ms.saturating_sub(closed.unix_ms)),
         closed.epoch,
@@ -104,14 +106,14 @@ fn refuse_volume(config: &VolumeConfig, data: &Path) -> anyhow::Result<()> {
     match read {
         Ok(_) => {
             let context = format!(
-                "{} {FLASH_THERE}: `tantalum serve` or `tantalum detach` loses nothing (--force gives up what is newer \
-                 in the flash)",
+                "{} {FLASH_THERE}: `tantalum serve` or `tantalum detach` loses nothing (--force \
+                 gives up the newer pages in the flash)",
                 data.display()
             );
             Err(FLASH_THERE.error(ErrorKind::InvalidInput, context).into())
         }
         Err(error) if error.kind() == ErrorKind::Io => Err(error).with_context(|| {
-            format!("{} {FLASH_UNREAD} gives up what is newer in the flash)", data.display())
+            format!("{} {FLASH_UNREAD} gives up the newer pages in the flash)", data.display())
         }),
         Err(_) => Ok(()),
     }
@@ -133,14 +135,16 @@ mod tests {
             "{told}"
         );
         assert!(
-            told.contains("(epoch 7, 8.0 KiB written") && told.contains(" for 8 s after that"),
+            told.contains("(epoch 7, 8.0 KiB written") && told.contains(" at least 8 s after that"),
             "{told}"
         );
         // The time of the journal is unknown, or adds nothing.
         for worked_ms in [None, Some(0), Some(closed.unix_ms + 999)] {
-            assert!(rescued_to(&rescued, worked_ms).ends_with("later is missing"));
+            assert!(
+                rescued_to(&rescued, worked_ms).ends_with("later acknowledged writes are missing")
+            );
         }
         let never = RescueReport { epoch: None, pages: 0 };
-        assert!(rescued_to(&never, None).contains("no epoch ever went home"));
+        assert!(rescued_to(&never, None).contains("no epoch was ever destaged"));
     }
 }

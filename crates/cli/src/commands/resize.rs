@@ -25,8 +25,9 @@ pub struct Args {
     size: String,
 }
 
-const AFTER_HELP: &str = "A file system on it is told afterwards, as by resize2fs or xfs_growfs; SQLite finds out by itself. A \
-volume that has grown by much keeps its zones as they are: at their size a new volume has about 128.
+const AFTER_HELP: &str = "Afterwards grow the file system on the volume, for example with \
+resize2fs or xfs_growfs; SQLite notices the new size by itself. The size of a zone does not \
+change: a volume that has grown much has many more than the 128 or so zones of a new one.
 
 Examples:
   tantalum resize vol/VOLUME.toml 2GiB";
@@ -38,7 +39,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let asked = Size::parse_bytes(&args.size).context("SIZE")?;
     let resized = match resize_volume(&config, &args.size) {
         Err(error) if error.kind() == ErrorKind::Locked => {
-            return Err(error).context("a volume grows while nobody has it open");
+            return Err(error).context("no process may have the volume open while it grows");
         }
         resized => resized.with_context(|| format!("resizing {path}"))?,
     };
@@ -49,7 +50,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         print_line(&format!("{path}: in whole pages of 4 KiB, {} is {rounded} bytes", args.size))?;
     }
     if after == before {
-        print_line(&format!("{path}: it has {} already", human_bytes(bytes(after.pages))))?;
+        print_line(&format!("{path}: the volume has {} already", human_bytes(bytes(after.pages))))?;
         return Ok(Verdict::Good);
     }
     print_line(&format!(

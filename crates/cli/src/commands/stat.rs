@@ -32,8 +32,9 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "Nothing is written: what is not at rest is recovered in memory alone. While the volume is served, its server is asked; while
-another program has it open, what does not change is told, who has it, and what that program counts.
+    "stat writes nothing: a volume that was not closed is recovered in memory alone. While the volume \
+is served, stat asks its server. While another program has it open, stat prints the fields that do \
+not change, the holder, and the counters of that program.
 
 Examples:
   tantalum stat vol/VOLUME.toml

@@ -113,7 +113,7 @@ fn space(row: &Row) -> Meter {
         ("worn out", retired),
         ("superblock and anchors", head),
     ];
-    Meter::new("Where the store's space is", in_bytes(parts))
+    Meter::new("Use of the store's space", in_bytes(parts))
 }
 
 fn in_bytes(parts: Vec<(&'static str, u64)>) -> Vec<(&'static str, f64, String)> {

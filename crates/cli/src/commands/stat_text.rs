@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[Line]); 7] = [
         "Program",
         &[
             ("open_seconds", "open for", ""),
-            ("told_seconds_ago", "told", "ago: it tells while it works"),
+            ("told_seconds_ago", "published", "ago: the program publishes counters while it works"),
             ("program_read_bytes", "read", "from the volume"),
             ("program_written_bytes", "written", "to the volume"),
             ("program_transactions", "transactions", "committed"),
@@ -55,7 +55,11 @@ const GROUPS: [(&str, &[Line]); 7] = [
             ("dirty_bytes", "dirty", "newer than home"),
             ("clean_bytes", "clean", "as at home"),
             ("epoch_at_home", "epoch at home", ""),
-            ("destage_waits_for_pages", "cannot go home", "pages that the flash cannot read now"),
+            (
+                "destage_waits_for_pages",
+                "destage waits for",
+                "pages that the flash cannot read now",
+            ),
             ("destage_waits_for_first", "the first of them", ""),
         ],
     ),
@@ -154,7 +158,8 @@ fn held(table: &Table) -> String {
     if found(table, "mapped_bytes").is_some() {
         return String::new();
     }
-    "\nOnly the program that has it open knows the rest, and has told nothing yet. A server can be asked: `tantalum serve VOLUME.toml --socket` lets\n\
-     several programs use the volume at once, and `stat` asks it.\n"
+    "\nOnly the program that has the volume open knows the rest, and it has published no counters \
+     yet. stat can ask a server: `tantalum serve VOLUME.toml --socket` lets\nseveral programs use \
+     the volume at once.\n"
         .into()
 }

@@ -55,9 +55,10 @@ pub struct AttachArgs {
     plan: bool,
 }
 
-const ATTACH_HELP: &str = "The home is as large as the volume. While it has a cache its first and its last MiB are XORed with a text, so \
-that nothing finds a file system there and mounts it by mistake; `tantalum stat HOME` reads the text. `tantalum detach` puts back what was \
-there, and writes back what is newer in the flash. Nothing else may use the home until then.
+const ATTACH_HELP: &str = "The home is as large as the volume. While it has a cache, its first and \
+its last MiB are XORed with a text (the claim), so that no program finds a file system there and \
+mounts it by mistake; `tantalum stat HOME` reads the text. `tantalum detach` destages all dirty \
+pages and takes the claim off. No other program may use the home until then.
 
 Examples:
   tantalum attach vol/VOLUME.toml --home /slow/disk.img --flash /ssd/cache --plan
@@ -72,8 +73,9 @@ pub struct DetachArgs {
     volume: PathBuf,
 }
 
-const DETACH_HELP: &str = "The flash is no volume any more afterwards; `tantalum attach` makes it one again. The server must be \
-stopped first. The flash keeps its content, so that attaching it again wants --force. Where it fails, nothing is lost and it can be repeated.
+const DETACH_HELP: &str = "Stop the server first. Afterwards the flash is no volume any more; \
+`tantalum attach` makes it one again. The flash keeps its content, so attaching it again needs \
+--force. If detach fails, nothing is lost and it can be repeated.
 
 Examples:
   tantalum detach vol/VOLUME.toml";
@@ -221,9 +223,10 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
 /// Warns that the home of a new volume got no claim although nobody requested that.
 pub fn tell_no_claim(config: &VolumeConfig) {
     eprintln!(
-        "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and its last MiB is zero, so that none \
-         could be seen there, and it shows no file system, partition table or container that could be mounted by mistake; changes \
-         made without the cache are noticed when it is opened",
+        "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and \
+         its last MiB is zero, so that a claim could not be seen there, and it shows no file \
+         system, partition table or container that could be mounted by mistake; changes made \
+         without the cache are noticed at the next opening",
         home_of(config)
     );
 }
@@ -245,8 +248,8 @@ pub fn refuse_other_claim(config: &VolumeConfig, named: Option<&str>) -> anyhow:
 pub fn warn_of_memory(config: &VolumeConfig) {
     if let Some(journal) = journal_in_memory(config) {
         eprintln!(
-            "warning: the journal {} is in memory, and lost when the machine stops: without it nothing can be \
-             rescued where the flash is lost, and the volume is not opened",
+            "warning: the journal {} is in memory, and lost when the machine stops: without it the \
+             volume cannot be opened, and nothing can be rescued if the flash is lost",
             journal.display()
         );
     }
@@ -306,7 +309,7 @@ pub fn tiered_config(path: &Path) -> anyhow::Result<VolumeConfig> {
     let config = VolumeConfig::read(path)?;
     if config.kind != Kind::Tiered {
         let context = format!(
-            "{} {NOT_TIERED}: all that it holds is in {}, and there is no home to bring it to (`tantalum serve` serves it)",
+            "{} {NOT_TIERED}: its content is all in {}, and there is no home to destage it to (`tantalum serve` serves it)",
             path.display(),
             config.data_path()?.display()
         );

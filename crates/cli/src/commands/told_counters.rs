@@ -59,9 +59,11 @@ pub fn scrape(config: &VolumeConfig) -> Result<Scrape> {
         Some(pid) => Error::new(
             ErrorKind::Unsupported,
             format!(
-                "{name}: the process that has it open (pid {pid}) has told nothing yet. A program that opened it itself does once it \
-                 has worked for a moment and may write beside {name}; a server is asked at its address: serve the volume with \
-                 `--metrics 127.0.0.1:9809`, and give `tantalum top` that address"
+                "{name}: the process that has it open (pid {pid}) has published no counters yet. A \
+                 program that opened the volume itself publishes them once it has worked for a \
+                 moment, if it may write beside {name}; a server publishes them at its address: \
+                 serve the volume with `--metrics 127.0.0.1:9809`, and give `tantalum top` that \
+                 address"
             ),
         ),
         None => Error::new(

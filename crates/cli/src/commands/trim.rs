@@ -21,8 +21,8 @@ pub struct Args {
     length: String,
 }
 
-const AFTER_HELP: &str =
-    "While the volume is served, its server does it. More than 32 MiB go in pieces, so that clients have their turn.
+const AFTER_HELP: &str = "While the volume is served, its server does the trim. More than \
+32 MiB are trimmed in pieces, so that clients do not wait.
 
 Examples:
   tantalum trim vol/VOLUME.toml 1GiB 1GiB";

@@ -26,7 +26,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "Where it is cut short, run it again from the same folder: it goes on with what it saved.
+    "If unclaim is interrupted, run it again from the same folder: it continues from \
+the content that it saved.
 
 Examples:
   tantalum unclaim /slow/disk.img
@@ -39,7 +40,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (handle, home, force) = (live.clone(), args.home.clone(), args.force);
     let claim = live.run(async move { unclaim_home(&handle, &home, &undo, force).await })?;
     print_line(&format!(
-        "{}: a plain image now, which was the home of volume {:032x}; what was newer in its flash or journal ({}) is missing",
+        "{}: a plain image now, which was the home of volume {:032x}; newer pages in its flash or journal ({}) are missing",
         args.home.display(),
         claim.volume_id(),
         claim.journal()

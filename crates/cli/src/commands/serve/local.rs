@@ -34,7 +34,7 @@ impl Local {
         let (mut place, listener) = Place::claim(live, &config.path, path)?;
         if let Err(error) = place.link(&config.path) {
             eprintln!(
-                "tantalum: local clients will not find this server but by the name of its socket: {error}"
+                "tantalum: local clients will find this server only by the name of its socket: {error}"
             );
         }
         let options = ServerOptions {

@@ -63,8 +63,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str =
-    "docs/nbd.md has what clients are promised, and commands for them. An unknown device \
-lists those there are; durassd:help the parameters of one.
+    "docs/nbd.md lists the promises to clients, and commands for them. An unknown device name \
+prints all devices; durassd:help prints the parameters of one.
 
 Examples:
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let mut config = VolumeConfig::read(volume)?;
     if let Some(record) = &args.record {
         if record.exists() {
-            bail!("--record: {} is there already; a recording wants a new file", record.display());
+            bail!("--record: {} is there already; a recording needs a new file", record.display());
         }
         config.record = Some(std::path::absolute(record).context("--record")?);
     }
@@ -113,8 +113,9 @@ fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
     let socket =
         if args.device.is_some() { "" } else { ", or --socket for local programs such as SQLite" };
     bail!(
-        "nobody could connect: say where NBD clients do, --nbd unix:PATH, --nbd 127.0.0.1:PORT or --nbd [::1]:PORT{socket}. \
-         For example: tantalum serve {what} --nbd unix:/tmp/tantalum.sock"
+        "no client could connect: name an address for NBD clients, --nbd unix:PATH, --nbd \
+         127.0.0.1:PORT or --nbd [::1]:PORT{socket}. For example: tantalum serve {what} --nbd \
+         unix:/tmp/tantalum.sock"
     )
 }
 

@@ -18,7 +18,7 @@ impl Promise {
         let why = match (asked, config.device.durability) {
             (Some(_), _) => "as --durability says",
             (None, Some(_)) => "as device.durability says",
-            (None, None) if config.kind == Kind::Tiered => "as of every cache of a home",
+            (None, None) if config.kind == Kind::Tiered => "as for every cache of a home",
             (None, None) => "the default over NBD",
         };
         if let Some(asked) = asked {

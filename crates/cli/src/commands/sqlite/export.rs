@@ -32,7 +32,7 @@ const AFTER_HELP: &str = "Examples:
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (path, file) = (&args.volume, &args.file);
     if file.symlink_metadata().is_ok() {
-        bail!("{} is there already: name a new file, or move it away", file.display());
+        bail!("{} exists already: name a new file, or move it away", file.display());
     }
     let from = on_volume(path, open_client_with(path, OpenOptions::READ_ONLY)?)?;
     let size = Size::of(&from)?;

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         .with_context(|| format!("opening {}", file.display()))?;
     let size = Size::of(&from)
         .map_err(said_once)
-        .with_context(|| format!("{} is no database of SQLite", file.display()))?;
+        .with_context(|| format!("{} is not a database of SQLite", file.display()))?;
     let new = NewConfig::at(path);
     let made = make_where_missing(path, args.capacity.as_deref(), &size)?;
     let imported = fill(args, &from);
@@ -131,7 +131,7 @@ fn make_where_missing(
     match is_made {
         false if is_asked => make(config).map(Some),
         _ if capacity.is_some() => {
-            bail!("{} is there already: --capacity is for a new volume", path.display())
+            bail!("{} exists already: --capacity is for a new volume", path.display())
         }
         _ => Ok(None),
     }
@@ -145,8 +145,8 @@ fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
     let superblock = match created.inspect_err(|_| discard_unfinished(&config.path)) {
         Err(error) if error.kind() == ErrorKind::OutOfSpace => {
             return Err(error).context(
-                "there is no room for the volume: make some, name another place, or choose a smaller --capacity \
-                 (by default it is twice as large as the database)",
+                "there is no room for the volume: make room, name another place, or choose a \
+                 smaller --capacity (by default it is twice as large as the database)",
             );
         }
         created => created?,

@@ -41,10 +41,12 @@ pub struct Args {
     format: String,
 }
 
-const AFTER_HELP: &str = "Where the standard output is a terminal, it is drawn on in place until \
-Ctrl-C. Numbers are of the last interval, errors since the server was started; percentiles are read from a \
-histogram (docs/metrics.md). What the server does not tell is not shown. Of a program that opened the volume itself its requests and \
-transactions are counted, a few times a second while it works. Exit status 1: the server does not answer any more, or the program has closed the volume.
+const AFTER_HELP: &str = "On a terminal the view is redrawn in place until Ctrl-C. Numbers are of \
+the last interval, errors since the server was started; percentiles are read from a histogram \
+(docs/metrics.md). Metrics that the server does not publish are not shown. For a program that \
+opened the volume itself, top shows its requests and transactions, updated a few times a second \
+while it works. The exit status is 1 if the server does not answer any more, or the program has \
+closed the volume.
 
 Examples:
   tantalum top 127.0.0.1:9809

@@ -107,9 +107,7 @@ pub fn lines(address: &str, scrape: &Scrape, table: &Table) -> Vec<String> {
         lines.push("The log has failed: writes are refused until it is opened again.".into());
     }
     if matches!(row.value("home_failing"), Some((_, Value::Count(1..)))) {
-        lines.push(
-            "The home fails: what is dirty stays in the flash, and it is tried again.".into(),
-        );
+        lines.push("The home fails: dirty pages stay in the flash, and are tried again.".into());
     }
     if matches!(row.value("destage_unreadable_pages"), Some((_, Value::Count(1..)))) {
         lines.push(
