@@ -41,7 +41,7 @@ fn a_device_without_a_capacity_is_as_large_as_the_trace() {
         assert_eq!(run.code, 0, "{}", run.err);
         let told: Vec<&str> = run.err.lines().filter(|line| line.contains("pages (")).collect();
         assert_eq!(told.len(), 1, "{}", run.err);
-        let pages = told[0].strip_prefix("ssd-a: as large as the trace wants, ").expect(told[0]);
+        let pages = told[0].strip_prefix("ssd-a: as large as the trace needs, ").expect(told[0]);
         let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
         assert!((20_000..=30 << 10).contains(&pages), "{}", run.err);
         assert!(!run.err.contains("warning"), "no page is folded into another: {}", run.err);

@@ -87,7 +87,7 @@ fn each_thing_that_happens_is_a_line_for_programs() {
     assert_eq!((&failed["level"], &failed["fields"]["offset"]), (&"ERROR".into(), &20480.into()));
     let error = failed["fields"]["error"].as_str().unwrap();
     assert!(error.contains("page 5 at slot") && error.contains("checksum"), "{error}");
-    for message in ["stopping", "closed, and at rest"] {
+    for message in ["stopping", "the volume is closed"] {
         told(message);
     }
 }

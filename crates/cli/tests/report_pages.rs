@@ -171,7 +171,7 @@ fn the_page_of_a_damaged_volume_says_what_is_wrong_and_where() {
     let run = tantalum(&["check", text(&volume), "--report", text(&page)]);
     assert_eq!(run.code, 1, "{}{}", run.out, run.err);
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains(r#"<p id="verdict" class="bad">"#) && html.contains("What is wrong"));
+    assert!(html.contains(r#"<p id="verdict" class="bad">"#) && html.contains("Problems"));
     assert!(html.contains("superblock, ") && html.contains(": damaged: "), "{html}");
 }
 

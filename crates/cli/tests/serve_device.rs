@@ -18,7 +18,7 @@ fn every_kind_of_device_serves_real_bytes() {
     for device in devices {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start_device(folder.path(), device);
-        assert!(server.banner.contains("gone when this ends"), "{}", server.banner);
+        assert!(server.banner.contains("lost at the end"), "{}", server.banner);
         let mut client = Client::connect(&server.socket).unwrap();
         let content: Vec<u8> = (0..8 * 4096u32).map(|at| (at / 7) as u8).collect();
         client.write(100, &content);
@@ -58,7 +58,7 @@ fn a_device_that_drops_flushes_says_so_at_its_start() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let rest = Server::start_device(folder.path(), device).terminate();
-        assert_eq!(rest.contains("FLUSH and FUA are answered without being done"), told, "{rest}");
+        assert_eq!(rest.contains("FLUSH and FUA are answered without effect"), told, "{rest}");
     }
 }
 

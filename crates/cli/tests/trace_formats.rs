@@ -127,7 +127,7 @@ fn parts_of_traces_are_a_trace() {
     assert_eq!((&replayed[0]["trace"], &replayed[0]["misses"]), (&"concat".into(), &4.into()));
     let over = path.to_str().unwrap();
     let error = refused(&["trace", "convert", &text, over]);
-    assert!(error.contains("over itself"), "{error}");
+    assert!(error.contains("overwritten while it is read"), "{error}");
     let error = refused(&["trace", "stat", "concat:scan@5MiB"]);
     assert!(error.contains("TRACE@RANGE"), "{error}");
 }
@@ -139,7 +139,7 @@ fn generators_are_listed_and_written_in_any_page_format() {
     let out = good(&["trace", "generate", "scan:pages=2,requests=3", "-", "--to", "plain_text"]);
     assert_eq!(out, "0\n1\n0\n");
     let error = refused(&["trace", "generate", "scan", "-", "--to", "block_csv"]);
-    assert!(error.contains("generators make pages"), "{error}");
+    assert!(error.contains("generators make traces of pages"), "{error}");
     assert_eq!(tantalum(&["trace", "generate"]).code, 2);
 }
 

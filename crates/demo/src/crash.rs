@@ -51,7 +51,7 @@ pub fn run(volume: &Path, seed: u64, transactions: i64, rounds: u32) -> anyhow::
         ))?;
         least = last;
     }
-    print_line("   every acknowledged transaction is there, no other one in part\n")?;
+    print_line("   every acknowledged transaction is there, and no transaction in part\n")?;
     Ok(())
 }
 

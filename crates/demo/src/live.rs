@@ -43,7 +43,7 @@ pub fn run(volume: &Path, trace: &Path, seed: u64, transactions: i64) -> anyhow:
         number::thousands((transactions - committed) as u64),
         number::thousands((transactions as f64 / seconds) as u64),
     ))?;
-    print_line("   every row is as it should be; no journal and no WAL file was written")?;
+    print_line("   every row is correct; no journal and no WAL file was written")?;
     print_line(&format!("   recorded {} page events\n", number::thousands(events)))?;
     Ok(())
 }

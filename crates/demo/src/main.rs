@@ -85,7 +85,7 @@ struct Args {
     keep: Option<PathBuf>,
 }
 
-const AFTER_HELP: &str = "It works in a temporary folder and leaves nothing behind but with --keep, also where Ctrl-C or SIGTERM ends it.
+const AFTER_HELP: &str = "demo works in a temporary folder, which it removes at the end, and also after Ctrl-C or SIGTERM; --keep FOLDER keeps the files.
 
 Examples:
   tantalum demo
@@ -167,7 +167,7 @@ impl Folder {
             let made = tempfile::Builder::new().prefix("tantalum-demo-").tempdir();
             return Ok(Folder::Temporary(made.context("making a temporary folder")?));
         };
-        ensure!(!path.exists(), "{} exists already", path.display());
+        ensure!(!path.exists(), "{} exists already: name a new folder", path.display());
         std::fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))?;
         Ok(Folder::Kept(path.to_path_buf()))
     }

@@ -84,7 +84,7 @@ impl TraceArgs {
             return;
         }
         let dropped = dropped.join(", ");
-        report.notes.push(format!("of the trace these are left out: {dropped}{}", self.remedy()));
+        report.notes.push(format!("left out of the trace: {dropped}{}", self.remedy()));
         report.fields.push(("dropped", dropped.into()));
     }
 
@@ -145,9 +145,10 @@ impl TraceArgs {
         let events = self.expression()?.open(&self.options())?;
         if self.page_size != PAGE_BYTES as u32 && !events.is_of_bytes() {
             bail!(
-                "--page-size {}: {} has page numbers, and no bytes to cut into pages; without a buffer above it each is a page of \
-                 the device, of {PAGE_BYTES} bytes (--policy and --size put a buffer of such pages above, and --objects as-pages cuts \
-                 objects that have sizes)",
+                "--page-size {}: {} has page numbers, and no bytes to cut into pages; without a \
+                 buffer above the device each is a page of the device, of {PAGE_BYTES} bytes \
+                 (--policy and --size put a buffer of such pages above, and --objects as-pages \
+                 cuts objects that have sizes)",
                 self.page_size,
                 self.trace.display()
             );
@@ -251,7 +252,7 @@ pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
     if let (Ok(real_from), Ok(real_to)) = (from.canonicalize(), to.canonicalize())
         && real_from == real_to
     {
-        bail!("{} would be written over itself while it is read", from.display());
+        bail!("{} would be overwritten while it is read: name another output file", from.display());
     }
     Ok(())
 }

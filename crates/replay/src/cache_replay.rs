@@ -40,8 +40,8 @@ impl CacheTrace {
                 return Err(Error::new(
                     ErrorKind::OutOfRange,
                     format!(
-                        "{name}: page {first} is over the limit of 62 bits; pages can be numbered \
-                         anew (--renumber)"
+                        "{name}: page {first} is over the limit of 62 bits; --renumber numbers the \
+                         pages anew"
                     ),
                 ));
             };

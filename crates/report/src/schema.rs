@@ -187,7 +187,7 @@ pub const REPRO: &[Column] = &[
 pub const REPRO_SHAPES: &[Column] = &[
     Column::new("experiment", "experiment", Style::Text),
     Column::new("figure", "figure", Style::Text),
-    Column::new("shape", "what the paper says", Style::Text),
+    Column::new("shape", "statement of the paper", Style::Text),
     Column::new("expected", "expected", Style::Text),
     Column::new("numbers", "measured", Style::Text),
     Column::new("holds", "holds", Style::Text),
@@ -198,8 +198,8 @@ pub const REPRO_SHAPES: &[Column] = &[
 pub const REPRO_SURPRISES: &[Column] = &[
     Column::new("experiment", "experiment", Style::Text),
     Column::new("figure", "figure", Style::Text),
-    Column::new("shape", "what the paper says", Style::Text),
-    Column::new("why", "what is the matter", Style::Text),
+    Column::new("shape", "statement of the paper", Style::Text),
+    Column::new("why", "problem", Style::Text),
 ];
 
 /// Rows of `tantalum trace stat` over pages: one, and optionally one per volume.
@@ -292,7 +292,7 @@ pub const VOLUME_STAT: &[Column] = &[
     Column::new("open_by", "open by", Style::Text),
     Column::new("open_by_pid", "pid", Style::Count),
     Column::new("open_seconds", "open for", Style::Seconds),
-    Column::new("told_seconds_ago", "told before", Style::Seconds),
+    Column::new("told_seconds_ago", "age of counters", Style::Seconds),
     Column::new("program_read_bytes", "read", Style::Bytes),
     Column::new("program_written_bytes", "written", Style::Bytes),
     Column::new("program_transactions", "transactions", Style::Count),
@@ -326,14 +326,14 @@ pub const ZONE_WEAR: &[Column] = &[
 /// The problems that `tantalum check` found, on its page.
 pub const CHECK: &[Column] = &[
     Column::new("place", "where", Style::Text),
-    Column::new("problem", "what is wrong", Style::Text),
+    Column::new("problem", "problem", Style::Text),
     Column::new("in_force", "in force", Style::Text),
 ];
 
 /// The parts that `tantalum check` checked, on its page.
 pub const CHECKED: &[Column] = &[
-    Column::new("part", "looked at", Style::Text),
-    Column::new("extent", "how much", Style::Text),
+    Column::new("part", "checked", Style::Text),
+    Column::new("extent", "extent", Style::Text),
     Column::new("problems", "problems", Style::Count),
 ];
 

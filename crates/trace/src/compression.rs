@@ -75,12 +75,12 @@ impl Packing {
         let path = path.display();
         let context = if is_inner {
             format!(
-                "{path} holds, behind one compression, what is {name}: only one is undone; unpack both, the inner one with \
-                 `{unpack}`"
+                "inside its compression, {path} is {name}: only one layer is undone; unpack both, \
+                 the inner one with `{unpack}`"
             )
         } else {
             format!(
-                "{path} is {name}, which is not read (gzip and zstd are): unpack it, as with `{unpack} {path} > TRACE`"
+                "{path} is {name}, which cannot be read (only gzip and zstd can): unpack it, for example with `{unpack} {path} > TRACE`"
             )
         };
         Error::new(ErrorKind::Unsupported, context)

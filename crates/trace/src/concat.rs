@@ -149,7 +149,10 @@ fn measure(trace: &Expression, events: PageEvents) -> Result<(u64, u64)> {
 fn too_far(trace: &Expression) -> Error {
     Error::new(
         ErrorKind::OutOfRange,
-        format!("the pages of {} and those before it are over 64 bits together", trace.name()),
+        format!(
+            "the pages of {} and of the parts before it are over 64 bits together",
+            trace.name()
+        ),
     )
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn check(path: &Path, head: &[u8]) -> Result<()> {
     Err(Error::new(
         ErrorKind::Unsupported,
         format!(
-            "{path} is text in UTF-16, where UTF-8 is read: convert it, as with `iconv -f UTF-16 -t UTF-8 {path} > TRACE`"
+            "{path} is text in UTF-16, and only UTF-8 can be read: convert it, for example with `iconv -f UTF-16 -t UTF-8 {path} > TRACE`"
         ),
     ))
 }

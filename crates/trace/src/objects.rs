@@ -23,7 +23,9 @@ impl Objects {
             "as-pages" => Ok(Objects::AsPages),
             _ => Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("{text:?} is nothing that objects become; accepted: one-page, as-pages"),
+                format!(
+                    "{text:?} is not a way to make pages of objects; accepted: one-page, as-pages"
+                ),
             )),
         }
     }

@@ -121,7 +121,7 @@ fn no_beginning(path: &Path, error: std::io::Error) -> Error {
     let path = path.display();
     let context = match error.kind() {
         std::io::ErrorKind::UnexpectedEof => {
-            format!("{path} is cut off before its first line: there is nothing to take")
+            format!("{path} is cut off before its first line: nothing of it can be read")
         }
         _ => format!("cannot read {path}"),
     };
@@ -140,7 +140,7 @@ fn unknown(path: &Path, head: &[u8]) -> Error {
     Error::new(
         ErrorKind::InvalidInput,
         format!(
-            "{}:1: no known trace surely begins with {line:?}; name the format with \
+            "{}:1: the format is not recognized from {line:?}; name the format with \
              --trace-format: {names}",
             path.display()
         ),

@@ -194,7 +194,7 @@ impl<E: Copy> Reader<E> {
         let reason = match self.decoder.is_binary() {
             true => format!("the trace ends inside a record ({})", rescue::HOW),
             false => format!(
-                "this line is cut off, as it has no end ({}; where it is whole, end it)",
+                "this line is cut off, as it has no end ({}; if it is complete, add the end of the line)",
                 rescue::HOW
             ),
         };

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Advice for error messages.
-pub(crate) const HOW: &str = "`tantalum trace convert --rescue` takes what is before it";
+pub(crate) const HOW: &str = "`tantalum trace convert --rescue` takes the trace before it";
 
 /// Requests that a trace that was cut off be read up to that point, and receives the position.
 #[derive(Clone, Debug, Default)]

@@ -26,7 +26,7 @@ impl Expand {
             "first" => Ok(Expand::First),
             _ => Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("{text:?} is no way to expand requests; accepted: yes, no, first"),
+                format!("{text:?} is not a way to expand requests; accepted: yes, no, first"),
             )),
         }
     }

@@ -24,7 +24,7 @@ fn cannot_open(path: &Path, error: std::io::Error) -> Error {
     let mut context = format!("cannot open {}", path.display());
     let name = path.to_str().and_then(|text| text.split_once(':')).map(|(name, _)| name);
     if let Some(name) = name.filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
-        context.push_str(&format!(" (and {name:?} is no generator: {})", NAMES.join(", ")));
+        context.push_str(&format!(" (and {name:?} is not a generator: {})", NAMES.join(", ")));
     }
     Error::io(context, error)
 }

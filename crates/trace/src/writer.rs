@@ -157,7 +157,7 @@ fn encoder<E>(format: &'static dyn Format<E>, text: &str) -> Result<Box<dyn Enco
     let encoder = encoder.ok_or_else(|| {
         Error::new(
             ErrorKind::Unsupported,
-            format!("{} is only read; written are {}", format.name(), written_names()),
+            format!("{} can only be read; formats for writing: {}", format.name(), written_names()),
         )
     })?;
     spec.finish()?;

@@ -262,7 +262,7 @@ fn parameters_of_formats_are_checked() {
         ("msr:page=1", "takes no parameters"),
         ("vscsi:version=3", "any or 1 or 2"),
         ("csv:delimiter=,", "delimiter"),
-        ("csv:op=3", "obj_id says which column"),
+        ("csv:op=3", "names the column of objects"),
         (
             "mrs",
             "page_csv, block_csv, page_binary, plain_text, csv, cachelib_kv, oracle_general, lis, msr",

@@ -77,7 +77,7 @@ fn packings_that_are_not_read_are_named_and_never_counted() {
             assert!(shown.contains(how), "{format}: {shown}");
         }
         let shown = all("", &zstd::encode_all(&bytes[..], 3).unwrap()).unwrap_err().to_string();
-        assert!(shown.contains(name) && shown.contains("behind one compression"), "{shown}");
+        assert!(shown.contains(name) && shown.contains("inside its compression"), "{shown}");
     }
 }
 

@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     let report = live.run(async move {
-        let progress = Progress::steps("places for pages looked at");
+        let progress = Progress::steps("slots checked");
         let step = |done: u64, of: u64| progress.step(done as usize, of as usize);
         let report = check_volume(&handle, &config, step).await;
         progress.finish();

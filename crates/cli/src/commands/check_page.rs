@@ -32,9 +32,9 @@ pub fn write(
     }
     let is_whole = report.findings.is_empty() && report.not_in_force.is_empty();
     let is_sound = report.findings.is_empty();
-    let mut sections = vec![Section::new("What was looked at", looked_at(report))];
+    let mut sections = vec![Section::new("Checked parts", looked_at(report))];
     if !is_whole {
-        sections.insert(0, Section::new("What is wrong", problems.clone()));
+        sections.insert(0, Section::new("Problems", problems.clone()));
     }
     let page = Page {
         title: "Check of a volume".to_owned(),
@@ -91,7 +91,7 @@ fn looked_at(report: &CheckReport) -> Table {
     for (at, (_, part)) in PARTS.iter().enumerate() {
         let problems = report.findings.iter().filter(|found| part_of(&found.place) == Some(at));
         let extent =
-            extents.get(at).map_or("not looked at, as it could not be opened", String::as_str);
+            extents.get(at).map_or("not checked, because it could not be opened", String::as_str);
         let problems = problems.count() as u64;
         let row =
             [("part", (*part).into()), ("extent", extent.into()), ("problems", problems.into())];

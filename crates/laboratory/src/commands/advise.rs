@@ -62,8 +62,9 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "An unknown device or policy lists those there are. After Ctrl-C or SIGTERM it prints \
-what was counted and tried by then, advises nothing, and exits with 130 or 143; a second one ends it at once.
+const AFTER_HELP: &str = "An unknown device or policy name prints all names. After Ctrl-C or \
+SIGTERM advise prints its counts and tries so far, advises nothing, and exits with 130 or 143; a \
+second signal ends it at once.
 
 Examples:
   tantalum advise tpcc.csv.zst --flash ssd-a
@@ -220,7 +221,7 @@ fn page(trace: &str, options: &AdviseOptions, advice: &Advice) -> Page {
         verdict,
         paragraphs: sentences,
         plots: vec![
-            against_size("Virtual time of what was tried", &["seconds"]),
+            against_size("Virtual time of the tries", &["seconds"]),
             against_size("Time estimated from counts and costs", &["estimated_seconds"]),
             against_size("Pages fetched", &["physical_reads"]),
             against_size("Pages written back", &["physical_writes"]),

@@ -40,8 +40,8 @@ const AFTER_HELP: &str = "Exact counts are those of `replay --policy lru`, to th
 sizes at once. A sample takes little memory and time; +- is the absolute error that its miss ratio \
 is expected to have on average.
 
-Interrupted by Ctrl-C or SIGTERM it is the curve of the requests that were read by then, and says so; the exit status is \
-130 or 143. A second one ends it at once.
+After Ctrl-C or SIGTERM curve prints the curve of the requests that were read so far, and says so; \
+the exit status is 130 or 143. A second signal ends it at once.
 
 Examples:
   tantalum curve tpcc.csv.zst --size 1%,5%,10%,50%
@@ -118,8 +118,8 @@ fn check_policy(args: &Args) -> anyhow::Result<()> {
         sizes => sizes.join(","),
     };
     bail!(
-        "--policy {names}: a curve is of LRU, which alone can be counted for all sizes in one pass; \
-         `tantalum replay {} --policy {names} --size {sizes}` counts others, a run a size",
+        "--policy {names}: only LRU can be counted for all sizes in one pass; `tantalum replay {} \
+         --policy {names} --size {sizes}` counts others, one run per size",
         quoted(&args.trace.trace.display().to_string())
     )
 }

@@ -37,7 +37,7 @@ pub fn told(texts: &[String], pages: u64) -> Option<String> {
     let between = if first.contains(':') { "," } else { ":" };
     let pages = pages.max(PAGES_MIN);
     Some(format!(
-        "{}: as large as the trace wants, {pages} pages ({}); {first}{between}capacity=SIZE says another size",
+        "{}: as large as the trace needs, {pages} pages ({}); {first}{between}capacity=SIZE sets another size",
         unsized_ones.join(", "),
         human_bytes(pages.saturating_mul(PAGE_BYTES as u64)),
     ))

@@ -50,7 +50,7 @@ async fn serve(
     let listeners = outside.listen(&live, &options)?;
     let device = spec.build_with::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
-        "{}: {} at {} ({}, simulated in memory: all content is gone when this ends)",
+        "{}: {} at {} ({}, simulated in memory: all content is lost at the end)",
         spec.name(),
         device.limits().durability.name(),
         listeners.nbd.as_ref().map(|nbd| nbd.local_address().to_string()).unwrap_or_default(),
@@ -58,7 +58,7 @@ async fn serve(
     ));
     if spec.drops_flushes() {
         tell(&format!(
-            "{}: barrier=off and a volatile cache: FLUSH and FUA are answered without being done, and \
+            "{}: barrier=off and a volatile cache: FLUSH and FUA are answered without effect, and \
              promise nothing",
             spec.name()
         ));

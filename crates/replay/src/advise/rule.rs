@@ -69,7 +69,7 @@ impl Rule {
         if is_good {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::InvalidInput, format!("a rule that cannot be: {self:?}")))
+        Err(Error::new(ErrorKind::InvalidInput, format!("an invalid rule: {self:?}")))
     }
 
     /// Price per month with `cache_pages` pages of memory; `None` for rules without prices.

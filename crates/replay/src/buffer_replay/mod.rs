@@ -131,7 +131,7 @@ async fn replay_on(
     work: &Arc<Work>,
 ) -> Result<BufferReplayRow> {
     if options.clients == 0 {
-        let context = "a replay has one client at least";
+        let context = "a replay has at least one client";
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
     let simulated = run.device.build(runtime, options.seed).await?;

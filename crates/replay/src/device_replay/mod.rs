@@ -85,7 +85,7 @@ async fn replay_on(
         return Err(Error::new(
             ErrorKind::InvalidInput,
             format!(
-                "a replay has one client at least, and one only with transactions, not {}",
+                "a replay has at least one client, and exactly one with transactions, not {}",
                 options.clients
             ),
         ));

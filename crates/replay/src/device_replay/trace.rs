@@ -27,7 +27,8 @@ impl DeviceTrace {
         for event in &events {
             let Some((page, pages)) = event.range() else { continue };
             let end = page.0.checked_add(u64::from(pages)).ok_or_else(|| {
-                let context = format!("{name}: {pages} pages from {page} pass the last number");
+                let context =
+                    format!("{name}: {pages} pages from {page} on exceed the highest page number");
                 Error::new(ErrorKind::OutOfRange, context)
             })?;
             // A trim may cover a whole disk.

@@ -82,7 +82,7 @@ pub(super) async fn run_tiers(
     mut tiers: Tiers,
 ) -> Result<TierMeasured> {
     if !tiers.middle.tell_operations() {
-        let context = format!("{} has no slots to be carried out on a device", run.middle);
+        let context = format!("{} does not manage slots, and cannot run on a device", run.middle);
         return Err(Error::new(ErrorKind::Unsupported, context));
     }
     let mut media = Media::new(runtime, trace, run, devices).await?;
@@ -140,7 +140,7 @@ impl Media {
     ) -> Result<Media> {
         let device_pages = u64::from(devices.device_pages);
         if device_pages == 0 {
-            let context = "a page of a trace takes one page of a device at the least";
+            let context = "a page of a trace takes at least one page of a device";
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let needed = (trace.pages_end * device_pages, "the trace");

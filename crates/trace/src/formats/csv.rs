@@ -104,7 +104,7 @@ impl Format<PageEvent> for Csv {
         if object == 0 && (op > 0 || size > 0 || header == "no") {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
-                "csv: without a header that tells it, obj_id says which column is the object's",
+                "csv: no header names the column of objects: give it, as csv:obj_id=2",
             ));
         }
         let columns = Columns {
@@ -173,8 +173,8 @@ impl Line<PageEvent> for Parser {
             return self.columns.map(|_| ()).ok_or_else(|| NO_OBJECT_NAMED.to_owned());
         };
         if self.first_is_unsure && !self.has_number(line) {
-            return Err("neither this line nor the one before it has a number, which would tell \
-                        whether that is a header; say header=yes or header=no"
+            return Err("neither this line nor the one before it has a number, so that a header \
+                        cannot be recognized; say header=yes or header=no"
                 .to_owned());
         }
         self.first_is_unsure = false;

@@ -234,7 +234,7 @@ impl AnyFormat {
                 let names = names.join(" or ");
                 Err(Error::new(
                     ErrorKind::InvalidInput,
-                    format!("it could be {names}; say which with --trace-format"),
+                    format!("it could be {names}; name the format with --trace-format"),
                 ))
             }
         }

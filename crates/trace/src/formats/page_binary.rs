@@ -94,8 +94,8 @@ impl Decode<PageEvent> for Decoder {
             };
             if self.checks && pages > PAGES_MAX && !matches!(event, PageEvent::Trim { .. }) {
                 return Err(fault(
-                    "a request for more than 2^28 pages, as none is: the trace is damaged \
-                     (--trace-format page_binary:check=no takes it as it stands)",
+                    "a request for more than 2^28 pages is impossible: the trace is damaged \
+                     (--trace-format page_binary:check=no accepts it)",
                 ));
             }
             // The last page must have a number, too.

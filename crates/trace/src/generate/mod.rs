@@ -52,7 +52,7 @@ pub const NAMES: &[&str] = &[
 
 /// A summary of each of [`NAMES`], in a line.
 const SUMMARIES: [&str; NAMES.len()] = [
-    "every page alike",
+    "every page equally often",
     "page of rank k in proportion to k^-theta",
     "a share 1-h of the requests to a share h of the pages, and so on within these",
     "page after page, round and round",

@@ -137,7 +137,7 @@ impl Shared {
             return Err(Error::new(ErrorKind::Unsupported, TIERED));
         };
         let done = remap.apply(volume).await?;
-        tracing::info!("asked to {}: done", line.trim());
+        tracing::info!("request {}: done", line.trim());
         send(stream, &format!("done {done}\n")).await
     }
 

@@ -205,7 +205,7 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     // Also after a failure to serve: acknowledged writes are safe, but closing makes the next opening quick.
     let closed = volume.close().await;
     if served.is_ok() && closed.is_ok() {
-        tracing::info!("closed, and at rest");
+        tracing::info!("the volume is closed");
     }
     served.and(closed)
 }

@@ -134,8 +134,8 @@ pub(super) fn warning_of_folding(pages: u64, device: &DeviceSpec) -> Option<Stri
 /// A warning that the row's figures are not those of whole transactions.
 fn warning_of_split(row: &DeviceReplayRow) -> String {
     format!(
-        "warning: {}: transactions of the trace are longer than the device allows: {} times the rest \
-         of one went into another, so that these were not atomic",
+        "warning: {}: transactions of the trace are longer than the device allows: {} times a \
+         transaction was split, so that its parts were not atomic together",
         row.device, row.transactions_split
     )
 }

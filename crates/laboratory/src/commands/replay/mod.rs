@@ -30,9 +30,10 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "An unknown policy, device or tier lists those there are; durassd:help the \
-parameters of one. In names neither case nor hyphens matter. After Ctrl-C or SIGTERM it prints the rows that are whole, says how many \
-are missing, and exits with 130 or 143; a second one ends it at once.
+const AFTER_HELP: &str = "An unknown policy, device or tier name prints all names; durassd:help \
+prints the parameters of one. Case and hyphens in names do not matter. After Ctrl-C or SIGTERM \
+replay prints the complete rows and the number of missing ones, and exits with 130 or 143; a \
+second signal ends it at once.
 
 Examples:
   tantalum replay tpcc.csv.zst --policy lru,clock:bits=2,opt --size 1%,10%

@@ -37,7 +37,7 @@ const AFTER_HELP: &str = "Examples:
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let to = AnyFormat::by_name(&args.to)?;
     if !to.is_written() {
-        bail!("{} is only read; written are {}", to.name(), written_names());
+        bail!("{} can only be read; formats for writing: {}", to.name(), written_names());
     }
     let expression = args.trace.expression()?;
     let seed = expression.seed()?;
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 /// Prints the place where the trace was cut off, if it was.
 fn verdict(rescue: Option<&Rescue>) -> Verdict {
     let told = rescue.map(Rescue::told).unwrap_or_default();
-    told.iter().for_each(|place| eprintln!("tantalum: {place}; what is before it was taken"));
+    told.iter().for_each(|place| eprintln!("tantalum: {place}; the trace before it was taken"));
     if told.is_empty() { Verdict::Good } else { Verdict::FoundWrong }
 }
 

@@ -27,7 +27,8 @@ pub struct Args {
     list: bool,
 }
 
-const AFTER_HELP: &str = "The same text gives the same trace. docs/traces.md has more on each.
+const AFTER_HELP: &str =
+    "The same text gives the same trace. docs/traces.md describes each generator.
 
 Examples:
   tantalum trace generate --list
@@ -39,10 +40,13 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         print_line(&generate::list())?;
         return Ok(Verdict::Good);
     }
-    let spec = args.spec.as_deref().context("no generator is named")?;
-    let out = args.out.as_deref().context("no file is named")?;
+    let spec = args
+        .spec
+        .as_deref()
+        .context("name a generator, such as zipf:pages=1m (--list prints all)")?;
+    let out = args.out.as_deref().context("name the file of the trace after the generator")?;
     let AnyFormat::Page(format) = AnyFormat::by_name(&args.to)? else {
-        bail!("generators make pages; {} has bytes in volumes", args.to);
+        bail!("generators make traces of pages; {} has bytes in volumes", args.to);
     };
     let generator = Generator::parse(spec)?;
     let seed = generator.seed();

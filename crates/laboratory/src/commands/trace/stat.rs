@@ -54,7 +54,7 @@ fn page(name: &str, report: &Report) -> Page {
     };
     let verdict = match ["requests", "distinct_pages", "write_share", "reuse_share"].map(shown) {
         [Some(requests), Some(pages), Some(writes), Some(reuse)] => format!(
-            "{requests} pages are asked for, of {pages} different ones: {writes} are writes, {reuse} come back to a page"
+            "{requests} requests for pages, {pages} of them distinct: {writes} are writes, {reuse} return to a page"
         ),
         _ => format!("Calls of {name}, by volume and operation"),
     };
@@ -62,7 +62,7 @@ fn page(name: &str, report: &Report) -> Page {
     let by_kind = |title, y| Plot::new(title, "file_kind", y, &["op"]);
     // The first row is of all volumes together, and has no volume name.
     Page {
-        title: format!("What {name} holds"),
+        title: format!("Content of {name}"),
         verdict,
         plots: vec![
             by_volume("Requests by volume", &["reads", "writes"]),
@@ -83,7 +83,7 @@ fn pages(args: &Args) -> anyhow::Result<Table> {
         return Ok(table);
     }
     if args.trace.options().renumber {
-        bail!("--by-volume knows volumes by their pages, which --renumber changes");
+        bail!("--by-volume tells volumes apart by their pages, which --renumber changes");
     }
     let events = args.trace.expression()?.open(&args.trace.options())?;
     let Some(layout) = events.layout() else {
