@@ -64,7 +64,7 @@ fn a_trace_that_is_none_is_told_from_a_generator_that_is_none() {
         good(&[command, &[empty, "--trace-format", "page_csv"]].concat());
         let told = refused(&[command, &["zipff:pages=3"]].concat());
         assert!(
-            told.contains("zipff:pages=3: ") || told.contains("\"zipff\" is no generator"),
+            told.contains("zipff:pages=3: ") || told.contains("\"zipff\" is not a generator"),
             "{told}"
         );
         assert!(told.contains("zipf, "), "{told}");
