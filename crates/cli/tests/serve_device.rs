@@ -18,7 +18,7 @@ fn every_kind_of_device_serves_real_bytes() {
     for device in devices {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start_device(folder.path(), device);
-        assert!(server.banner.contains("lost at the end"), "{}", server.banner);
+        assert!(server.banner.contains("lost when the server ends"), "{}", server.banner);
         let mut client = Client::connect(&server.socket).unwrap();
         let content: Vec<u8> = (0..8 * 4096u32).map(|at| (at / 7) as u8).collect();
         client.write(100, &content);

@@ -129,7 +129,7 @@ impl Model {
             );
             id += 1;
         }
-        ensure!(id == ACCOUNTS, "{id} accounts where {ACCOUNTS} should be");
+        ensure!(id == ACCOUNTS, "{id} accounts instead of {ACCOUNTS}");
         let mut rows = connection
             .prepare("SELECT number, source, target, note FROM ledger ORDER BY number")?;
         let mut rows = rows.query([])?;

@@ -267,7 +267,7 @@ async fn make_home(
     if !overwrite {
         let existing = refuse_existing(live, path).await;
         existing.map_err(|error| {
-            error.wrap("the home (`tantalum attach` keeps what it holds and puts a cache over it)")
+            error.wrap("the home (`tantalum attach` keeps its content and puts a cache over it)")
         })?;
     }
     let store = FileStore::create(live, path, bytes, options)

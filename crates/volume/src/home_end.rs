@@ -93,7 +93,7 @@ pub(crate) fn open_home_file(
     let path = home.home_path(&config.path);
     if !is_there(&path)? {
         let (home, at) = (path.display(), config.path.display());
-        let context = format!("the home {home} {HOME_GONE}, or mend home.path in {at}");
+        let context = format!("the home {home} {HOME_GONE}, or correct home.path in {at}");
         return Err(HOME_GONE.error(ErrorKind::Io, context));
     }
     let store = FileStore::open(live, &path, options)?;

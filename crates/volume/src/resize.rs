@@ -85,7 +85,7 @@ fn refuse_others(config: &VolumeConfig) -> Result<()> {
         "a tiered volume does not grow: `tantalum detach` it, then make the home larger or choose another media.size, and \
          `tantalum attach --force` it again with a new configuration"
     } else if config.media.media_type == MediaType::Memory {
-        "a volume in memory is made anew each time it is opened: change device.capacity"
+        "a volume in memory is created each time it is opened: change device.capacity"
     } else {
         return Ok(());
     };

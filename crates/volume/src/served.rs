@@ -72,7 +72,7 @@ pub fn connect(socket: &Path, options: OpenOptions) -> Result<Client> {
     match tantalum_local::connect(socket, options.read_only, Patience::default())? {
         Some(connection) => client(connection, None, options),
         None => {
-            let context = format!("{}: nobody serves a volume there", socket.display());
+            let context = format!("{}: no server serves a volume there", socket.display());
             Err(Error::new(ErrorKind::Io, context))
         }
     }

@@ -353,9 +353,8 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
     let (journal, committed) = opened;
     if journal.is_without_epochs() {
         let context = format!(
-            "pages went home one by one (home.destage = \"dense\"): {DENSE}: put the \
-             volume's flash back; if it is lost, `tantalum attach --force` takes the home as it \
-             is"
+            "pages were destaged one by one (home.destage = \"dense\"): {DENSE}: put the volume's \
+             flash back; if it is lost, `tantalum attach --force` takes the home as it is"
         );
         return Err(DENSE.error(ErrorKind::InvalidInput, context));
     }

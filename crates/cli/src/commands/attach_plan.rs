@@ -150,7 +150,7 @@ fn tell_places(
         Some(Proposal { text, reason }) => {
             row("", "", &format!("proposed: {reason}; accept it with --flash-size {text}"))?;
         }
-        None => row("", "", "as asked for")?,
+        None => row("", "", "as given by --flash-size or the configuration")?,
     }
     row("", "", &fit(flash, spaces))?;
     row("journal", &human_bytes(journal.bytes), &journal.path.display().to_string())?;

@@ -43,8 +43,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let name = mode.map_or("", Mode::name);
     let Some(lines) = ask(&config.path, &format!("mode {name}"))? else {
         let context = format!(
-            "{path} {NOT_SERVED} (nobody listens at {}): `tantalum serve {path}` serves it; or set \
-             home.mode in it, the mode in which it is served next",
+            "{path} {NOT_SERVED} (no server listens at {}): `tantalum serve {path}` serves it; or \
+             set home.mode in it, the mode in which it is served next",
             socket_path(&config.path).display()
         );
         return Err(NOT_SERVED.error(ErrorKind::InvalidInput, context).into());

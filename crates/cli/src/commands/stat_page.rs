@@ -83,7 +83,7 @@ fn contents(row: &Row) -> Meter {
         "tiered" => {
             vec![
                 ("newer than home", row.count("dirty_bytes")),
-                ("as at home", row.count("clean_bytes")),
+                ("the same as at home", row.count("clean_bytes")),
             ]
         }
         _ => {
@@ -92,7 +92,7 @@ fn contents(row: &Row) -> Meter {
             vec![("data", mapped), ("empty", empty)]
         }
     };
-    Meter::new("What hosts see", in_bytes(parts))
+    Meter::new("Capacity of the volume", in_bytes(parts))
 }
 
 /// The use of the store.

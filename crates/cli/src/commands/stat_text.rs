@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[Line]); 7] = [
         "Volume",
         &[
             ("volume", "configuration", ""),
-            ("identity", "identity", "drawn when it was made"),
+            ("identity", "identity", "random, chosen at creation"),
             ("kind", "kind", ""),
             ("holds", "holds", ""),
             ("open_by", "open by", ""),
@@ -53,7 +53,7 @@ const GROUPS: [(&str, &[Line]); 7] = [
         &[
             ("mapped_bytes", "in the flash", ""),
             ("dirty_bytes", "dirty", "newer than home"),
-            ("clean_bytes", "clean", "as at home"),
+            ("clean_bytes", "clean", "the same as at home"),
             ("epoch_at_home", "epoch at home", ""),
             (
                 "destage_waits_for_pages",
@@ -81,7 +81,7 @@ const GROUPS: [(&str, &[Line]); 7] = [
     (
         "Memory",
         &[
-            ("mapping_bytes", "mapping", "where pages are"),
+            ("mapping_bytes", "mapping", "the table of the places of pages"),
             ("shared_bytes", "of it, shared", ""),
             ("buffer_bytes", "buffer", ""),
             ("buffer_policy", "buffer policy", ""),

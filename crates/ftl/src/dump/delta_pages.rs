@@ -148,5 +148,5 @@ pub fn decode(page: &PageBuf, checksums: bool) -> Result<Vec<Delta>> {
     };
     let each = |line: &Line| Some(delta(line));
     encoding::decode(page, style(checksums), HEADER_BYTES, 0, count, each)
-        .ok_or_else(|| corrupt("delta page whose entries are none"))
+        .ok_or_else(|| corrupt("delta page with invalid entries"))
 }

@@ -50,7 +50,7 @@ async fn serve(
     let listeners = outside.listen(&live, &options)?;
     let device = spec.build_with::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
-        "{}: {} at {} ({}, simulated in memory: all content is lost at the end)",
+        "{}: {} at {} ({}, simulated in memory: all content is lost when the server ends)",
         spec.name(),
         device.limits().durability.name(),
         listeners.nbd.as_ref().map(|nbd| nbd.local_address().to_string()).unwrap_or_default(),

@@ -68,8 +68,8 @@ impl Ids {
             Kind::Texts(texts) => Ok(texts.page(text)),
             Kind::Numbers | Kind::Unknown => number::whole(text).ok_or_else(|| {
                 format!(
-                    "the object is not a number of at most 64 bits, as ids are in this trace; where they are text, say \
-                     {}:ids=text",
+                    "the object is not a number of at most 64 bits, as ids are in this trace; if \
+                     they are text, say {}:ids=text",
                     self.format
                 )
             }),

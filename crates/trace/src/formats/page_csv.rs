@@ -193,7 +193,7 @@ fn odd_line(line: &[u8], at: usize) -> Result<Option<PageEvent>, Fault> {
             }
         }
         ([_], Some(_)) => fault("the op is not R, W, T or C"),
-        (_, None) => fault("one column where op,page has two"),
+        (_, None) => fault("one column, and op,page has two"),
         _ => fault("the op is not one letter of R, W, T, C"),
     }
 }
