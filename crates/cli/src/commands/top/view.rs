@@ -149,10 +149,12 @@ fn heading(address: &str, scrape: &Scrape, row: &Row<'_>) -> String {
     if let Some((_, Value::Real(seconds))) = row.value("uptime_seconds") {
         heading += &format!(", up {}", uptime(*seconds as u64));
     }
-    if row.value("interval_seconds").is_some() {
-        heading += &format!(", over {}", row.shown("interval_seconds"));
-    }
+    // The first look, or a program that has published nothing since the last one: there is no rate to show.
     heading
+        + &match row.value("interval_seconds") {
+            Some(_) => format!(", over {}", row.shown("interval_seconds")),
+            None => ", waiting for new counters".into(),
+        }
 }
 
 /// `3 d 4 h`, `2 h 10 min`, `5 min 1 s`, `12 s`.
@@ -193,6 +195,15 @@ mod tests {
         assert_eq!(lines[4..], [""]);
         let with_zones = shown("tantalum_ftl_zones 9\ntantalum_ftl_free_zones 3\n");
         assert_eq!(with_zones.last().unwrap(), "zones         free 3, of 9");
+    }
+
+    #[test]
+    fn without_new_counters_the_heading_says_so() {
+        let scrape = Scrape::parse("tantalum_uptime_seconds 60\n").unwrap();
+        for before in [None, Some(&scrape)] {
+            let lines = lines("v.toml", &scrape, &fields(before, &scrape));
+            assert!(lines[0].ends_with("up 1 min 0 s, waiting for new counters"), "{}", lines[0]);
+        }
     }
 
     #[test]
