@@ -149,24 +149,3 @@ impl Experiment {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::surprises;
-
-    /// Shapes that belong to no paper are asserted at the full scale too, without exceptions. The small scale is `tantalum repro all
-    /// --quick`.
-    #[test]
-    fn closed_forms_and_layers_hold_at_the_full_scale() {
-        if std::env::var_os("TANTALUM_NIGHTLY").is_none() {
-            return;
-        }
-        for name in ["cleaning", "layers"] {
-            let experiment = &Experiment::by_name(name).unwrap()[0];
-            let mut rows = Vec::new();
-            (experiment.run)(Scale::Full, 1, &mut |case| println!("{case}"), &mut rows).unwrap();
-            assert_eq!(surprises(experiment.shapes, &rows, &[]), []);
-        }
-    }
-}

@@ -134,7 +134,7 @@ pub fn surprises(shapes: &[Shape], rows: &[Row], not_met: &[&str]) -> Vec<Surpri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EXPERIMENTS, Experiment, Summary};
+    use crate::Summary;
 
     #[test]
     fn relations_hold_for_all_numbers_or_not_at_all() {
@@ -208,23 +208,5 @@ mod tests {
         let [(holds, why)] = &found(&all)[..] else { panic!("one holds") };
         assert_eq!(*holds, "double is ahead of half");
         assert!(why.starts_with("holds, though"), "{why}");
-    }
-
-    #[test]
-    fn what_is_listed_as_not_met_is_a_shape() {
-        for Experiment { name, shapes, not_met_small, .. } in EXPERIMENTS {
-            let is_one = |claim: &&&str| shapes.iter().any(|shape| shape.claim == **claim);
-            let others: Vec<_> = not_met_small.iter().filter(|claim| !is_one(claim)).collect();
-            assert!(others.is_empty(), "{name}: {others:#?}");
-        }
-    }
-
-    #[test]
-    fn no_two_shapes_of_an_experiment_say_the_same() {
-        for experiment in EXPERIMENTS {
-            let mut claims: Vec<&str> = experiment.shapes.iter().map(|shape| shape.claim).collect();
-            claims.sort_unstable();
-            assert!(claims.is_sorted_by(|a, b| a < b), "{}: {claims:#?}", experiment.name);
-        }
     }
 }

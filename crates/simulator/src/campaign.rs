@@ -72,6 +72,8 @@ pub struct Campaign {
     pub media: String,
     /// Number of lives.
     pub lives: u64,
+    /// Number of these on a large medium.
+    pub lives_large: u64,
     /// Power cuts after which the device was recovered and every page of it verified.
     pub cuts: u64,
     /// Power cuts during a recovery.
@@ -165,6 +167,7 @@ pub fn campaign(options: &CampaignOptions, progress: &mut dyn FnMut(u64, u64)) -
         for (life, outcome) in batch.iter().zip(&outcomes) {
             let Some(outcome) = outcome else { continue };
             campaign.add(outcome);
+            campaign.lives_large += u64::from(life.pages == LARGE_PAGES);
             if !outcome.violations.is_empty() {
                 campaign.found.push(found(&*lives, options, life, campaign.cuts));
             }
@@ -265,51 +268,5 @@ fn found(lives: &dyn Lives, options: &CampaignOptions, life: &Life, after_cuts: 
         },
         commands_before: life.commands(),
         after_cuts,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{FileRig, NandRig, Rig, Size};
-    use tantalum_base::Stamp;
-    use tantalum_media::ZoneMedia;
-    use tantalum_runtime::Virtual;
-    use tantalum_runtime::virtual_time::Schedule;
-
-    /// Number of zones in a page of the zone table (`docs/format.md`).
-    const ZONES_IN_A_PAGE: u32 = 169;
-
-    #[test]
-    fn a_campaign_has_lives_on_large_media() {
-        fn zones<R: Rig>() -> u32 {
-            R::of_size(1, Size::Large, 0).open(&Virtual::new(Schedule::Fifo)).geometry().zones
-        }
-        assert!(zones::<FileRig>() > ZONES_IN_A_PAGE);
-        assert!(zones::<NandRig<Stamp>>() > ZONES_IN_A_PAGE);
-        let mut cleaned = 0;
-        for (device, media) in [
-            ("ssd:cache=through", "file"),
-            ("ssd:cache=ordered", "file"),
-            ("ssd:cache=durable", "nand"),
-            ("ssd:cache=volatile", "nand"),
-            ("txcache", "nand"),
-            ("tx-flash", "file"),
-        ] {
-            let lives = registry::find(device, media).unwrap();
-            let large = large(&*lives);
-            assert!(large.is_some(), "{device} on {media}");
-            let limits = limits(&*lives).unwrap();
-            let mut next = Next::Random { rng: Rng::new(1), limits, large, cut_at: lives.cut_at() };
-            let batch = next.take(LIVES_AT_ONCE, &Workload::parse("mixed").unwrap()).unwrap();
-            let is_large = |life: &&Life| life.pages == LARGE_PAGES;
-            let life = batch.iter().find(is_large).expect("one of them is large");
-            let outcome = lives.live(life);
-            assert_eq!((outcome.violations, outcome.undecided), (vec![], 0), "{device} on {media}");
-            println!("{device} on {media}: {:?}", outcome.coverage);
-            assert!(outcome.coverage.checkpoints > 2, "{device} on {media}");
-            cleaned += outcome.coverage.cleaned;
-        }
-        assert!(cleaned > 10);
     }
 }

@@ -103,9 +103,9 @@ pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
         return Err(Error::new(ErrorKind::InvalidInput, context));
     }
     match media {
-        "nand" => on::<NandRig<Stamp>>("nand", device),
-        "nand-bytes" => on::<NandRig<PageBuf>>("nand-bytes", device),
-        "file" => on::<FileRig>("file", device),
+        "nand" => on::<NandRig<Stamp>>("nand", device, of_flash::<NandRig<Stamp>>),
+        "nand-bytes" => on::<NandRig<PageBuf>>("nand-bytes", device, of_flash::<NandRig<PageBuf>>),
+        "file" => on::<FileRig>("file", device, unknown),
         _ => {
             let context = format!("{media:?} is not a medium; accepted: {}", MEDIA.join(", "));
             Err(Error::new(ErrorKind::InvalidInput, context))
@@ -113,7 +113,12 @@ pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
     }
 }
 
-fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Lives>> {
+/// `device` on such a rig; `other` makes devices that are not for every rig.
+fn on<R: Rig + 'static>(
+    media: &'static str,
+    device: &str,
+    other: fn(&'static str, &str, Spec) -> Result<Box<dyn Lives>>,
+) -> Result<Box<dyn Lives>> {
     let mut spec = Spec::parse(device)?;
     match spec.name() {
         name @ ("ssd" | "buffered") => {
@@ -172,6 +177,17 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
             let clustering = if cycles { Clustering::Cycles } else { Clustering::LogFlags };
             Ok(kind::<R, _>(media, subjects::shadow(clustering)))
         }
+        _ => other(media, device, spec),
+    }
+}
+
+/// A device that needs blocks which are erased, or an array of its own. It is not compiled for files.
+fn of_flash<R: Rig + 'static>(
+    media: &'static str,
+    device: &str,
+    spec: Spec,
+) -> Result<Box<dyn Lives>> {
+    match spec.name() {
         name if PersonalitySpec::NAMES.contains(&name) => {
             // Their own defaults are for larger media than the lab's.
             let small = PERSONALITIES.iter().find(|small| small.split(':').next() == Some(device));
@@ -181,14 +197,17 @@ fn on<R: Rig + 'static>(media: &'static str, device: &str) -> Result<Box<dyn Liv
         name if SSD_PROFILES.contains(&name) => Ok(kind::<R, _>(media, subjects::profile(device)?)),
         "txssd" => Ok(kind::<R, _>(media, subjects::tx_ssd(device)?)),
         "mtron" => Ok(kind::<R, _>(media, subjects::mtron(device)?)),
-        _ => {
-            let names = [DEVICES, PROFILES].concat();
-            Err(spec.unknown_name("device of the crash lab", &names))
-        }
+        _ => unknown(media, device, spec),
     }
 }
 
-fn kind<R: Rig + 'static, K: Tested<Powered<R::Media>>>(
+fn unknown(_media: &'static str, _device: &str, spec: Spec) -> Result<Box<dyn Lives>> {
+    let names = [DEVICES, PROFILES].concat();
+    Err(spec.unknown_name("device of the crash lab", &names))
+}
+
+/// `subject` on the medium called `media`.
+pub(super) fn kind<R: Rig + 'static, K: Tested<Powered<R::Media>>>(
     media: &'static str,
     subject: Subject<K>,
 ) -> Box<dyn Lives> {

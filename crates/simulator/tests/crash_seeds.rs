@@ -1,6 +1,13 @@
 //! Random lives of every device of the crash lab, with several clients, cut at random operations and in
 //! recoveries: a fixed, seeded number each time, many more with `TANTALUM_NIGHTLY=1`.
-use tantalum_simulator::{Campaign, CampaignOptions, PROFILES, Workload, campaign};
+use tantalum_base::Stamp;
+use tantalum_media::ZoneMedia;
+use tantalum_runtime::Virtual;
+use tantalum_runtime::virtual_time::Schedule;
+use tantalum_simulator::rig::LARGE_PAGES;
+use tantalum_simulator::{
+    Campaign, CampaignOptions, FileRig, NandRig, PROFILES, Rig, Size, Workload, campaign, find,
+};
 
 /// Runs this many verified cuts of `device` on `media`.
 fn cuts(device: &str, media: &str, cuts: u64, seed: u64) -> Campaign {
@@ -295,4 +302,37 @@ fn a_durassd_as_it_is_asked_for() {
     let workload = "mixed:commands=100,pages=32,power_ons=6";
     let done = cuts_of(workload, "durassd:pages=3000,op=0.1,cache=64", "nand", 100, 62);
     assert!(done.coverage.checkpoints > 0);
+}
+
+/// Number of zones in a page of the zone table (`docs/format.md`).
+const ZONES_IN_A_PAGE: u32 = 169;
+
+#[test]
+fn a_campaign_has_lives_on_large_media() {
+    fn zones<R: Rig>() -> u32 {
+        R::of_size(1, Size::Large, 0).open(&Virtual::new(Schedule::Fifo)).geometry().zones
+    }
+    assert!(zones::<FileRig>() > ZONES_IN_A_PAGE);
+    assert!(zones::<NandRig<Stamp>>() > ZONES_IN_A_PAGE);
+    let mut cleaned = 0;
+    for (device, media) in [
+        ("ssd:cache=through", "file"),
+        ("ssd:cache=ordered", "file"),
+        ("ssd:cache=durable", "nand"),
+        ("ssd:cache=volatile", "nand"),
+        ("txcache", "nand"),
+        ("tx-flash", "file"),
+    ] {
+        let done = cuts_of("mixed", device, media, 100, 1);
+        assert!(done.lives_large > 0, "{device} on {media}");
+        let lives = find(device, media).unwrap();
+        let limits = lives.limits(LARGE_PAGES).unwrap();
+        let life = Workload::parse("mixed").unwrap().life(&limits, 1).unwrap();
+        let outcome = lives.live(&life);
+        assert_eq!((outcome.violations, outcome.undecided), (vec![], 0), "{device} on {media}");
+        println!("{device} on {media}: {:?}", outcome.coverage);
+        assert!(outcome.coverage.checkpoints > 2, "{device} on {media}");
+        cleaned += outcome.coverage.cleaned;
+    }
+    assert!(cleaned > 10);
 }

@@ -12,6 +12,7 @@ use tantalum_report::{
     OutputFormat, Page, Plot, Report, Section, Table, Tone, Value, config_hash, number, schema,
 };
 use tantalum_runtime::supervision;
+use tantalum_simulator::rig::LARGE_PAGES;
 use tantalum_simulator::{
     Campaign, CampaignOptions, DEVICES, Exhaustive, Found, Outcome, Replay, Workload, campaign,
 };
@@ -342,6 +343,7 @@ fn replay(text: &str) -> anyhow::Result<Report> {
         device: lives.device(),
         media: lives.media().to_owned(),
         lives: 1,
+        lives_large: u64::from(replay.life.pages == LARGE_PAGES),
         cuts: *cuts,
         cuts_in_recovery: *cuts_in_recovery,
         commands: *commands,
