@@ -2,6 +2,8 @@
 //! kept.
 mod support;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -168,4 +170,18 @@ fn an_attach_that_was_killed_is_repeated() {
 /// Whether the attach was finished before the kill.
 fn is_whole(volume: &Path) -> bool {
     tantalum(&["attach", text(volume), "--plan"]).err.contains("is attached already")
+}
+
+/// Flash and journal have the content of a home, or say which pages of it are new: they may be read by those who may read the home.
+#[test]
+fn the_files_beside_a_home_have_its_permissions() {
+    for mode in [0o600, 0o640] {
+        let place = Place::new();
+        std::fs::set_permissions(place.at("home"), Permissions::from_mode(mode)).unwrap();
+        place.attach_again();
+        for name in ["home", "flash", "home.journal"] {
+            let about = std::fs::metadata(place.at(name)).unwrap();
+            assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
+        }
+    }
 }

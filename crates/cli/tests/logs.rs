@@ -140,6 +140,21 @@ fn systemd_and_the_file_with_its_number_are_told_when_it_serves_and_when_not() {
     stop(server);
     assert_eq!(received(), "STOPPING=1");
     assert!(!pid_file.exists());
+    // In a folder of others, a link may lead to any file, and a pipe would wait for a reader.
+    let (link, pipe, other) = ["link", "pipe", "other"].map(|name| folder.path().join(name)).into();
+    std::fs::write(&other, "precious").unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    let fifo = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(fifo.success());
+    for file in [&link, &pipe] {
+        let told = support::tantalum(&[&device, &["--pid-file", text(file)][..]].concat());
+        assert!(
+            told.code == 2 && told.err.contains("is a link, a pipe or a device"),
+            "{}",
+            told.err
+        );
+    }
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "precious");
     let nowhere = ["serve", text(&config), "--nbd", "127.0.0.1:0", "--pid-file", "/nowhere/v.pid"];
     let told = support::tantalum(&nowhere);
     assert!(told.code == 2 && told.err.contains("/nowhere/v.pid"), "{}", told.err);

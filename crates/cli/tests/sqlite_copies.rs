@@ -2,11 +2,14 @@
 mod support;
 
 use rusqlite::Connection;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::server::Server;
 use support::tiered::TieredVolume;
+use support::volume::data_of;
 use support::{good, refused, stat_row, text};
 use tantalum_testing::built;
 
@@ -20,6 +23,10 @@ fn make(path: &Path, settings: &str, rows: u32) {
          INSERT INTO t SELECT id, randomblob(2000) FROM n"
     );
     database.execute_batch(&fill).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 /// A summary of its content.
@@ -43,8 +50,12 @@ fn a_database_comes_back_as_it_went() {
         make(&file, settings, rows);
         let told = good(&["sqlite", "import", text(&file), text(&volume)]);
         assert!(told.contains("allocated") && told.contains("a.db"), "{told}");
+        let data = data_of(&volume);
+        assert_eq!(mode(&data), 0o600, "only the owner may read what a database holds");
+        std::fs::set_permissions(&data, Permissions::from_mode(0o640)).unwrap();
         let told = good(&["sqlite", "export", text(&volume), text(&back)]);
         assert!(told.contains("b.db"), "{told}");
+        assert_eq!(mode(&back), 0o640, "a copy has the permissions of the volume");
         let (there, here) = (digest(&back), digest(&file));
         assert_eq!((&there.0[..], there.1), ("ok", here.1), "{settings}");
         assert!(there.2 == here.2, "{settings}");

@@ -1,6 +1,9 @@
 //! The log of a server on the standard error, and the announcement that it is ready.
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{File, TryLockError};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
 use tracing_subscriber::filter::LevelFilter;
@@ -56,8 +59,25 @@ struct PidFile {
 impl PidFile {
     fn write(path: &Path) -> Result<PidFile> {
         let failed = |error| Error::io(format!("writing {}", path.display()), error);
-        let opened = File::options().create(true).truncate(false).write(true).open(path);
-        let mut file = opened.map_err(failed)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true);
+        // In a folder that others write to, a link could lead to any file of this user, and a pipe would block.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+        let not_ordinary = || {
+            let context = format!(
+                "{} is a link, a pipe or a device: --pid-file needs a file",
+                path.display()
+            );
+            Error::new(ErrorKind::InvalidInput, context)
+        };
+        let mut file = opened.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP | Errno::NXIO) => not_ordinary(),
+            _ => failed(error),
+        })?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(not_ordinary());
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

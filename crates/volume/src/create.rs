@@ -15,6 +15,7 @@ use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
 use crate::lost_flash::is_detached;
 use crate::no_room::told_as_no_room;
+use crate::permissions::new_file_mode;
 use crate::places::{journals_of_home, refuse_missing_folders, refuse_places};
 use crate::refusals::{
     ATTACHED, DEVICE_THERE, FILE_THERE, HOME_OWNED, IN_MEMORY, NOT_CLAIMED, NOT_TIERED,
@@ -220,7 +221,8 @@ async fn stage(
 }
 
 fn store_options(config: &VolumeConfig) -> FileStoreOptions {
-    FileStoreOptions { sparse: config.media.sparse, ..FileStoreOptions::default() }
+    let (sparse, mode) = (config.media.sparse, new_file_mode(config));
+    FileStoreOptions { sparse, mode, ..FileStoreOptions::default() }
 }
 
 /// Turns `store` into the new volume.

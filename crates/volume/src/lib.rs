@@ -52,6 +52,7 @@ mod no_room;
 mod on_ack;
 mod open_options;
 mod origin;
+mod permissions;
 mod places;
 mod recorded;
 pub mod refusals;
@@ -80,6 +81,7 @@ pub use host::{
 pub use lost_flash::is_detached;
 pub use on_ack::OnAck;
 pub use open_options::OpenOptions;
+pub use permissions::new_file_mode;
 pub use places::journal_in_memory;
 pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, PageDevice, PageNo, PageRange, Payload, Result, TxId};
@@ -32,13 +33,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Begins a trace in a new file at `path`. If that file exists, the trace gets a number in its name: `db.csv.zst`,
-    /// `db-2.csv.zst`.
+    /// Begins a trace in a new file at `path` with permissions `mode`. If that file exists, the trace gets a number in its
+    /// name: `db.csv.zst`, `db-2.csv.zst`.
     ///
     /// # Errors
     /// `Io` if the file cannot be created.
-    pub fn begin(path: &Path) -> Result<Recording> {
-        let (path, file) = create_beside(path)
+    pub fn begin(path: &Path, mode: u32) -> Result<Recording> {
+        let (path, file) = create_beside(path, mode)
             .map_err(|error| tantalum_base::Error::io(path.display().to_string(), error))?;
         let recorder = Recorder::to_sink(&path.to_string_lossy(), Box::new(file))?;
         Ok(Recording { path, recorder, open: RefCell::default() })
@@ -68,13 +69,13 @@ impl Recording {
 }
 
 /// A new file at `path`, or with a number in its name if that exists already.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+fn create_beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
     let (stem, endings) = name.split_at(name.find('.').unwrap_or(name.len()));
     let numbered =
         (2..NUMBERS_MAX).map(|number| path.with_file_name(format!("{stem}-{number}{endings}")));
     for path in std::iter::once(path.to_path_buf()).chain(numbered) {
-        match File::create_new(&path) {
+        match File::options().write(true).create_new(true).mode(mode).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|file| (path, file)),
         }

@@ -12,6 +12,7 @@ use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
 use crate::lost_flash::{refuse_blank_flash, without_flash, without_journal};
 use crate::open_options::OpenOptions;
+use crate::permissions::new_file_mode;
 use crate::places::journal_in_memory;
 use crate::refusals::DENSE;
 use crate::tiered::{
@@ -115,8 +116,8 @@ pub async fn open_tiered_stores(
 /// # Errors
 /// As [`FileStore::create`].
 pub(crate) fn make_journal(live: &Live, config: &VolumeConfig) -> Result<FileStore> {
-    let options =
-        FileStoreOptions { sparse: is_journal_sparse(config), ..FileStoreOptions::default() };
+    let (sparse, mode) = (is_journal_sparse(config), new_file_mode(config));
+    let options = FileStoreOptions { sparse, mode, ..FileStoreOptions::default() };
     let path = home_config(config)?.journal_path(&config.path);
     FileStore::create(live, &path, journal_bytes(config)?, options)
 }

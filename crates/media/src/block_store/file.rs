@@ -37,11 +37,22 @@ pub struct FileStoreOptions {
     /// The end of the store, a multiple of 512 bytes, if the file is that long. Without it the store covers the whole
     /// blocks of the file.
     pub end_bytes: Option<u64>,
+    /// The permissions of a file that is created, less those that the umask takes away. An existing file keeps its own.
+    pub mode: u32,
 }
+
+/// Permissions by which only the owner reads and writes a file.
+pub const PRIVATE_MODE: u32 = 0o600;
 
 impl Default for FileStoreOptions {
     fn default() -> Self {
-        FileStoreOptions { direct: true, read_only: false, sparse: false, end_bytes: None }
+        FileStoreOptions {
+            direct: true,
+            read_only: false,
+            sparse: false,
+            end_bytes: None,
+            mode: PRIVATE_MODE,
+        }
     }
 }
 

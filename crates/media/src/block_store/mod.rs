@@ -40,7 +40,7 @@ mod until_cut;
 pub use buffer_pool::BufferPool;
 pub use counting::{Counting, StoreCounters, StoreCounts};
 pub use crash::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
-pub use file::{FileStore, FileStoreOptions};
+pub use file::{FileStore, FileStoreOptions, PRIVATE_MODE};
 pub use flaky::Flaky;
 pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;

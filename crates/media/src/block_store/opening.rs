@@ -35,7 +35,7 @@ pub(super) fn open_alone(
     let open = |flags: OFlags| {
         let flags = if exclusive { flags | OFlags::EXCL } else { flags };
         let mut open = OpenOptions::new();
-        open.read(true).write(!options.read_only).create(create && !exclusive);
+        open.read(true).write(!options.read_only).create(create && !exclusive).mode(options.mode);
         open.custom_flags(flags.bits() as i32).open(path)
     };
     let opened = wait_for(path, || match open_direct(open, options) {

@@ -15,6 +15,7 @@ use crate::home_config::HomeConfig;
 pub use crate::new_config::{
     NewConfig, NewSettings, NewTiered, parse_new_tiered, template, write_new, write_new_tiered,
 };
+use crate::permissions::new_file_mode;
 use crate::recorded::Recording;
 use crate::refusals::{
     CONFIGURATION_EMPTY, CONFIGURATION_FOLDER, CONFIGURATION_LINE, NO_CONFIGURATION,
@@ -331,7 +332,9 @@ impl VolumeConfig {
     /// `Io` if the file cannot be created.
     pub(crate) fn begin_recording(&self) -> Result<Option<Recording>> {
         let beside = self.path.parent().unwrap_or(Path::new(""));
-        let record = self.record.as_ref().map(|record| Recording::begin(&beside.join(record)));
+        let mode = new_file_mode(self);
+        let begin = |record: &PathBuf| Recording::begin(&beside.join(record), mode);
+        let record = self.record.as_ref().map(begin);
         record.transpose().context(|| "recording")
     }
 

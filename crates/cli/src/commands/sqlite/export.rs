@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use tantalum_base::size::human_bytes;
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
+use tantalum_media::block_store::PRIVATE_MODE;
 use tantalum_report::number;
-use tantalum_volume::{OpenOptions, open_client_with};
+use tantalum_volume::{OpenOptions, VolumeConfig, new_file_mode, open_client_with};
 
 /// Copy a database from a volume to a plain file, which any SQLite can open
 ///
@@ -42,7 +43,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
             path.display()
         );
     }
-    write(&from, file).with_context(|| format!("exporting to {}", file.display()))?;
+    let mode = VolumeConfig::read(path).map_or(PRIVATE_MODE, |config| new_file_mode(&config));
+    write(&from, file, mode).with_context(|| format!("exporting to {}", file.display()))?;
     print_line(&format!(
         "{}: {} from {} ({} pages of {} bytes)",
         file.display(),
@@ -73,14 +75,13 @@ fn remove_left_behind(folder: &Path) {
     }
 }
 
-/// Writes the database to a new file, which gets its name when it is complete.
-fn write(from: &Connection, file: &Path) -> anyhow::Result<()> {
+/// Writes the database to a new file with the permissions of the volume. It gets its name when it is complete.
+fn write(from: &Connection, file: &Path, mode: u32) -> anyhow::Result<()> {
     let folder = match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    // The umask decides the permissions, as for new files of any program.
-    let permissions = std::fs::Permissions::from_mode(0o666);
+    let permissions = std::fs::Permissions::from_mode(mode);
     remove_left_behind(folder);
     let mut builder = tempfile::Builder::new();
     let unfinished = builder.prefix(UNFINISHED).permissions(permissions).tempfile_in(folder)?;
