@@ -1,6 +1,8 @@
 //! Read, write, flush, trim, share.
 use std::ffi::c_void;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, TxId};
+use tantalum::front_end::{FrontEnd, leave_open};
+use tantalum::{Transaction, Volume};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result};
 
 use crate::boundary::{call, check_pointer, copy_out, invalid, reference, slice};
 use crate::status::TantalumStatus;
@@ -74,8 +76,8 @@ pub unsafe extern "C" fn tantalum_trim(
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
-        client.trim(PageRange::new(PageNo(first_page), pages))
+        let volume = &unsafe { reference(volume, "volume") }?.0;
+        volume.trim(PageRange::new(PageNo(first_page), pages))
     })
 }
 
@@ -95,8 +97,8 @@ pub unsafe extern "C" fn tantalum_share(
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
-        let pairs_max = client.limits().share_pairs_max;
+        let volume = &unsafe { reference(volume, "volume") }?.0;
+        let pairs_max = volume.limits().share_pairs_max;
         if pairs_max > 0 && count > pairs_max as usize {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -105,7 +107,7 @@ pub unsafe extern "C" fn tantalum_share(
         }
         // SAFETY: promised by the caller.
         let pairs = unsafe { slice(pairs, count, "pairs") }?;
-        client.share(pairs.iter().map(|pair| (PageNo(pair.to), PageNo(pair.from))).collect())
+        volume.share(pairs.iter().map(|pair| (PageNo(pair.to), PageNo(pair.from))).collect())
     })
 }
 
@@ -123,9 +125,9 @@ pub unsafe extern "C" fn tantalum_share_range(
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
-        let pairs = client.limits().share_range_pairs(PageNo(to), PageNo(from), pages)?;
-        client.share(pairs)
+        let volume = &unsafe { reference(volume, "volume") }?.0;
+        let pairs = volume.limits().share_range_pairs(PageNo(to), PageNo(from), pages)?;
+        volume.share(pairs)
     })
 }
 
@@ -133,16 +135,16 @@ pub unsafe extern "C" fn tantalum_share_range(
 /// As [`tantalum_read`].
 pub(crate) unsafe fn read(
     volume: *const TantalumVolume,
-    tx: Option<TxId>,
+    tx: Option<u64>,
     first_page: u64,
     pages: u64,
     buffer: *mut c_void,
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
+        let volume = &unsafe { reference(volume, "volume") }?.0;
         let first = PageNo(first_page);
-        client.limits().check_range(PageRange::new(first, pages))?;
+        volume.limits().check_range(PageRange::new(first, pages))?;
         if pages == 0 {
             return Ok(());
         }
@@ -150,8 +152,8 @@ pub(crate) unsafe fn read(
         // The range was checked, so this is no more than the largest volume has.
         let count = pages as usize;
         let content = match tx {
-            Some(tx) => client.read_tx(tx, first, count)?,
-            None => client.read(first, count)?,
+            Some(tx) => in_transaction(volume, tx, |open| open.read(first, count))?,
+            None => volume.read(first, count)?,
         };
         let parts = content.iter().map(|page| &page[..]);
         // SAFETY: promised by the caller.
@@ -164,17 +166,17 @@ pub(crate) unsafe fn read(
 /// As [`tantalum_write`].
 pub(crate) unsafe fn write(
     volume: *const TantalumVolume,
-    tx: Option<TxId>,
+    tx: Option<u64>,
     first_page: u64,
     pages: u64,
     content: *const c_void,
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
+        let volume = &unsafe { reference(volume, "volume") }?.0;
         let first = PageNo(first_page);
-        client.limits().check_range(PageRange::new(first, pages))?;
-        let pages_max = client.limits().atomic_write_pages_max;
+        volume.limits().check_range(PageRange::new(first, pages))?;
+        let pages_max = volume.limits().atomic_write_pages_max;
         if pages > u64::from(pages_max) {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -184,10 +186,22 @@ pub(crate) unsafe fn write(
         // SAFETY: promised by the caller.
         let content = unsafe { page_bufs(content, pages as usize, "content") }?;
         match tx {
-            Some(tx) => client.write_tx(tx, first, content),
-            None => client.write(first, content),
+            Some(tx) => in_transaction(volume, tx, |open| open.write(first, content)),
+            None => volume.write(first, content),
         }
     })
+}
+
+/// Calls `body` with the open transaction `tx`, which stays open.
+fn in_transaction<T>(
+    volume: &Volume,
+    tx: u64,
+    body: impl FnOnce(&mut Transaction) -> Result<T>,
+) -> Result<T> {
+    let mut transaction = volume.transaction(tx);
+    let result = body(&mut transaction);
+    leave_open(transaction);
+    result
 }
 
 /// Copies of the `count` pages at `content`.

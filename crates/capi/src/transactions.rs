@@ -1,6 +1,7 @@
 //! Begin, commit, abort; reads and writes inside; scattered writes in one call.
 use std::ffi::c_void;
-use tantalum_base::{Error, ErrorKind, PageNo, TxId};
+use tantalum::front_end::{FrontEnd, leave_open};
+use tantalum::{Error, ErrorKind, PageNo};
 
 use crate::boundary::{call, check_pointer, put, reference, slice};
 use crate::pages::{page_bufs, read, write};
@@ -19,12 +20,12 @@ pub unsafe extern "C" fn tantalum_begin(
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
+        let volume = &unsafe { reference(volume, "volume") }?.0;
         // Checked first: otherwise a transaction would be opened whose number nobody gets.
         check_pointer(tx, "tx")?;
-        let begun = client.begin()?;
+        let begun = leave_open(volume.begin()?);
         // SAFETY: promised by the caller.
-        unsafe { put(tx, begun.0, "tx") }
+        unsafe { put(tx, begun, "tx") }
     })
 }
 
@@ -36,7 +37,7 @@ pub unsafe extern "C" fn tantalum_begin(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tantalum_commit(volume: *const TantalumVolume, tx: u64) -> TantalumStatus {
     // SAFETY: promised by the caller.
-    call(|| unsafe { reference(volume, "volume") }?.0.commit(TxId(tx)))
+    call(|| unsafe { reference(volume, "volume") }?.0.transaction(tx).commit())
 }
 
 /// Drops all that the transaction wrote.
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn tantalum_commit(volume: *const TantalumVolume, tx: u64)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tantalum_abort(volume: *const TantalumVolume, tx: u64) -> TantalumStatus {
     // SAFETY: promised by the caller.
-    call(|| unsafe { reference(volume, "volume") }?.0.abort(TxId(tx)))
+    call(|| unsafe { reference(volume, "volume") }?.0.transaction(tx).abort())
 }
 
 /// As tantalum_read, but sees what transaction `tx` wrote.
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn tantalum_read_tx(
     buffer: *mut c_void,
 ) -> TantalumStatus {
     // SAFETY: promised by the caller.
-    unsafe { read(volume, Some(TxId(tx)), first_page, pages, buffer) }
+    unsafe { read(volume, Some(tx), first_page, pages, buffer) }
 }
 
 /// As tantalum_write, in transaction `tx`: nobody else sees it before the commit. CONFLICT where
@@ -80,7 +81,7 @@ pub unsafe extern "C" fn tantalum_write_tx(
     content: *const c_void,
 ) -> TantalumStatus {
     // SAFETY: promised by the caller.
-    unsafe { write(volume, Some(TxId(tx)), first_page, pages, content) }
+    unsafe { write(volume, Some(tx), first_page, pages, content) }
 }
 
 /// Writes `count` pages in one transaction of its own, in one round trip: visible and durable when
@@ -100,8 +101,8 @@ pub unsafe extern "C" fn tantalum_write_scattered(
 ) -> TantalumStatus {
     call(|| {
         // SAFETY: promised by the caller.
-        let client = &unsafe { reference(volume, "volume") }?.0;
-        let pages_max = client.limits().transaction_pages_max;
+        let volume = &unsafe { reference(volume, "volume") }?.0;
+        let pages_max = volume.limits().transaction_pages_max;
         if count > pages_max as usize {
             return Err(Error::new(
                 ErrorKind::TooLarge,
@@ -113,6 +114,6 @@ pub unsafe extern "C" fn tantalum_write_scattered(
         // SAFETY: promised by the caller.
         let content = unsafe { page_bufs(content, count, "content") }?;
         let numbers = numbers.iter().copied().map(PageNo);
-        client.write_transaction(numbers.zip(content).collect())
+        volume.write_scattered(numbers.zip(content).collect())
     })
 }

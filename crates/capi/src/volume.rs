@@ -1,20 +1,17 @@
 //! Create, open, limits, close.
 use std::ffi::c_char;
 use std::path::Path;
-use tantalum_base::{Durability, ErrorKind, PAGE_BYTES, Result};
+use tantalum::{Durability, ErrorKind, OpenOptions, PAGE_BYTES, Placement, Result, Volume};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::client::Client;
 use tantalum_volume::config::NewSettings;
-use tantalum_volume::{
-    HostOptions, OpenOptions, Placement, VolumeConfig, config, create_volume, open_client_hosted,
-};
+use tantalum_volume::{VolumeConfig, config, create_volume};
 
 use crate::boundary::{call, check_pointer, invalid, path, put, reference};
 use crate::status::TantalumStatus;
 
 /// An open volume. Any number of threads may use it at the same time.
-pub struct TantalumVolume(pub(crate) Client);
+pub struct TantalumVolume(pub(crate) Volume);
 
 /// For tantalum_create: give up what the volume's file or device holds.
 pub const TANTALUM_CREATE_OVERWRITE: u32 = 1;
@@ -119,10 +116,9 @@ pub unsafe extern "C" fn tantalum_open(
             _ => Placement::Thread,
         };
         let read_only = flags & TANTALUM_OPEN_READ_ONLY != 0;
-        let open = OpenOptions { read_only, ..OpenOptions::default() };
-        let options = HostOptions { placement, open, ..HostOptions::default() };
-        let client = open_client_hosted(path, options)?;
-        let opened = Box::into_raw(Box::new(TantalumVolume(client)));
+        let options = OpenOptions { read_only, placement, ..OpenOptions::default() };
+        let opened = Volume::open_with(path, options)?;
+        let opened = Box::into_raw(Box::new(TantalumVolume(opened)));
         // SAFETY: promised by the caller.
         unsafe { put(volume, opened, "volume") }
     })

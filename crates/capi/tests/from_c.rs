@@ -9,7 +9,7 @@ use tantalum_runtime::LifeCycle;
 use tantalum_runtime::live::{LiveOptions, remote, spawn_thread};
 use tantalum_testing::{built, skip};
 use tantalum_volume::config::{NewSettings, write_new};
-use tantalum_volume::{create_volume, open_volume};
+use tantalum_volume::{OpenOptions, create_volume, open_volume};
 
 /// Links against `libtantalum.a`.
 const STATIC: &[&str] = &["-l:libtantalum.a", "-lpthread", "-ldl", "-lm"];
@@ -122,7 +122,7 @@ fn while_served(test: impl FnOnce(&Path)) {
     let (stop, mut stopped) = remote::channel::<()>("the end of the test", 1);
     let server = spawn_thread("server", LiveOptions::default(), move |live| async move {
         create_volume(&live, &config, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        let (volume, _) = open_volume(&live, &config, OpenOptions::default()).await.unwrap();
         let (_place, listener) = Place::claim(&live, &config.path, None).unwrap();
         let changes = Rc::clone(volume.changes());
         let server = Server::new(Rc::clone(&volume), changes, ServerOptions::default());

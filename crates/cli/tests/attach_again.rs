@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{good, refused, tantalum, text};
+use tantalum::Volume;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_cache::Journal;
 use tantalum_media::block_store::{FileStore, FileStoreOptions};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_testing::built;
-use tantalum_volume::open_client;
 
 const HOME_BYTES: usize = 32 << 20;
 
@@ -127,7 +127,7 @@ fn an_attach_that_made_an_empty_journal_is_repeated() {
 fn a_flash_with_anything_in_it_is_no_attach_that_was_cut_short() {
     let place = Place::new();
     place.attach_again();
-    let client = open_client(&place.volume()).unwrap();
+    let client = Volume::open(place.volume()).unwrap();
     client.write(PageNo(700), vec![PageBuf::copy_from(&[9; PAGE_BYTES])]).unwrap();
     client.flush().unwrap();
     drop(client);

@@ -4,9 +4,9 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{good, refused, tantalum, text};
+use tantalum::Volume;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_testing::{can_loop, installed};
-use tantalum_volume::open_client;
 
 const HOME_BYTES: usize = 32 << 20;
 
@@ -76,7 +76,7 @@ fn nothing_is_found_on_a_home_that_has_a_cache_and_all_when_it_is_given_back() {
     let told = good(&["stat", text(&home)]);
     assert!(told.contains("home.journal") && told.contains("do not mount"), "{told}");
     // Through the cache, the content is as before.
-    let client = open_client(&place.volume("a")).unwrap();
+    let client = Volume::open(place.volume("a")).unwrap();
     for (first, pages) in
         [(0, image.chunks(PAGE_BYTES)), (8000, image[8000 * PAGE_BYTES..].chunks(PAGE_BYTES))]
     {
@@ -107,14 +107,14 @@ fn a_home_has_one_cache_wherever_the_journals_are() {
     good(&["attach", text(&a)]);
     let error = refused(&["attach", text(&b)]);
     assert!(error.contains("belongs to volume") && error.contains("a.journal"), "{error}");
-    open_client(&a).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
+    Volume::open(&a).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
     // With --force, the first volume loses the home, and notices that.
     good(&["attach", text(&b), "--force"]);
     let run = tantalum(&["check", text(&a)]);
     let told = run.out + &run.err;
     assert!(run.code != 0 && told.contains("belongs to volume"), "{told}");
     assert!(told.contains("b.journal"), "{told}");
-    open_client(&b).unwrap().write(PageNo(4), vec![page(2)]).unwrap();
+    Volume::open(&b).unwrap().write(PageNo(4), vec![page(2)]).unwrap();
     good(&["detach", text(&b)]);
     let image = std::fs::read(&home).unwrap();
     assert!(image[4 * PAGE_BYTES..5 * PAGE_BYTES] == page(2)[..]);
@@ -154,7 +154,7 @@ fn a_home_that_was_written_over_is_not_served() {
     let place = Place::new();
     let (home, _) = place.ext4();
     place.attach("a", &home, &[]).unwrap();
-    open_client(&place.volume("a")).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
+    Volume::open(place.volume("a")).unwrap().write(PageNo(3), vec![page(1)]).unwrap();
     assert!(quiet("mkfs.ext4", &["-q", "-F", text(&home)]).0);
     let made = std::fs::read(&home).unwrap();
     for command in [&["check"][..], &["detach"], &["rescue", "--force"]] {
@@ -197,7 +197,7 @@ fn a_home_full_of_what_nobody_knows_needs_no_claim() {
     std::fs::write(&unknown, &bytes).unwrap();
     place.attach("a", &unknown, &[]).unwrap();
     assert!(std::fs::read_to_string(place.volume("a")).unwrap().contains("\nclaim = \"none\""));
-    open_client(&place.volume("a")).unwrap().write(PageNo(0), vec![page(1)]).unwrap();
+    Volume::open(place.volume("a")).unwrap().write(PageNo(0), vec![page(1)]).unwrap();
     good(&["detach", text(&place.volume("a"))]);
     bytes[..PAGE_BYTES].fill(1);
     assert!(std::fs::read(&unknown).unwrap() == bytes);
@@ -219,7 +219,7 @@ fn what_was_detached_is_attached_again_over_whatever_the_home_holds() {
         place.attach("a", &home, &["--claim", claim]).unwrap();
         for round in 1..3 {
             let volume = place.volume("a");
-            open_client(&volume).unwrap().write(PageNo(3), vec![page(round)]).unwrap();
+            Volume::open(&volume).unwrap().write(PageNo(3), vec![page(round)]).unwrap();
             good(&["detach", text(&volume)]);
             bytes[3 * PAGE_BYTES..4 * PAGE_BYTES].fill(round);
             assert!(std::fs::read(&home).unwrap() == bytes, "{claim}, round {round}");

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{good, on_small_disk, stat_row, tantalum, text};
+use tantalum::Volume;
+use tantalum::front_end::counters_of;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_testing::{built, is_root, skip};
-use tantalum_volume::{Client, OpenOptions, VolumeConfig, counters_of, open_client};
+use tantalum_volume::VolumeConfig;
 
 const CHILD: &str = "TANTALUM_TEST_VOLUME";
 
@@ -41,7 +43,7 @@ fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Does work until the counters are written.
-fn work(client: &Client, config: &Path) {
+fn work(client: &Volume, config: &Path) {
     until(|| {
         client.write(PageNo(0), vec![page(1)]).unwrap();
         counters(config).exists().then_some(())
@@ -52,7 +54,8 @@ fn work(client: &Client, config: &Path) {
 #[test]
 fn a_program_that_never_commits() {
     let Some(config) = std::env::var_os(CHILD) else { return };
-    tantalum_sqlite::register("counted", open_client, Default::default()).unwrap();
+    tantalum_sqlite::register("counted", |path: &Path| Volume::open(path), Default::default())
+        .unwrap();
     let flags = OpenFlags::default();
     let database = Connection::open_with_flags_and_vfs(config, flags, c"counted").unwrap();
     database.execute_batch("PRAGMA cache_size = 100; CREATE TABLE t(x BLOB); BEGIN").unwrap();
@@ -113,7 +116,7 @@ fn a_transaction_of_sqlite_is_seen_while_it_goes_on() {
     assert!(counters(&config).exists());
     let left = std::fs::read(counters(&config)).unwrap();
     assert_eq!(stat_row(&config)["open_seconds"], serde_json::Value::Null);
-    let client = open_client(&config).unwrap();
+    let client = Volume::open(&config).unwrap();
     assert!(!counters(&config).exists(), "the next one removes it");
     std::fs::write(counters(&config), left).unwrap();
     let row = stat_row(&config);
@@ -131,10 +134,10 @@ fn a_transaction_of_sqlite_is_seen_while_it_goes_on() {
 fn requests_and_transactions_are_counted_and_the_file_is_gone_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path());
-    let client = open_client(&config).unwrap();
-    let tx = client.begin().unwrap();
-    client.write_tx(tx, PageNo(8), vec![page(2), page(3), page(4)]).unwrap();
-    client.write_transaction(vec![(PageNo(1), page(1)), (PageNo(5), page(1))]).unwrap();
+    let client = Volume::open(&config).unwrap();
+    let mut tx = client.begin().unwrap();
+    tx.write(PageNo(8), vec![page(2), page(3), page(4)]).unwrap();
+    client.write_scattered(vec![(PageNo(1), page(1)), (PageNo(5), page(1))]).unwrap();
     client.read(PageNo(0), 7).unwrap();
     work(&client, &config);
     let told = counters_of(&VolumeConfig::read(&config).unwrap()).unwrap();
@@ -145,7 +148,7 @@ fn requests_and_transactions_are_counted_and_the_file_is_gone_at_the_end() {
     let bytes = "tantalum_program_request_bytes_total{command=\"read\"}";
     assert_eq!(told.get(bytes), 7.0 * PAGE_BYTES as f64);
     assert_eq!(std::fs::metadata(counters(&config)).unwrap().mode() & 0o777, 0o600);
-    client.commit(tx).unwrap();
+    tx.commit().unwrap();
     let row = until(|| {
         client.read(PageNo(0), 1).unwrap();
         let row = stat_row(&config);
@@ -162,7 +165,7 @@ fn requests_and_transactions_are_counted_and_the_file_is_gone_at_the_end() {
     assert_eq!((&last["reads_per_second"], &last["writes_per_second"]), (&0.0.into(), &0.0.into()));
     drop(client);
     assert!(!counters(&config).exists());
-    let reader = tantalum_volume::open_client_with(&config, OpenOptions::READ_ONLY).unwrap();
+    let reader = Volume::open_read_only(&config).unwrap();
     for _ in 0..100 {
         reader.read(PageNo(0), 8).unwrap();
     }
@@ -174,7 +177,7 @@ fn requests_and_transactions_are_counted_and_the_file_is_gone_at_the_end() {
 fn top_says_so_when_the_program_has_closed_the_volume() {
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path());
-    let client = open_client(&config).unwrap();
+    let client = Volume::open(&config).unwrap();
     work(&client, &config);
     let mut top = Command::new(built::tantalum())
         .args(["top", text(&config), "--interval", "0.1", "--format", "csv"])
@@ -202,7 +205,7 @@ fn where_somebody_has_a_file_of_that_name_there_are_no_counters_and_all_else_wor
             true => std::os::unix::fs::symlink(&precious, counters(&config)).unwrap(),
             false => std::fs::write(counters(&config), "mine").unwrap(),
         }
-        let client = open_client(&config).unwrap();
+        let client = Volume::open(&config).unwrap();
         let end = deadline(Duration::from_millis(500));
         while !end() {
             client.write(PageNo(3), vec![page(9)]).unwrap();
@@ -243,7 +246,7 @@ fn on_a_full_file_system_there_are_no_counters_and_all_else_works() {
             .and_then(|mut file| std::io::Write::write_all(&mut file, &[1; 4096]))
             .is_ok()
         {}
-        let client = open_client(&config).unwrap();
+        let client = Volume::open(&config).unwrap();
         let end = deadline(Duration::from_millis(500));
         while !end() {
             client.write(PageNo(3), vec![page(9)]).unwrap();

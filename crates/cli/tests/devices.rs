@@ -5,9 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{good, on_small_disk, refused, tantalum, text};
+use tantalum::Volume;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
 use tantalum_testing::{can_loop, installed, skip};
-use tantalum_volume::open_client;
 
 const HOME_BYTES: u64 = 64 << 20;
 
@@ -183,7 +183,7 @@ fn a_device_wants_its_journal_on_storage_that_stays() {
 
     let told = good(&machine.attach(volume, [slow, flash, journal]));
     assert!(told.contains(journal), "{told}");
-    let client = open_client(Path::new(volume)).unwrap();
+    let client = Volume::open(Path::new(volume)).unwrap();
     let page = PageBuf::copy_from(&[5; PAGE_BYTES]);
     client.write(PageNo(9), vec![page.clone()]).unwrap();
     drop(client);

@@ -7,8 +7,9 @@ use support::server::Server;
 use support::tiered::TieredVolume;
 use support::volume::{assert_tells, edit, volume};
 use support::{good, refused, stat_row, text};
+use tantalum::Volume;
 use tantalum_base::Durability;
-use tantalum_volume::{VolumeConfig, open_client};
+use tantalum_volume::VolumeConfig;
 
 /// The durability in `stat`: for programs that open the volume, and over NBD.
 fn told(config: &Path) -> [String; 2] {
@@ -18,7 +19,7 @@ fn told(config: &Path) -> [String; 2] {
 
 /// The durability for a program that opens the volume itself.
 fn own(config: &Path) -> Durability {
-    open_client(config).unwrap().limits().durability
+    Volume::open(config).unwrap().limits().durability
 }
 
 #[test]

@@ -12,10 +12,10 @@ use std::time::Duration;
 use support::nbd::{Client as NbdClient, PAGE_BYTES};
 use support::server::Server;
 use support::{good, refused, tantalum, text};
+use tantalum::Volume;
+use tantalum::front_end::{FrontEnd, leave_open};
 use tantalum_base::{ErrorKind, PageBuf, PageNo};
 use tantalum_testing::installed;
-use tantalum_volume::client::Client;
-use tantalum_volume::open_client;
 use tempfile::TempDir;
 
 /// The extension is beside the test.
@@ -35,7 +35,8 @@ fn volume(capacity: &str) -> (TempDir, PathBuf) {
 fn application(config: &Path) -> Connection {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        tantalum_sqlite::register("local", open_client, Default::default()).unwrap();
+        tantalum_sqlite::register("local", |path: &Path| Volume::open(path), Default::default())
+            .unwrap();
     });
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = Connection::open_with_flags_and_vfs(config, flags, "local").unwrap();
@@ -342,26 +343,27 @@ fn a_killed_server_loses_nothing_and_its_clients_may_go_on_anew() {
 fn nbd_clients_and_local_ones_use_the_volume_at_once() {
     let (_folder, config) = volume("16MiB");
     let server = Server::start_as(&config, &["--socket"]);
-    let local = open_client(&config).unwrap();
+    let local = Volume::open(&config).unwrap();
     let mut nbd = NbdClient::connect(&server.socket).unwrap();
     let page = |number: u8| PageBuf::copy_from(&[number; PAGE_BYTES]);
-    local.write_transaction(vec![(PageNo(9), page(1)), (PageNo(700), page(1))]).unwrap();
+    local.write_scattered(vec![(PageNo(9), page(1)), (PageNo(700), page(1))]).unwrap();
     assert!(nbd.read(700, 1).unwrap() == page(1)[..]);
     nbd.write(9, &page(2)[..]);
     assert!(local.read(PageNo(9), 1).unwrap() == [page(2)]);
     // More than fits into a frame, in both directions.
     let all: Vec<_> = (0..2500).map(|number| (PageNo(number), page(number as u8))).collect();
-    local.write_transaction(all.clone()).unwrap();
+    local.write_scattered(all.clone()).unwrap();
     assert!(
         local.read(PageNo(0), 2500).unwrap().into_iter().eq(all.into_iter().map(|(_, page)| page))
     );
     assert!(nbd.read(2400, 1).unwrap() == page((2400 % 256) as u8)[..]);
     // Only its own client sees the content of a transaction.
-    let tx = local.begin().unwrap();
-    local.write_tx(tx, PageNo(3), vec![page(77)]).unwrap();
-    let other = open_client(&config).unwrap();
+    let mut tx = local.begin().unwrap();
+    tx.write(PageNo(3), vec![page(77)]).unwrap();
+    let tx = leave_open(tx);
+    let other = Volume::open(&config).unwrap();
     assert!(other.read(PageNo(3), 1).unwrap() == [page(3)]);
-    assert_eq!(other.commit(tx).unwrap_err().kind(), ErrorKind::UnknownTransaction);
+    assert_eq!(other.transaction(tx).commit().unwrap_err().kind(), ErrorKind::UnknownTransaction);
     drop(local);
     other.write(PageNo(3), vec![page(5)]).unwrap();
     assert!(nbd.read(3, 1).unwrap() == page(5)[..]);
@@ -370,7 +372,7 @@ fn nbd_clients_and_local_ones_use_the_volume_at_once() {
     let gone = other.read(PageNo(3), 1).unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::Closed, "{gone}");
     assert!(gone.to_string().contains("v.toml.socket has gone"), "{gone}");
-    assert!(open_client(&config).unwrap().read(PageNo(3), 1).unwrap() == [page(5)]);
+    assert!(Volume::open(&config).unwrap().read(PageNo(3), 1).unwrap() == [page(5)]);
 }
 
 /// Scattered pages are read in one request, over every kind of connection: each read returns its own content, a read in
@@ -379,27 +381,28 @@ fn nbd_clients_and_local_ones_use_the_volume_at_once() {
 fn pages_that_lie_apart_are_read_side_by_side() {
     let (_folder, config) = volume("16MiB");
     let page_of = |number: u8| PageBuf::copy_from(&[number; PAGE_BYTES]);
-    let read = |client: &Client| {
+    let read = |client: &Volume| {
         let pages: Vec<PageNo> = (0..500).map(|at| PageNo(at * 7 % 3500 + at % 2)).collect();
         let pages: Vec<PageNo> = BTreeSet::from_iter(pages).into_iter().collect();
         let content = |page: &PageNo| page_of(page.0 as u8);
         let put = pages.iter().map(|page| (*page, content(page))).collect();
-        client.write_transaction(put).unwrap();
+        client.write_scattered(put).unwrap();
         let all: Vec<PageBuf> = pages.iter().map(content).collect();
         assert!(client.read_each(pages.clone(), None).unwrap() == all);
-        let tx = client.begin().unwrap();
-        client.write_tx(tx, pages[3], vec![page_of(99)]).unwrap();
-        let own = client.read_each(pages.clone(), Some(tx)).unwrap();
+        let mut tx = client.begin().unwrap();
+        tx.write(pages[3], vec![page_of(99)]).unwrap();
+        let own = client.read_each(pages.clone(), Some(&tx)).unwrap();
         assert!(own[3] == page_of(99) && own[4..] == all[4..]);
         assert!(client.read_each(pages.clone(), None).unwrap() == all);
-        client.abort(tx).unwrap();
+        let ended = client.transaction(tx.number());
+        tx.abort().unwrap();
         assert!(client.read_each(vec![PageNo(1), PageNo(1 << 40)], None).is_err());
-        assert!(client.read_each(vec![PageNo(1)], Some(tx)).is_err(), "it has ended");
+        assert!(client.read_each(vec![PageNo(1)], Some(&ended)).is_err(), "it has ended");
         assert!(client.read_each(Vec::new(), None).unwrap().is_empty());
     };
-    read(&open_client(&config).unwrap());
+    read(&Volume::open(&config).unwrap());
     let _server = Server::start_as(&config, &["--socket"]);
-    read(&open_client(&config).unwrap());
+    read(&Volume::open(&config).unwrap());
 }
 
 #[test]
@@ -416,8 +419,7 @@ fn a_read_only_server_and_read_only_clients_change_nothing() {
     server.terminate();
     assert!(std::fs::read(folder.path().join("data.tantalum")).unwrap() == before);
     let _server = Server::start_as(&config, &["--socket"]);
-    let options = tantalum_volume::OpenOptions::READ_ONLY;
-    let client = tantalum_volume::open_client_with(&config, options).unwrap();
+    let client = Volume::open_read_only(&config).unwrap();
     let page = client.read(PageNo(5), 1).unwrap();
     assert_eq!(client.write(PageNo(5), page).unwrap_err().kind(), ErrorKind::ReadOnly);
 }
@@ -431,7 +433,7 @@ fn the_socket_is_found_wherever_it_is() {
     let server = Server::start_as(&config, &["--socket", text(&socket)]);
     application(&config).execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (7)").unwrap();
     // By the socket's own path, and by another path of the configuration.
-    assert!(open_client(&socket).unwrap().read(PageNo(0), 1).unwrap()[0].starts_with(b"TANTSQLT"));
+    assert!(Volume::open(&socket).unwrap().read(PageNo(0), 1).unwrap()[0].starts_with(b"TANTSQLT"));
     let link = elsewhere.join("link.toml");
     std::os::unix::fs::symlink(&config, &link).unwrap();
     assert_eq!(one::<i64>(&application(&link), "SELECT x FROM t"), 7);

@@ -10,6 +10,8 @@ use support::exposition::Told;
 use support::nbd::{Client, Command, EIO, PAGE_BYTES};
 use support::server::{Server, run};
 use support::{good, refused};
+use tantalum::Volume;
+use tantalum::front_end::counters_of;
 use tantalum_testing::installed;
 
 const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -70,11 +72,11 @@ fn documented() -> BTreeSet<String> {
 fn told_by_a_program(config: &Path) -> BTreeSet<String> {
     let config = config.with_file_name("own.toml");
     good(&["create", config.to_str().unwrap(), "--capacity", "8MiB", "--force"]);
-    let client = tantalum_volume::open_client(&config).unwrap();
+    let client = Volume::open(&config).unwrap();
     let own = tantalum_volume::VolumeConfig::read(&config).unwrap();
     loop {
         client.read(tantalum_base::PageNo(0), 1).unwrap();
-        if let Some(told) = tantalum_volume::counters_of(&own) {
+        if let Some(told) = counters_of(&own) {
             return Told::read(&told.text).names().into_iter().collect();
         }
     }

@@ -5,8 +5,8 @@ mod support;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use support::{good, refused, text};
+use tantalum::Volume;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
-use tantalum_volume::open_client;
 
 const HOME_BYTES: usize = 32 << 20;
 const PAGES: u64 = 200;
@@ -24,7 +24,7 @@ impl Place {
         );
         std::fs::write(place.volume(), config).unwrap();
         good(&["attach", text(&place.volume())]);
-        let client = open_client(&place.volume()).unwrap();
+        let client = Volume::open(place.volume()).unwrap();
         for number in 0..PAGES {
             client.write(PageNo(number), vec![content(number)]).unwrap();
         }

@@ -7,9 +7,9 @@ use std::process::Command as Program;
 use support::nbd::{Client, Command};
 use support::server::Server;
 use support::{good, refused, stat_row, text};
+use tantalum::Volume;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, Rng};
 use tantalum_testing::can_loop;
-use tantalum_volume::open_client;
 
 /// 2,560 pages and a sector.
 const HOME_BYTES: usize = 10_486_272;
@@ -238,7 +238,7 @@ fn who_sees_whole_pages_may_write_zeros_alone_behind_the_end() {
     place.attach(&[], "");
     let last = PageNo(2560);
     {
-        let client = open_client(&place.config()).unwrap();
+        let client = Volume::open(place.config()).unwrap();
         let mut content = client.read(last, 1).unwrap()[0].to_vec();
         assert!(content[SECTOR_BYTES..].iter().all(|byte| *byte == 0));
         content[SECTOR_BYTES] = 1;

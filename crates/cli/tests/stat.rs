@@ -5,6 +5,7 @@ use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::tiered::TieredVolume;
 use support::{good, stat_row as row, text};
+use tantalum::{ErrorKind, PageBuf, PageNo, Payload, Volume};
 
 #[test]
 fn the_server_of_a_volume_is_asked() {
@@ -53,6 +54,27 @@ fn the_server_of_a_volume_is_asked() {
     assert_eq!(row(&config)["mapped_bytes"], 20480);
 }
 
+/// A program that uses the volume through its server gets the same figures as the command.
+#[test]
+fn a_program_asks_the_server_for_the_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "4MiB"]);
+    let server = Server::start_as(&config, &["--socket"]);
+    let volume = Volume::open(&config).unwrap();
+    volume.write(PageNo(3), vec![PageBuf::zero(); 5]).unwrap();
+    let (stat, row) = (volume.stat().unwrap(), row(&config));
+    assert_eq!(stat.number("mapped_bytes"), Some(20480));
+    for (name, figure) in stat.iter().filter(|(name, _)| row.get(name).is_some()) {
+        let told = row[name].as_str().map_or_else(|| row[name].to_string(), str::to_owned);
+        assert_eq!(told, figure, "{name}");
+    }
+    let by_socket = Volume::open(config.with_extension("toml.socket")).unwrap();
+    assert_eq!(by_socket.stat().unwrap_err().kind(), ErrorKind::Unsupported);
+    server.terminate();
+    assert_eq!(volume.stat().unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
 #[test]
 fn the_server_of_a_cache_tells_what_home_lacks() {
     let volume = TieredVolume::new("ordered");
@@ -73,7 +95,7 @@ fn one_that_a_program_has_open_tells_what_stays_and_who_has_it() {
     let config = folder.path().join("v.toml");
     good(&["create", text(&config), "--capacity", "4MiB"]);
     let before = row(&config);
-    let client = tantalum_volume::open_client(&config).unwrap();
+    let client = Volume::open(&config).unwrap();
     let held = row(&config);
     assert_eq!(held["open_by_pid"], std::process::id());
     for key in ["identity", "capacity_bytes", "store_bytes", "zones", "kind", "durability"] {

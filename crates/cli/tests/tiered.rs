@@ -3,8 +3,8 @@ mod support;
 
 use std::path::Path;
 use support::{good, refused, stat_row, tantalum, text};
+use tantalum::Volume;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo};
-use tantalum_volume::{Client, open_client};
 
 fn page(number: u64, count: u64) -> PageBuf {
     let mut bytes = [count as u8; PAGE_BYTES];
@@ -13,7 +13,7 @@ fn page(number: u64, count: u64) -> PageBuf {
 }
 
 /// Writes `count` into every `step`th of 4,000 pages.
-fn fill(client: &Client, step: usize, count: u64) {
+fn fill(client: &Volume, step: usize, count: u64) {
     for number in (0..4000).step_by(step) {
         client.write(PageNo(number), vec![page(number, count)]).unwrap();
     }
@@ -73,7 +73,7 @@ fn a_home_is_a_plain_image_before_and_after() {
     let told = good(&[&["attach", text(&volume)], &cache[..]].concat());
     assert!(told.contains("200.0 MiB") && told.contains(text(&home)), "{told}");
     {
-        let client = open_client(&volume).unwrap();
+        let client = Volume::open(&volume).unwrap();
         assert!(
             client.read(PageNo(0), 4000).unwrap().iter().zip(0..).all(|(it, n)| *it == page(n, 3))
         );
@@ -104,7 +104,7 @@ fn a_home_is_a_plain_image_before_and_after() {
     let share = ["1024", "0", "64"];
     let error = refused(&[&["share", text(&volume)], &share[..]].concat());
     assert!(error.contains("tiered volume"), "{error}");
-    let client = open_client(&volume).unwrap();
+    let client = Volume::open(&volume).unwrap();
     assert_eq!(client.read(PageNo(7), 1).unwrap()[0], page(7, 4));
 }
 
@@ -114,7 +114,7 @@ fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
     let place = Place::new();
     let (volume, home) = (place.at("VOLUME.toml"), place.at("home"));
     place.create();
-    fill(&open_client(&volume).unwrap(), 1, 6);
+    fill(&Volume::open(&volume).unwrap(), 1, 6);
     let before = std::fs::read(&home).unwrap();
     let error = refused(&["rescue", text(&volume)]);
     assert!(error.contains("detach` loses nothing") && error.contains("--force"), "{error}");
@@ -155,7 +155,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
     while epoch_at_home(&volume) < 2 {
         count += 1;
         assert!(count < 100, "no epoch goes home");
-        let client = open_client(&volume).unwrap();
+        let client = Volume::open(&volume).unwrap();
         fill(&client, 3, count);
         // If a volume has no thread of its own, its tasks run only during its callers' calls.
         (0..2000).for_each(|_| client.write(PageNo(3999), vec![page(3999, count)]).unwrap());
@@ -180,7 +180,7 @@ fn a_pair_that_does_not_belong_together_is_refused() {
     let (one, other) = (Place::new(), Place::new());
     for (place, count) in [(&one, 1), (&other, 2)] {
         place.create();
-        let client = open_client(&place.at("VOLUME.toml")).unwrap();
+        let client = Volume::open(place.at("VOLUME.toml")).unwrap();
         fill(&client, 1, count);
         drop(client);
         good(&["check", text(&place.at("VOLUME.toml"))]);
@@ -220,12 +220,12 @@ fn without_epochs_a_lost_journal_costs_nothing_and_a_lost_flash_everything() {
     let config = std::fs::read_to_string(&volume).unwrap();
     let dense = config.replace("# destage = \"ordered\"", "destage = \"dense\"");
     std::fs::write(&volume, dense).unwrap();
-    fill(&open_client(&volume).unwrap(), 7, 1);
+    fill(&Volume::open(&volume).unwrap(), 7, 1);
     std::fs::remove_file(&journal).unwrap();
     // Nothing is made by a command that may change nothing.
     good(&["check", text(&volume)]);
     assert!(!journal.exists());
-    let client = open_client(&volume).unwrap();
+    let client = Volume::open(&volume).unwrap();
     for number in (0..4000).step_by(7) {
         assert_eq!(client.read(PageNo(number), 1).unwrap(), [page(number, 1)]);
     }
@@ -258,7 +258,7 @@ fn a_home_that_is_used_by_others_gets_nothing_from_an_old_journal() {
         let config = std::fs::read_to_string(&volume).unwrap();
         let through = config.replace("# mode = \"write-back\"", "mode = \"write-through\"");
         std::fs::write(&volume, through).unwrap();
-        fill(&open_client(&volume).unwrap(), 100, 1);
+        fill(&Volume::open(&volume).unwrap(), 100, 1);
         if detach_first {
             good(&["detach", text(&volume)]);
         }
@@ -288,7 +288,7 @@ fn a_home_gets_another_cache_only_when_its_own_is_detached_or_rescued() {
         let config = std::fs::read_to_string(&volume).unwrap();
         let destaged = format!("destage = \"{destage}\"");
         std::fs::write(&volume, config.replace("# destage = \"ordered\"", &destaged)).unwrap();
-        let client = open_client(&volume).unwrap();
+        let client = Volume::open(&volume).unwrap();
         fill(&client, 7, 1);
         assert!(attach_elsewhere(&place).unwrap_err().contains("open"), "it is in use");
         drop(client);
@@ -304,12 +304,12 @@ fn a_home_gets_another_cache_only_when_its_own_is_detached_or_rescued() {
         std::fs::rename(place.at("away"), &flash).unwrap();
         good(&["detach", text(&volume)]);
         attach_elsewhere(&place).unwrap();
-        let client = open_client(&place.at("other.toml")).unwrap();
+        let client = Volume::open(place.at("other.toml")).unwrap();
         assert_eq!(client.read(PageNo(7), 1).unwrap()[0], page(7, 1));
     }
     let place = Place::new();
     place.create();
-    fill(&open_client(&place.at("VOLUME.toml")).unwrap(), 7, 1);
+    fill(&Volume::open(place.at("VOLUME.toml")).unwrap(), 7, 1);
     std::fs::remove_file(place.at("flash")).unwrap();
     good(&["rescue", text(&place.at("VOLUME.toml"))]);
     attach_elsewhere(&place).unwrap();

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use support::good;
 use support::nbd::PAGE_BYTES;
 use support::tiered::TieredVolume;
+use tantalum::Volume;
 use tantalum_testing::installed;
 
 /// Rows per transaction.
@@ -99,7 +100,8 @@ fn a_database_survives_kills_and_the_loss_of_its_flash_and_is_at_home_when_detac
     if !installed(&["sqlite3"]) {
         return;
     }
-    tantalum_sqlite::register("tiered", tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register("tiered", |path: &Path| Volume::open(path), Default::default())
+        .unwrap();
     for destage in ["ordered", "dense"] {
         let volume = TieredVolume::new(destage);
         let (config, mut last, mut rescued) = (volume.config(), 0, Vec::new());

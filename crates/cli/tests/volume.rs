@@ -10,6 +10,7 @@ use support::nbd::{Client, EIO, PAGE_BYTES};
 use support::server::Server;
 use support::volume::{assert_tells, data_of, edit, on_ack_volume, volume};
 use support::{good, refused, tantalum, text};
+use tantalum::Volume;
 use tantalum_base::{ErrorKind, PageBuf, PageNo};
 use tantalum_testing::built;
 
@@ -345,7 +346,7 @@ fn the_size_of_an_atomic_write_is_told() {
     assert_tells(&String::from_utf8_lossy(&told), &[&bytes]);
     // It is the size that the device accepts in one piece, and not more.
     server.terminate();
-    let client = tantalum_volume::open_client(&config).unwrap();
+    let client = Volume::open(&config).unwrap();
     let content = |pages: u64| vec![PageBuf::copy_from(&[7; PAGE_BYTES]); pages as usize];
     client.write(PageNo(0), content(pages)).unwrap();
     let refused = client.write(PageNo(0), content(pages + 1)).unwrap_err();

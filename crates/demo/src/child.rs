@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::time::Duration;
+use tantalum::Volume;
+use tantalum::front_end::{channel, serve};
 use tantalum_base::{Limits, PageDevice, Result, Rng};
 use tantalum_console::Verdict;
 use tantalum_media::block_store::{
@@ -17,7 +19,6 @@ use tantalum_media::block_store::{
 use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{Live, Runtime};
-use tantalum_volume::client::{self, Client};
 use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, open_flash};
 
 /// Time limit for settling a power cut.
@@ -37,7 +38,9 @@ pub struct Args {
 /// Runs the command: ends by being killed, or by the power cut.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     match args.cut_at {
-        None => tantalum_sqlite::register("demo", tantalum_volume::open_client, Default::default()),
+        None => {
+            tantalum_sqlite::register("demo", |path: &Path| Volume::open(path), Default::default())
+        }
         Some(cut_at) => {
             let seed = args.seed;
             let opener = move |path: &Path| open_cut(path, cut_at, seed);
@@ -71,9 +74,9 @@ fn load(args: &Args) -> anyhow::Result<()> {
 
 /// Opens the volume over a store that keeps writes apart until they are durable. The power is cut at media operation
 /// `cut_at`: each unsynced write is kept, lost or torn in the real file, and the process ends.
-fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
+fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Volume> {
     let config = VolumeConfig::read(path)?;
-    let (connector, requests) = client::channel();
+    let (connector, requests) = channel();
     let (opened, open) = mpsc::channel::<Result<Limits>>();
     let body = move |live: Live| async move {
         let volume = match open_volume(&live, &config, cut_at, seed).await {
@@ -84,7 +87,7 @@ fn open_cut(path: &Path, cut_at: u64, seed: u64) -> Result<Client> {
             }
         };
         let _ = opened.send(Ok(volume.limits().clone()));
-        client::serve_client(&live, Rc::clone(&volume), requests).await;
+        serve(&live, Rc::clone(&volume), requests).await;
         until_ended(&live).await;
     };
     let thread = spawn_thread("demo-volume", LiveOptions::default(), body)?;

@@ -5,9 +5,11 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tantalum::Volume;
+use tantalum::front_end::FrontEnd;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_sqlite::counting::{self, Counters};
-use tantalum_volume::{HostOptions, VolumeConfig, VolumeHost, config, create_volume};
+use tantalum_volume::{VolumeConfig, config, create_volume};
 
 /// A load: its tables and its transactions.
 pub struct Load<'a> {
@@ -102,10 +104,10 @@ impl System {
         let counters = Arc::new(Mutex::new(None));
         let opened = Arc::clone(&counters);
         let opener = move |path: &Path| {
-            let host = VolumeHost::open(VolumeConfig::read(path)?, HostOptions::default())?;
+            let volume = Volume::open(path)?;
             *opened.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
-                Some(host.store_counters().clone());
-            Ok(host.client())
+                volume.store_counters();
+            Ok(volume)
         };
         tantalum_sqlite::register(&name, opener, Default::default())?;
         let connection = open(path, &name)?;

@@ -21,7 +21,11 @@ enum End {
 /// Runs `rounds` rounds of each kind on the database of part 1, which has `transactions` transactions.
 pub fn run(volume: &Path, seed: u64, transactions: i64, rounds: u32) -> anyhow::Result<()> {
     print_line("2. Killed and cut off in the middle of the load")?;
-    tantalum_sqlite::register("demo", tantalum_volume::open_client, Default::default())?;
+    tantalum_sqlite::register(
+        "demo",
+        |path: &Path| tantalum::Volume::open(path),
+        Default::default(),
+    )?;
     let mut rng = Rng::split(seed, "demo crashes");
     let mut model = Model::new(seed);
     let mut least = 0;

@@ -18,7 +18,11 @@ pub fn run(volume: &Path, trace: &Path, seed: u64, transactions: i64) -> anyhow:
     let recorder = Arc::new(Recorder::create(trace)?);
     let sink = Recording(Arc::clone(&recorder));
     let options = Options { trace: Some(Box::new(sink)), ..Options::default() };
-    tantalum_sqlite::register("tantalum-recorded", tantalum_volume::open_client, options)?;
+    tantalum_sqlite::register(
+        "tantalum-recorded",
+        |path: &Path| tantalum::Volume::open(path),
+        options,
+    )?;
     let connection = open(volume, "tantalum-recorded")?;
     create(&connection)?;
     let progress = Progress::steps("transactions");

@@ -11,7 +11,9 @@ use tantalum_hosts::workload::ycsb::{RecordOptions, Workload, Ycsb, YcsbOptions,
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_trace::PageEvent;
-use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, config, create_volume, open_volume};
+use tantalum_volume::{
+    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, config, create_volume, open_volume,
+};
 
 /// Passes the path of the volume, and the mode, to the child process.
 const VOLUME: &str = "DOCSTORE_LIVE_VOLUME";
@@ -55,7 +57,7 @@ async fn open(
     mode: Mode,
     is_new: bool,
 ) -> (Rc<FlashVolume<VolumeStore>>, Store) {
-    let volume = open_volume(live, config).await.unwrap().0;
+    let volume = open_volume(live, config, OpenOptions::default()).await.unwrap().0;
     let codec = Rc::new(Bytes::default());
     let store = match is_new {
         true => DocStore::create(live, &volume, &codec, options(mode)).await.unwrap(),

@@ -9,11 +9,9 @@ use crate::write_set::WriteSet;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use tantalum_base::{
-    Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt, TxId,
-};
-use tantalum_volume::Level;
-use tantalum_volume::client::{Changed, Client};
+use tantalum::front_end::{Changed, FrontEnd, Level};
+use tantalum::{Transaction, Volume};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, ResultExt};
 
 /// The volume's page 0 is the header; the database's bytes start here.
 const FIRST_DATABASE_PAGE: u64 = 1;
@@ -32,7 +30,7 @@ const SEQUENTIAL_MIN: usize = 4;
 
 /// An open database.
 pub(crate) struct Database {
-    client: Client,
+    client: Volume,
     trace: Option<SharedTrace>,
     state: Mutex<Extent>,
     cache: Mutex<PageCache>,
@@ -71,9 +69,9 @@ pub(crate) fn end_page(size_bytes: u64) -> PageNo {
 }
 
 impl Database {
-    /// Opens the database on the volume of `client`, which was opened for `access`.
+    /// Opens the database on the volume `client`, which was opened for `access`.
     pub(crate) fn open(
-        client: Client,
+        client: Volume,
         trace: Option<SharedTrace>,
         access: Access,
         memory: &Arc<Memory>,
@@ -158,8 +156,8 @@ impl Database {
     /// Reopens the volume with `to_write`, because a connection needs to write; if that fails, reopens it with `to_read`.
     pub(crate) fn open_to_write(
         &self,
-        to_write: impl FnOnce() -> Result<Client>,
-        to_read: impl FnOnce() -> Result<Client>,
+        to_write: impl FnOnce() -> Result<Volume>,
+        to_read: impl FnOnce() -> Result<Volume>,
     ) -> Result<()> {
         let front = || self.client.read(FRONT.first, FRONT.pages as usize);
         let before = front()?;
@@ -258,9 +256,9 @@ impl Database {
         first: PageNo,
         pages: usize,
     ) -> Result<Vec<PageBuf>> {
-        let tx = staged.map(|staged| staged.tx);
+        let tx = staged.map(|staged| &staged.transaction);
         let mut cache = lock(&self.cache);
-        if !cache.is_of(tx) {
+        if !cache.is_of(tx.map(Transaction::number)) {
             drop(cache);
             return self.read_volume(tx, first, pages);
         }
@@ -298,7 +296,7 @@ impl Database {
     /// `None` if one of them cannot be read; that is not an error of the caller yet.
     fn read_each(
         &self,
-        tx: Option<TxId>,
+        tx: Option<&Transaction>,
         moment: u64,
         wanted: PageNo,
         pages: Vec<PageNo>,
@@ -316,9 +314,14 @@ impl Database {
         content.into_iter().nth(at)
     }
 
-    fn read_volume(&self, tx: Option<TxId>, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
+    fn read_volume(
+        &self,
+        tx: Option<&Transaction>,
+        first: PageNo,
+        pages: usize,
+    ) -> Result<Vec<PageBuf>> {
         let content = match tx {
-            Some(tx) => self.client.read_tx(tx, first, pages)?,
+            Some(tx) => tx.read(first, pages)?,
             None => self.client.read(first, pages)?,
         };
         if let Some(trace) = &self.trace {
@@ -341,33 +344,17 @@ impl Database {
         };
         let pages = set.take_cold(PageNo(FIRST_DATABASE_PAGE + 1));
         staged.pages.extend(pages.iter().map(|(page, _)| *page));
-        self.write_runs(staged.tx, &pages)?;
+        write_runs(&mut staged.transaction, &pages)?;
         let mut cache = lock(&self.cache);
-        cache.hold(staged.tx);
+        cache.hold(staged.transaction.number());
         pages.into_iter().for_each(|(page, content)| cache.put(page, content));
         Ok(())
     }
 
     /// Aborts the transaction of `staged`. If that fails, the volume drops it when it is closed.
-    pub(crate) fn abort(&self, staged: &Staged) {
-        let _ = self.client.abort(staged.tx);
-        lock(&self.cache).release(staged.pages.iter().copied());
-    }
-
-    /// Writes `pages`, which are in ascending order, in the transaction `tx`.
-    fn write_runs(&self, tx: TxId, pages: &[(PageNo, PageBuf)]) -> Result<()> {
-        let at_once = self.client.limits().atomic_write_pages_max as usize;
-        let runs = pages.chunk_by(|(page, _), (next, _)| page.0 + 1 == next.0);
-        runs.flat_map(|run| run.chunks(at_once)).try_for_each(|run| {
-            let content = run.iter().map(|(_, content)| content.clone()).collect();
-            self.client.write_tx(tx, run[0].0, content)
-        })
-    }
-
-    /// Commits the staged pages, together with `pages`.
-    fn commit_staged(&self, staged: &Staged, pages: &[(PageNo, PageBuf)]) -> Result<()> {
-        self.write_runs(staged.tx, pages).inspect_err(|_| self.abort(staged))?;
-        self.client.commit(staged.tx)
+    pub(crate) fn abort(&self, staged: Staged) {
+        drop(staged.transaction);
+        lock(&self.cache).release(staged.pages);
     }
 
     /// Commits `set` and `staged` as one device transaction, and empties `set`. After an error nothing of it is on the
@@ -383,15 +370,17 @@ impl Database {
         }
         pages.extend(std::mem::take(&mut set.pages));
         set.clear();
-        let written = self.trace.as_ref().map(|_| written(&pages, staged.as_ref()));
-        let committed = match &staged {
-            Some(staged) => self.commit_staged(staged, &pages),
-            None => self.client.write_transaction(pages.clone()),
+        let staged_end = staged.as_ref().map_or(PageNo(0), Staged::end);
+        let (transaction, staged) = staged.map(|it| (it.transaction, it.pages)).unzip();
+        let staged = staged.unwrap_or_default();
+        let written = self.trace.as_ref().map(|_| written(&pages, &staged));
+        let committed = match transaction {
+            Some(transaction) => commit_staged(transaction, &pages),
+            None => self.client.write_scattered(pages.clone()),
         };
-        self.keep(&committed, pages, staged.as_ref());
+        self.keep(&committed, pages, &staged);
         committed?;
         // Pages that were staged and then truncated away were committed too.
-        let staged_end = staged.as_ref().map_or(PageNo(0), Staged::end);
         let ends = [end_page(state.size_bytes), end_page(size_bytes), staged_end];
         state.trim_end = ends.into_iter().fold(state.trim_end, PageNo::max);
         state.size_bytes = size_bytes;
@@ -409,15 +398,22 @@ impl Database {
 
     /// Keeps the committed pages in the cache. After a failed commit drops them: the volume may hold either state, because
     /// it may have gone away during the commit.
-    fn keep(&self, committed: &Result<()>, pages: Vec<(PageNo, PageBuf)>, staged: Option<&Staged>) {
+    fn keep(
+        &self,
+        committed: &Result<()>,
+        pages: Vec<(PageNo, PageBuf)>,
+        staged: &BTreeSet<PageNo>,
+    ) {
         let mut cache = lock(&self.cache);
-        let staged = staged.into_iter().flat_map(|staged| staged.pages.iter().copied());
         match committed {
             Ok(()) => {
                 cache.release([]);
                 pages.into_iter().for_each(|(page, content)| cache.put(page, content));
             }
-            Err(_) => cache.release(staged.chain(pages.iter().map(|(page, _)| *page))),
+            Err(_) => {
+                let own = pages.iter().map(|(page, _)| *page);
+                cache.release(staged.iter().copied().chain(own));
+            }
         }
     }
 
@@ -459,6 +455,21 @@ impl Drop for Database {
     }
 }
 
+/// Writes `pages`, which are in ascending order, in `transaction`.
+fn write_runs(transaction: &mut Transaction, pages: &[(PageNo, PageBuf)]) -> Result<()> {
+    let mut runs = pages.chunk_by(|(page, _), (next, _)| page.0 + 1 == next.0);
+    runs.try_for_each(|run| {
+        let content = run.iter().map(|(_, content)| content.clone()).collect();
+        transaction.write(run[0].0, content)
+    })
+}
+
+/// Commits the staged pages, together with `pages`.
+fn commit_staged(mut transaction: Transaction, pages: &[(PageNo, PageBuf)]) -> Result<()> {
+    write_runs(&mut transaction, pages)?;
+    transaction.commit()
+}
+
 /// The database's size, and the size recorded in its header, from the first pages of the volume.
 fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
     let [header, first] = front else {
@@ -482,9 +493,9 @@ fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
 }
 
 /// All pages written by a transaction, in ascending order.
-fn written(pages: &[(PageNo, PageBuf)], staged: Option<&Staged>) -> Vec<PageNo> {
-    let staged = staged.into_iter().flat_map(|staged| staged.pages.iter().copied());
-    let all: BTreeSet<PageNo> = pages.iter().map(|(page, _)| *page).chain(staged).collect();
+fn written(pages: &[(PageNo, PageBuf)], staged: &BTreeSet<PageNo>) -> Vec<PageNo> {
+    let own = pages.iter().map(|(page, _)| *page);
+    let all: BTreeSet<PageNo> = own.chain(staged.iter().copied()).collect();
     all.into_iter().collect()
 }
 

@@ -32,8 +32,8 @@ use crate::write_set::WriteSet;
 use libsqlite3_sys as sqlite;
 use std::ffi::c_int;
 use std::sync::Arc;
+use tantalum::front_end::Level;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, ResultExt};
-use tantalum_volume::Level;
 
 /// A failure, with a code for SQLite and a text for people.
 #[derive(Debug)]
@@ -271,7 +271,7 @@ impl DatabaseFile {
             }
             Ok(())
         });
-        self.database.abort(&staged);
+        self.database.abort(staged);
         result
     }
 
@@ -350,7 +350,7 @@ impl DatabaseFile {
         self.share.set(0);
         self.failed = false;
         if let Some(staged) = self.staged.take() {
-            self.database.abort(&staged);
+            self.database.abort(staged);
         }
     }
 

@@ -5,7 +5,7 @@
 //! Writes that outgrow that memory go to the volume earlier, invisible until the commit.
 //!
 //! ```text
-//! opener      VolumeOpener: from a path to a Client; Options; TraceSink
+//! opener      VolumeOpener: from a path to an open volume; Options; TraceSink
 //! ffi         the VFS as SQLite calls it: registration, callbacks, the loadable extension
 //! file        one connection's open database: reads, buffered writes, the commit point
 //! journal     the rollback journal, in memory

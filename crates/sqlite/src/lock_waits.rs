@@ -5,7 +5,7 @@
 //! its next sleeps by that time, so that a busy timeout takes as long as configured.
 use std::cell::Cell;
 use std::time::{Duration, Instant};
-use tantalum_volume::Level;
+use tantalum::front_end::Level;
 
 /// The waits of one thread.
 #[derive(Clone, Copy)]

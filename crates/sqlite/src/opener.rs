@@ -1,22 +1,22 @@
 //! The parts of the VFS that a program supplies: the way to open a volume, and options.
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use tantalum::Volume;
 use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, PageNo, Result, ResultExt};
-use tantalum_volume::client::Client;
 
 /// Opens the volume for a database name. Implemented by closures
-/// `Fn(&Path) -> Result<Client>`.
+/// `Fn(&Path) -> Result<Volume>`.
 pub trait VolumeOpener: Send + Sync + 'static {
-    /// Opens the volume at `path`, which is absolute. Called once for all connections of this process to that path; the client
+    /// Opens the volume at `path`, which is absolute. Called once for all connections of this process to that path; the handle
     /// is dropped when the last of them closes. It is called again if another volume has taken the place of an open one, and in
     /// a process forked from this one.
-    fn open(&self, path: &Path) -> Result<Client>;
+    fn open(&self, path: &Path) -> Result<Volume>;
 
     /// Opens the volume at `path` read-only: if a database is opened with `mode=ro` or `immutable=1`, or if [`open`](Self::open)
-    /// fails because the file must not be written. A client that may write all the same ([`Client::is_read_only`]) also serves
-    /// connections that write. `None` if the opener does not support this.
-    fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
+    /// fails because the file must not be written. A volume that may be written all the same ([`Volume::is_read_only`]) also
+    /// serves connections that write. `None` if the opener does not support this.
+    fn open_read_only(&self, path: &Path) -> Option<Result<Volume>> {
         let _ = path;
         None
     }
@@ -28,8 +28,8 @@ pub trait VolumeOpener: Send + Sync + 'static {
     }
 }
 
-impl<F: Fn(&Path) -> Result<Client> + Send + Sync + 'static> VolumeOpener for F {
-    fn open(&self, path: &Path) -> Result<Client> {
+impl<F: Fn(&Path) -> Result<Volume> + Send + Sync + 'static> VolumeOpener for F {
+    fn open(&self, path: &Path) -> Result<Volume> {
         self(path)
     }
 }

@@ -8,7 +8,7 @@
 use crate::memory::{Memory, Part};
 use crate::tree_scan::TreeScans;
 use std::sync::Arc;
-use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
+use tantalum_base::{PageBuf, PageNo, PageRange};
 
 /// Maximum number of pages that a sequential scan reads at once.
 const AHEAD_PAGES_MAX: u64 = 256;
@@ -36,8 +36,8 @@ pub(crate) struct PageCache {
     trees: TreeScans,
     /// Number of changes of the volume.
     changes: u64,
-    /// The transaction to which some of the pages belong.
-    holder: Option<TxId>,
+    /// The number of the transaction to which some of the pages belong.
+    holder: Option<u64>,
 }
 
 impl PageCache {
@@ -83,13 +83,13 @@ impl PageCache {
         self.changes += 1;
     }
 
-    /// Whether the cached pages are valid for `tx`, or for everybody if that is `None`.
-    pub(crate) fn is_of(&self, tx: Option<TxId>) -> bool {
+    /// Whether the cached pages are valid for the transaction `tx`, or for everybody if that is `None`.
+    pub(crate) fn is_of(&self, tx: Option<u64>) -> bool {
         self.holder.is_none() || self.holder == tx
     }
 
-    /// From now on cached pages may belong to `tx` and be invisible to others.
-    pub(crate) fn hold(&mut self, tx: TxId) {
+    /// From now on cached pages may belong to the transaction `tx` and be invisible to others.
+    pub(crate) fn hold(&mut self, tx: u64) {
         self.change();
         self.holder = Some(tx);
     }

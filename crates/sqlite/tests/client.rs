@@ -1,6 +1,7 @@
-//! The blocking client of a volume.
+//! A handle to a device on a thread of its own.
 mod common;
 use common::disk::Disk;
+use tantalum::front_end::FrontEnd;
 use tantalum_base::{ErrorKind, PageBuf, PageNo, PageRange};
 
 fn page(fill: u8) -> PageBuf {
@@ -12,25 +13,26 @@ fn calls_reach_the_device_and_errors_come_back_whole() {
     let disk = Disk::new(100, 20);
     let client = disk.client();
     let scattered: Vec<_> = [9, 3, 4, 50, 5].map(|at| (PageNo(at), page(at as u8))).into();
-    client.write_transaction(scattered.clone()).unwrap();
+    client.write_scattered(scattered.clone()).unwrap();
     assert_eq!(disk.commits(), 1);
     assert_eq!(client.read(PageNo(3), 3).unwrap(), [page(3), page(4), page(5)]);
     let long = (0..20).map(|at| (PageNo(at), page(1))).collect();
-    client.write_transaction(long).unwrap();
-    let kind = |pages| client.write_transaction(pages).unwrap_err().kind();
+    client.write_scattered(long).unwrap();
+    let kind = |pages| client.write_scattered(pages).unwrap_err().kind();
     assert_eq!(kind((0..21).map(|at| (PageNo(at), page(2))).collect()), ErrorKind::TooLarge);
     assert_eq!(kind(vec![(PageNo(1), page(2)); 2]), ErrorKind::InvalidInput);
     assert_eq!(kind(vec![(PageNo(1), page(2)), (PageNo(100), page(2))]), ErrorKind::OutOfRange);
     assert_eq!(client.read(PageNo(1), 1).unwrap(), [page(1)], "nothing of a refused one");
     assert_eq!(client.read(PageNo(99), 2).unwrap_err().kind(), ErrorKind::OutOfRange);
-    client.write_transaction(Vec::new()).unwrap();
+    client.write_scattered(Vec::new()).unwrap();
     assert_eq!(disk.commits(), 2, "nothing to write is no transaction");
-    let tx = client.begin().unwrap();
-    client.write_tx(tx, PageNo(1), vec![page(7)]).unwrap();
-    assert_eq!(client.read_tx(tx, PageNo(1), 1).unwrap(), [page(7)]);
+    let mut tx = client.begin().unwrap();
+    tx.write(PageNo(1), vec![page(7)]).unwrap();
+    assert_eq!(tx.read(PageNo(1), 1).unwrap(), [page(7)]);
+    let again = client.transaction(tx.number());
     assert_eq!(client.read(PageNo(1), 1).unwrap(), [page(1)]);
-    client.abort(tx).unwrap();
-    assert_eq!(client.commit(tx).unwrap_err().kind(), ErrorKind::UnknownTransaction);
+    tx.abort().unwrap();
+    assert_eq!(again.commit().unwrap_err().kind(), ErrorKind::UnknownTransaction);
     client.trim(PageRange::new(PageNo(1), 1)).unwrap();
     client.flush().unwrap();
     assert_eq!(client.read(PageNo(1), 1).unwrap(), [page(0)]);
@@ -51,7 +53,7 @@ fn many_threads_share_a_client() {
                 for round in 0..100u64 {
                     let first = PageNo(thread * 100 + round);
                     let content = page((thread * 50 + round % 50) as u8);
-                    client.write_transaction(vec![(first, content.clone())]).unwrap();
+                    client.write_scattered(vec![(first, content.clone())]).unwrap();
                     assert_eq!(client.read(first, 1).unwrap(), [content]);
                 }
             });
@@ -77,7 +79,7 @@ fn a_volume_whose_thread_has_gone_is_closed() {
     };
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!(
-        client.write_transaction(vec![(PageNo(1), page(1))]).unwrap_err().kind(),
+        client.write_scattered(vec![(PageNo(1), page(1))]).unwrap_err().kind(),
         ErrorKind::Closed
     );
 }

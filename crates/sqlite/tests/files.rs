@@ -6,9 +6,9 @@ use common::{Stage, new_volume, one, open_volume};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
+use tantalum::Volume;
 use tantalum_base::{Error, Result};
 use tantalum_sqlite::VolumeOpener;
-use tantalum_volume::client::Client;
 
 /// Calls a file control of the main database's file; returns the code and the resulting `argument`.
 fn ask<T>(connection: &Connection, operation: c_int, mut argument: T) -> (c_int, T) {
@@ -57,7 +57,8 @@ fn file_controls_are_answered_as_sqlites_own_vfs_does() {
 fn powersafe_overwrite_is_what_the_name_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = new_volume(&folder.path().join("volume"), "");
-    tantalum_sqlite::register("psow", tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register("psow", |path: &Path| Volume::open(path), Default::default())
+        .unwrap();
     for (parameters, expected) in [
         ("", 1),
         ("&psow=0", 0),
@@ -113,7 +114,7 @@ fn the_system_error_is_told_of_files_passed_on_and_of_volumes() {
     assert_eq!(attached.unwrap_err().sqlite_error_code(), Some(ErrorCode::CannotOpen));
     assert_eq!(system_errno(&connection), ENOENT);
 
-    let missing = |_: &Path| -> Result<Client> {
+    let missing = |_: &Path| -> Result<Volume> {
         Err(Error::io("opening", std::io::Error::from_raw_os_error(5)).wrap("a volume"))
     };
     tantalum_sqlite::register("failing", missing, Default::default()).unwrap();
@@ -127,7 +128,8 @@ fn a_volume_made_again_is_another_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("volume");
     let path = new_volume(&at, "");
-    tantalum_sqlite::register("again", tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register("again", |path: &Path| Volume::open(path), Default::default())
+        .unwrap();
     let old = open_volume(&path, "again").unwrap();
     old.execute_batch("CREATE TABLE old(x); INSERT INTO old VALUES (1)").unwrap();
     std::fs::remove_dir_all(&at).unwrap();
@@ -154,7 +156,8 @@ fn a_volume_that_was_renamed_goes_on_under_its_new_name() {
     let folder = tempfile::tempdir().unwrap();
     let (at, aside) = (folder.path().join("volume"), folder.path().join("aside"));
     let path = new_volume(&at, "");
-    tantalum_sqlite::register("renamed", tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register("renamed", |path: &Path| Volume::open(path), Default::default())
+        .unwrap();
     let first = open_volume(&path, "renamed").unwrap();
     first.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES (1)").unwrap();
     std::fs::rename(&at, &aside).unwrap();
@@ -176,11 +179,11 @@ struct ReadOnly {
 }
 
 impl VolumeOpener for ReadOnly {
-    fn open(&self, _: &Path) -> Result<Client> {
+    fn open(&self, _: &Path) -> Result<Volume> {
         Err(Error::io("opening", std::io::Error::from_raw_os_error(13)).wrap("a volume"))
     }
 
-    fn open_read_only(&self, _: &Path) -> Option<Result<Client>> {
+    fn open_read_only(&self, _: &Path) -> Option<Result<Volume>> {
         self.can.then(|| Ok(self.disk.client()))
     }
 }
@@ -215,7 +218,7 @@ fn a_file_that_may_not_be_written_is_opened_to_be_read() {
 fn a_volume_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let path = new_volume(folder.path(), "");
-    let opener = |path: &Path| tantalum_volume::open_client(path);
+    let opener = |path: &Path| Volume::open(path);
     tantalum_sqlite::register("undeleted", opener, Default::default()).unwrap();
     let delete = |path: &Path| {
         let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();

@@ -3,9 +3,11 @@ mod common;
 use common::{new_volume, one, open_volume};
 use rusqlite::ErrorCode;
 use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tantalum::front_end::FrontEnd;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo};
 
 /// One test at a time: a lock of SQLite's that another thread holds stays locked forever in a child.
@@ -14,7 +16,11 @@ static FORKING: Mutex<()> = Mutex::new(());
 fn alone() -> MutexGuard<'static, ()> {
     let alone = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
     // The second registration is refused.
-    let _ = tantalum_sqlite::register("forked", tantalum_volume::open_client, Default::default());
+    let _ = tantalum_sqlite::register(
+        "forked",
+        |path: &Path| tantalum::Volume::open(path),
+        Default::default(),
+    );
     alone
 }
 
@@ -136,7 +142,7 @@ fn a_child_leaves_the_counters_of_its_parent_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = new_volume(folder.path(), "");
     let counters = path.with_extension("toml.counters");
-    let client = tantalum_volume::open_client(&path).unwrap();
+    let client = tantalum::Volume::open(&path).unwrap();
     let read = || client.read(PageNo(0), 1);
     while !counters.exists() {
         read().unwrap();
@@ -193,7 +199,7 @@ fn a_child_of_a_bare_system_call_is_another_process_too() {
 fn a_child_is_refused_also_where_another_thread_was_committing() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let client = tantalum_volume::open_client(&new_volume(folder.path(), "")).unwrap();
+    let client = tantalum::Volume::open(new_volume(folder.path(), "")).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for thread in 0..2 {
@@ -201,7 +207,7 @@ fn a_child_is_refused_also_where_another_thread_was_committing() {
             scope.spawn(move || {
                 while !done.load(Ordering::Relaxed) {
                     let page = (PageNo(thread), PageBuf::copy_from(&[1; PAGE_BYTES]));
-                    client.write_transaction(vec![page]).unwrap();
+                    client.write_scattered(vec![page]).unwrap();
                 }
             });
         }

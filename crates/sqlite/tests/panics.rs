@@ -7,9 +7,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use tantalum::Volume;
 use tantalum_base::{PageNo, Result};
 use tantalum_sqlite::{TraceSink, VolumeOpener};
-use tantalum_volume::client::Client;
 
 /// Panics after this many more calls.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ fn a_panic_is_an_io_error_to_all_connections_until_they_are_closed() {
 struct Opener(Disk);
 
 impl VolumeOpener for Opener {
-    fn open(&self, path: &Path) -> Result<Client> {
+    fn open(&self, path: &Path) -> Result<Volume> {
         assert!(!path.ends_with("opening.toml"), "planted");
         Ok(self.0.client())
     }

@@ -9,22 +9,22 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use tantalum::Volume;
+use tantalum::front_end;
 use tantalum_base::{ErrorKind, Result};
 use tantalum_sqlite::VolumeOpener;
 use tantalum_testing::skip;
-use tantalum_volume::client::Client;
-use tantalum_volume::{OpenOptions, open_client, open_client_with, open_reader};
 
 /// Like the opener of the extension.
 struct ByConfiguration;
 
 impl VolumeOpener for ByConfiguration {
-    fn open(&self, path: &Path) -> Result<Client> {
-        open_client(path)
+    fn open(&self, path: &Path) -> Result<Volume> {
+        Volume::open(path)
     }
 
-    fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
-        Some(open_reader(path))
+    fn open_read_only(&self, path: &Path) -> Option<Result<Volume>> {
+        Some(front_end::open_to_read(path))
     }
 }
 
@@ -94,12 +94,12 @@ fn readers_of_several_openings_share_it_and_a_writer_is_kept_out() {
     let folder = tempfile::tempdir().unwrap();
     let path = volume(folder.path(), "shared");
     // A second opening of the file, as by another process.
-    let other = open_client_with(&path, OpenOptions::READ_ONLY).unwrap();
+    let other = Volume::open_read_only(&path).unwrap();
     for how in READERS {
         let reader = open(&path, "shared", how).unwrap();
         assert_eq!(one::<i64>(&reader, "SELECT x FROM t"), 1, "{how}");
-        drop(open_client_with(&path, OpenOptions::READ_ONLY).unwrap());
-        assert_eq!(open_client(&path).err().unwrap().kind(), ErrorKind::Locked);
+        drop(Volume::open_read_only(&path).unwrap());
+        assert_eq!(Volume::open(&path).err().unwrap().kind(), ErrorKind::Locked);
         let busy = open_volume(&path, "shared").unwrap_err();
         assert_eq!(busy.sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
         assert_eq!(one::<i64>(&reader, "SELECT x FROM t"), 1, "it reads on");

@@ -3,13 +3,19 @@ mod common;
 
 use common::new_volume_of;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::Path;
 use tantalum_volume::{VolumeConfig, resize_volume};
 
 #[test]
 fn a_full_database_grows_with_its_volume() {
     let folder = tempfile::tempdir().unwrap();
     let path = new_volume_of(folder.path(), "4MiB", "");
-    tantalum_sqlite::register("grown", tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register(
+        "grown",
+        |path: &Path| tantalum::Volume::open(path),
+        Default::default(),
+    )
+    .unwrap();
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         Connection::open_with_flags_and_vfs(&path, flags, "grown").unwrap()

@@ -19,7 +19,12 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_database_on_a_volume_in_a_file_comes_back_after_closing() {
     let folder = tempfile::tempdir().unwrap();
     let path = new_volume(folder.path(), "");
-    tantalum_sqlite::register("real", tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register(
+        "real",
+        |path: &Path| tantalum::Volume::open(path),
+        Default::default(),
+    )
+    .unwrap();
     let open = || {
         Connection::open_with_flags_and_vfs(&path, OpenFlags::SQLITE_OPEN_READ_WRITE, "real")
             .unwrap()

@@ -6,7 +6,8 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{NewConfig, NewSettings, write_new};
 use tantalum_volume::create_volume;
 
-use crate::volume::{Volume, config_path};
+use crate::opening::config_path;
+use crate::volume::Volume;
 
 /// A builder of a new volume, from [`Volume::create`]. A setting that is not chosen has its default, which is listed in the
 /// VOLUME.toml that is written.

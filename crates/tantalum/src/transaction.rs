@@ -1,6 +1,7 @@
 //! Transactions.
 use std::collections::BTreeSet;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, TxId};
+use tantalum_local::Request;
 
 use crate::bytes;
 use crate::volume::Volume;
@@ -21,8 +22,23 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn begin(volume: Volume) -> Result<Transaction> {
-        let tx = volume.client().begin()?;
-        Ok(Transaction { volume, tx, own: BTreeSet::new(), ended: false })
+        let tx = volume.0.call(Request::Begin)?.tx;
+        Ok(Transaction::open(volume, tx))
+    }
+
+    /// The open transaction `tx`.
+    pub(crate) fn open(volume: Volume, tx: TxId) -> Transaction {
+        Transaction { volume, tx, own: BTreeSet::new(), ended: false }
+    }
+
+    /// Gives the transaction up without ending it.
+    pub(crate) fn leave_open(mut self) {
+        self.ended = true;
+    }
+
+    /// Its number, which no other open transaction of the volume has.
+    pub fn number(&self) -> u64 {
+        self.tx.0
     }
 
     /// Reads `pages` pages starting at `first`, including this transaction's writes.
@@ -30,7 +46,7 @@ impl Transaction {
     /// # Errors
     /// As [`Volume::read`].
     pub fn read(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
-        self.volume.client().read_tx(self.tx, first, pages)
+        self.volume.0.read(first, pages, Some(self.tx))
     }
 
     /// Writes `pages` starting at `first`, as a part of this transaction.
@@ -39,15 +55,18 @@ impl Transaction {
     /// `Conflict` if another open transaction has written one of the pages; `TooLarge` beyond
     /// `limits().transaction_pages_max`; `OutOfRange`, `OutOfSpace`, `Latched`. After an error some of the pages may be
     /// written: abort the transaction, or write them again.
-    pub fn write(&mut self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
+    pub fn write(&mut self, mut first: PageNo, mut pages: Vec<PageBuf>) -> Result<()> {
         let at_once = self.volume.limits().atomic_write_pages_max.max(1) as usize;
-        let mut at = first.0;
-        for part in pages.chunks(at_once) {
-            self.volume.client().write_tx(self.tx, PageNo(at), part.to_vec())?;
-            self.own.extend((at..at + part.len() as u64).map(PageNo));
-            at += part.len() as u64;
+        loop {
+            let after = pages.split_off(pages.len().min(at_once));
+            let end = PageNo(first.0.saturating_add(pages.len() as u64));
+            self.volume.0.call(Request::Write { first, pages, tx: Some(self.tx) })?;
+            self.own.extend((first.0..end.0).map(PageNo));
+            if after.is_empty() {
+                return Ok(());
+            }
+            (first, pages) = (end, after);
         }
-        Ok(())
     }
 
     /// Fills `out` with the bytes at `offset`, including this transaction's writes.
@@ -63,6 +82,9 @@ impl Transaction {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let pages = bytes::pages(offset, bytes, |page| self.taken(page))?;
         self.write(PageNo(offset / PAGE_BYTES as u64), pages)
     }
@@ -72,9 +94,9 @@ impl Transaction {
         if !self.own.contains(&page) {
             // The first write only locks the page: somebody may have changed it after it was read. So it is read again under
             // the lock.
-            let before = self.volume.client().read(page, 1)?;
+            let before = self.volume.read(page, 1)?;
             self.write(page, before)?;
-            let now = self.volume.client().read(page, 1)?;
+            let now = self.volume.read(page, 1)?;
             self.write(page, now)?;
         }
         Ok(self.read(page, 1)?.pop().unwrap_or_else(PageBuf::zero))
@@ -87,7 +109,7 @@ impl Transaction {
     /// there, as the next opening shows.
     pub fn commit(mut self) -> Result<()> {
         self.ended = true;
-        self.volume.client().commit(self.tx)
+        self.volume.0.call(Request::Commit(self.tx)).map(drop)
     }
 
     /// Discards all writes, and reports an error if that fails. Dropping the transaction does the same silently.
@@ -96,7 +118,7 @@ impl Transaction {
     /// `Closed` if the server of the volume has gone, and the transaction with it.
     pub fn abort(mut self) -> Result<()> {
         self.ended = true;
-        self.volume.client().abort(self.tx)
+        self.volume.0.call(Request::Abort(self.tx)).map(drop)
     }
 }
 
@@ -104,7 +126,7 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         if !self.ended {
             // If this fails, the volume discards the writes when it is closed.
-            let _ = self.volume.client().abort(self.tx);
+            let _ = self.volume.0.call(Request::Abort(self.tx));
         }
     }
 }

@@ -1,14 +1,18 @@
 //! An open volume.
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use tantalum_base::{ErrorKind, Limits, PAGE_BYTES, PageBuf, PageNo, PageRange, Result};
+use tantalum_local::Request;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::client::Client;
-use tantalum_volume::{CheckReport, VolumeConfig, check_volume, open_client, open_reader};
+use tantalum_volume::{CheckReport, Stat, check_volume};
 
 use crate::bytes;
 use crate::create::Create;
+use crate::opening;
+use crate::options::OpenOptions;
+use crate::shared::Shared;
 use crate::transaction::Transaction;
 
 /// Maximum number of retries of a partial write to a page that another process is writing.
@@ -17,20 +21,14 @@ const TRIES: u32 = 1000;
 /// An open volume. Clones are handles to the same volume, for any number of threads. It is closed when the last handle and
 /// the last of its transactions are dropped.
 ///
-/// A `path` names a VOLUME.toml, or the folder that contains it. If another process serves the volume for local clients
-/// (`tantalum serve --socket`), this process uses it through that server.
+/// A `path` names a VOLUME.toml, the folder that contains it, or the socket of a server. If another process serves the volume
+/// for local clients (`tantalum serve --socket`), this process uses it through that server.
 #[derive(Clone)]
-pub struct Volume {
-    client: Client,
-    /// Locked exclusively during a partial write to a page, so that no other change of this process comes in between.
-    parts: Arc<RwLock<()>>,
-}
+pub struct Volume(pub(crate) Arc<Shared>);
 
-/// The path of the VOLUME.toml for `path`.
-pub(crate) fn config_path(path: &Path) -> PathBuf {
-    match path.extension().is_some_and(|extension| extension == "toml") {
-        true => path.to_owned(),
-        false => path.join("VOLUME.toml"),
+impl From<Shared> for Volume {
+    fn from(shared: Shared) -> Volume {
+        Volume(Arc::new(shared))
     }
 }
 
@@ -44,9 +42,9 @@ impl Volume {
     ///
     /// # Errors
     /// `Locked` if another process has it open and does not serve it; `Format` if it is no volume; `Corrupt` if it is
-    /// damaged; `Io`.
+    /// damaged; `Io`, also if it is served and this process may not connect.
     pub fn open(path: impl AsRef<Path>) -> Result<Volume> {
-        open_client(&config_path(path.as_ref())).map(Volume::of)
+        Volume::open_with(path, OpenOptions::default())
     }
 
     /// Opens it read-only: nothing is written, and any number of processes may have it open like this at once.
@@ -54,7 +52,15 @@ impl Volume {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Volume> {
-        open_reader(&config_path(path.as_ref())).map(Volume::of)
+        Volume::open_with(path, OpenOptions::READ_ONLY)
+    }
+
+    /// Opens it with `options`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Volume> {
+        opening::open(path.as_ref(), options).map(Volume::from)
     }
 
     /// Reads the whole volume at `path`, which nobody may have open, and reports all problems with their places. Nothing is
@@ -63,23 +69,30 @@ impl Volume {
     /// # Errors
     /// `Locked` if another process has it open; `Format` if it is no volume; `Io`.
     pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
-        let config = VolumeConfig::read(&config_path(path.as_ref()))?;
+        let config = opening::read_config(path.as_ref())?;
         let live = Live::new(LiveOptions::default())?;
         let handle = live.clone();
         live.run(async move { check_volume(&handle, &config, |_, _| ()).await })
     }
 
-    fn of(client: Client) -> Volume {
-        Volume { client, parts: Arc::default() }
-    }
-
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// The number of pages, and the limits of single operations.
     pub fn limits(&self) -> &Limits {
-        self.client.limits()
+        &self.0.limits
+    }
+
+    /// Whether the volume was opened, or is served, read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.0.read_only.load(Ordering::Acquire)
+    }
+
+    /// Its figures, as `tantalum stat` shows them: its properties, how full and how worn it is. The server of a volume reports
+    /// them to its users.
+    ///
+    /// # Errors
+    /// `Unsupported` if its server does not report them: it serves read-only, it has gone, or the volume was opened by the
+    /// socket.
+    pub fn stat(&self) -> Result<Stat> {
+        self.0.stat()
     }
 
     /// Its capacity in bytes.
@@ -92,7 +105,7 @@ impl Volume {
     /// # Errors
     /// `OutOfRange`; `Checksum` or `Uncorrectable` if a page cannot be read. Wrong bytes are never returned.
     pub fn read(&self, first: PageNo, pages: usize) -> Result<Vec<PageBuf>> {
-        self.client.read(first, pages)
+        self.0.read(first, pages, None)
     }
 
     /// Writes `pages` starting at `first`, all or nothing. They are durable when this returns, unless the volume is [durable
@@ -102,17 +115,21 @@ impl Volume {
     /// `TooLarge` for more than `limits().atomic_write_pages_max` pages; `Conflict` if an open transaction has written one
     /// of the pages; `OutOfRange`, `OutOfSpace`, `ReadOnly`, `Latched`.
     pub fn write(&self, first: PageNo, pages: Vec<PageBuf>) -> Result<()> {
-        let _shared = self.parts.read().unwrap_or_else(PoisonError::into_inner);
-        self.client.write(first, pages)
+        self.0.change(Request::Write { first, pages, tx: None })
     }
 
-    /// Writes pages that need not be contiguous, each once, all or nothing. They are durable when this returns.
+    /// Writes pages that need not be contiguous, each once, all or nothing. They are durable when this returns. An empty list
+    /// causes no round trip.
     ///
     /// # Errors
     /// As [`write`](Self::write), with `limits().transaction_pages_max`.
-    pub fn write_scattered(&self, pages: Vec<(PageNo, PageBuf)>) -> Result<()> {
-        let _shared = self.parts.read().unwrap_or_else(PoisonError::into_inner);
-        self.client.write_transaction(pages)
+    pub fn write_scattered(&self, mut pages: Vec<(PageNo, PageBuf)>) -> Result<()> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        // So that adjacent pages are written together.
+        pages.sort_unstable_by_key(|(page, _)| *page);
+        self.0.change(Request::WriteScattered(pages))
     }
 
     /// Fills `out` with the bytes at `offset`.
@@ -129,7 +146,9 @@ impl Volume {
     /// # Errors
     /// As [`write`](Self::write), with `limits().transaction_pages_max`.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let _alone = self.parts.write().unwrap_or_else(PoisonError::into_inner);
+        // Checked first: in a forked child, a thread that does not exist there may hold the lock forever.
+        self.0.check_process()?;
+        let _alone = self.0.parts.write().unwrap_or_else(PoisonError::into_inner);
         let mut tries = 0;
         loop {
             let mut transaction = self.begin()?;
@@ -149,7 +168,7 @@ impl Volume {
     /// # Errors
     /// `Latched` if that failed: the volume must be closed and opened again.
     pub fn flush(&self) -> Result<()> {
-        self.client.flush()
+        self.0.call(Request::Flush).map(drop)
     }
 
     /// Discards pages: they read as zeros afterwards.
@@ -157,8 +176,7 @@ impl Volume {
     /// # Errors
     /// As [`write`](Self::write), for any number of pages.
     pub fn trim(&self, range: PageRange) -> Result<()> {
-        let _shared = self.parts.read().unwrap_or_else(PoisonError::into_inner);
-        self.client.trim(range)
+        self.0.change(Request::Trim(range))
     }
 
     /// Gives each left page the content of the right one by a change of the mapping; all pairs or none.
@@ -167,8 +185,7 @@ impl Volume {
     /// `Unsupported` on a tiered volume; `TooLarge` for more than `limits().share_pairs_max` pairs; as
     /// [`write`](Self::write).
     pub fn share(&self, pairs: Vec<(PageNo, PageNo)>) -> Result<()> {
-        let _shared = self.parts.read().unwrap_or_else(PoisonError::into_inner);
-        self.client.share(pairs)
+        self.0.change(Request::Share(pairs))
     }
 
     /// Begins a transaction.

@@ -1,7 +1,10 @@
 //! A volume through this crate: written content is there, completely or not at all, for every holder of a handle.
 use std::path::{Path, PathBuf};
 use std::thread;
-use tantalum::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Result, Transaction, Volume};
+use tantalum::{
+    ErrorKind, OpenOptions, PAGE_BYTES, PageBuf, PageNo, PageRange, Placement, Result, Transaction,
+    Volume,
+};
 use tantalum_base::Rng;
 use tempfile::TempDir;
 
@@ -187,4 +190,29 @@ fn assert_reads_only(path: &Path) {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::ReadOnly);
     }
     assert_eq!(Volume::open(path).map(drop).unwrap_err().kind(), ErrorKind::Locked);
+}
+
+/// The figures of a volume change with its content, wherever it runs; those of a reader are the same.
+#[test]
+fn figures_tell_the_fill_of_a_volume() {
+    let (_folder, path, volume) = volume();
+    let empty = volume.stat().unwrap();
+    assert_eq!(empty.number("capacity_bytes"), Some(8 << 20));
+    assert_eq!(empty.number("mapped_bytes"), Some(0));
+    assert_eq!((empty.text("kind"), empty.text("holds")), (Some("flash"), Some("nothing")));
+    assert_eq!((empty.text("dirty_bytes"), empty.number("kind")), (None, None));
+    volume.write(PageNo(3), vec![page(1); 10]).unwrap();
+    let filled = volume.stat().unwrap();
+    assert_eq!(filled.number("mapped_bytes"), Some(10 * PAGE_BYTES as u64));
+    assert_eq!(filled.text("holds"), Some("unknown"));
+    assert_eq!(filled.text("identity"), empty.text("identity"));
+    assert!(filled.iter().all(|(name, figure)| filled.text(name) == Some(figure)));
+    drop(volume);
+    let thread = OpenOptions { placement: Placement::Thread, ..OpenOptions::READ_ONLY };
+    for options in [OpenOptions::READ_ONLY, thread] {
+        let told = Volume::open_with(&path, options).unwrap().stat().unwrap();
+        for name in ["identity", "mapped_bytes", "zones", "holds"] {
+            assert_eq!(told.text(name), filled.text(name), "{name}");
+        }
+    }
 }

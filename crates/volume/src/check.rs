@@ -7,7 +7,7 @@ use tantalum_runtime::{Finding, LifeCycle, Live};
 
 use crate::config::{Kind, VolumeConfig};
 use crate::flash::{open_flash, read_copies, within_data};
-use crate::host::open_tiered_volume;
+use crate::open::open_tiered_volume;
 use crate::open_options::OpenOptions;
 use crate::store::open_store;
 use crate::superblock::Superblock;

@@ -1,4 +1,4 @@
-//! Volumes: creating, opening, growing, serving and checking them.
+//! Volumes: creating, opening, growing and checking them.
 //!
 //! ```text
 //! config      VOLUME.toml, every default documented; writing a new one (new_config)
@@ -22,34 +22,33 @@
 //! store       file or memory, as configured; a missing flash (lost_flash)
 //! open_options  read-write or read-only
 //! check       reports every problem and its place; changes nothing
-//! host        a volume for synchronous callers, on their thread or on one of its own
-//! client      the blocking handle
-//! counters    counters of a program that opened a volume itself, for `stat` and `top`
+//! open        opens a volume on the executor of this thread
 //! origin      the file from which a volume was opened
+//! stat        the figures of an open volume, and the kind of its content (holds)
+//! asking      asks the server of a volume
 //! on_ack      makes every change durable before its acknowledgement, over a volume that is durable on flush
-//! served      opens a volume, or connects to the process that serves it
 //! recorded    writes requests to a page trace, and refuses writes if there is no room (room)
 //! ```
+pub mod asking;
 mod check;
 mod claim;
-pub mod client;
 pub mod config;
 pub mod content;
 mod copies;
-mod counters;
 mod create;
 pub mod fault_points;
 mod flash;
 mod folder;
+mod holds;
 mod home_config;
 mod home_end;
-mod host;
 pub mod layout;
 mod lost_flash;
 mod members;
 mod new_config;
 mod no_room;
 mod on_ack;
+mod open;
 mod open_options;
 mod origin;
 mod permissions;
@@ -58,9 +57,9 @@ mod recorded;
 pub mod refusals;
 mod resize;
 mod room;
-mod served;
 mod sizes;
 mod space;
+mod stat;
 mod store;
 pub mod superblock;
 mod tiered;
@@ -68,30 +67,24 @@ mod unfinished;
 
 pub use check::{CheckReport, check_volume};
 pub use claim::{claim_of, needs_no_claim, open_home_to_look, unclaim_home, undo_path};
-pub use client::Client;
 pub use config::VolumeConfig;
 pub use copies::{Copies, superblock_at};
-pub use counters::{ToldCounters, counters_of};
 pub use create::{attach_volume, check_attach, create_volume};
 pub use flash::{FlashVolume, OpenReport, create_flash, open_flash, read_superblock};
 pub use home_config::{AdmitConfig, ClaimConfig, DestageConfig, HomeConfig};
-pub use host::{
-    HostOptions, Placement, VolumeHost, open_tiered_volume, open_volume, open_volume_with,
-};
 pub use lost_flash::is_detached;
 pub use on_ack::OnAck;
+pub use open::{open_tiered_volume, open_volume};
 pub use open_options::OpenOptions;
+pub use origin::Origin;
 pub use permissions::new_file_mode;
 pub use places::journal_in_memory;
 pub use recorded::{Recorded, Recording};
 pub use resize::{Resized, plan_growth, resize_volume, settle, write_growth};
-pub use served::{
-    connect, open_client, open_client_hosted, open_client_with, open_reader, volume_file,
-};
 pub use sizes::RoundedSize;
 pub use space::{Holder, StoreSpace, dirty_bytes_max, holder_of, refuse_without_space, spaces};
+pub use stat::Stat;
 pub use store::{VolumeStore, forget_volume, open_store, open_tiered_stores, rescue_volume};
-pub use tantalum_local::Level;
 pub use tiered::{
     RescueReport, TieredDevice, TieredStores, TieredVolume, format_tiered, is_ordered, open_tiered,
     rescue,

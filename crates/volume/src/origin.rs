@@ -7,7 +7,7 @@ use tantalum_local::FileId;
 use crate::config::{MediaType, VolumeConfig};
 
 /// A volume's file, as it was when the volume was opened.
-pub(crate) struct Origin {
+pub struct Origin {
     path: PathBuf,
     file: FileId,
     /// Opened only to examine the file: it does not hold the lock.
@@ -29,7 +29,7 @@ fn status(folder: impl AsFd, path: &Path) -> Option<Statx> {
 
 impl Origin {
     /// The file of the volume of `config`, which is open; `None` if it has no file.
-    pub(crate) fn of(config: &VolumeConfig) -> Option<Origin> {
+    pub fn of(config: &VolumeConfig) -> Option<Origin> {
         if config.media.media_type != MediaType::File {
             return None;
         }
@@ -41,17 +41,17 @@ impl Origin {
     }
 
     /// The file.
-    pub(crate) fn file(&self) -> FileId {
+    pub fn file(&self) -> FileId {
         self.file
     }
 
     /// Whether the file has no name any more. Takes a third of the time of [`has_moved`](Self::has_moved).
-    pub(crate) fn is_deleted(&self) -> bool {
+    pub fn is_deleted(&self) -> bool {
         status(&self.descriptor, Path::new("")).is_some_and(|status| status.stx_nlink == 0)
     }
 
     /// Whether its path now names another file, or none.
-    pub(crate) fn has_moved(&self) -> bool {
+    pub fn has_moved(&self) -> bool {
         status(CWD, &self.path).map(|status| file_id(&status)).as_ref() != Some(&self.file)
     }
 }

@@ -7,7 +7,7 @@ use tantalum_runtime::{LifeCycle, Live};
 
 use crate::config::{MediaType, VolumeConfig};
 use crate::flash::{check_sizes, read_superblock};
-use crate::host::open_tiered_volume;
+use crate::open::open_tiered_volume;
 use crate::open_options::OpenOptions;
 use crate::superblock::Superblock;
 use crate::tiered::pair;

@@ -9,7 +9,8 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live, Runtime};
 use tantalum_testing::skip;
 use tantalum_volume::{
-    FlashVolume, VolumeConfig, VolumeStore, check_volume, config, create_volume, open_volume,
+    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, check_volume, config, create_volume,
+    open_volume,
 };
 
 /// Pages per write.
@@ -118,7 +119,7 @@ fn a_full_file_system_is_out_of_space_loses_nothing_and_passes() {
     let (disk, opened) = (Rc::clone(&small), config.clone());
     let pieces = on_live(async move |live| {
         create_volume(&live, &opened, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &opened).await.unwrap();
+        let (volume, _) = open_volume(&live, &opened, OpenOptions::default()).await.unwrap();
         for piece in 0..100 {
             write(&volume, piece).await.unwrap();
         }
@@ -141,7 +142,7 @@ fn a_full_file_system_is_out_of_space_loses_nothing_and_passes() {
     small.make_room();
     let opened = config.clone();
     on_live(async move |live| {
-        let (volume, _) = open_volume(&live, &opened).await.unwrap();
+        let (volume, _) = open_volume(&live, &opened, OpenOptions::default()).await.unwrap();
         assert_holds(&volume, pieces).await;
         write(&volume, pieces).await.unwrap();
         volume.close().await.unwrap();
@@ -156,7 +157,7 @@ fn what_is_discarded_makes_room_on_a_full_file_system() {
     let config = volume(small.0.path());
     on_live(async move |live| {
         create_volume(&live, &config, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        let (volume, _) = open_volume(&live, &config, OpenOptions::default()).await.unwrap();
         for piece in 0..600 {
             write(&volume, piece).await.unwrap();
         }

@@ -12,8 +12,7 @@ use tantalum_media::{CutPlan, Fate};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::{
-    HostOptions, OpenOptions, Placement, VolumeConfig, VolumeHost, check_volume, config,
-    create_volume, open_client_with, open_flash, open_volume, open_volume_with,
+    OpenOptions, VolumeConfig, check_volume, config, create_volume, open_flash, open_volume,
 };
 
 const PAGES: u64 = 512;
@@ -68,7 +67,7 @@ fn volume(folder: &Path, end: End) -> (VolumeConfig, Vec<PageBuf>) {
     let made = config.clone();
     let held = on_live(async move |live| {
         create_volume(&live, &made, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &made).await.unwrap();
+        let (volume, _) = open_volume(&live, &made, OpenOptions::default()).await.unwrap();
         let mut held = vec![PageBuf::zero(); PAGES as usize];
         let mut rng = Rng::new(7);
         for number in 1..1500 {
@@ -146,7 +145,7 @@ fn a_volume_that_is_read_only_is_all_there_and_left_as_it_was() {
             let held = held.clone();
             on_live(async move |live| {
                 let options = OpenOptions::READ_ONLY;
-                let (volume, report) = open_volume_with(&live, &config, options).await.unwrap();
+                let (volume, report) = open_volume(&live, &config, options).await.unwrap();
                 assert_eq!(report.recovery.replayed > 0, end != End::Closed, "{end:?}");
                 assert!(contents(&*volume).await.unwrap() == held, "{end:?}");
                 assert_refuses_changes(&*volume).await;
@@ -157,7 +156,8 @@ fn a_volume_that_is_read_only_is_all_there_and_left_as_it_was() {
         }
         assert!(everything_in(folder.path()) == before, "{end:?}: something changed");
         on_live(async move |live| {
-            let (volume, report) = open_volume(&live, &config).await.unwrap();
+            let (volume, report) =
+                open_volume(&live, &config, OpenOptions::default()).await.unwrap();
             assert_eq!(report.recovery.replayed > 0, end != End::Closed, "{end:?}");
             assert!(contents(&*volume).await.unwrap() == held, "{end:?}");
             volume.write(PageNo(3), &[page(9)], None).await.unwrap();
@@ -182,48 +182,6 @@ fn a_check_finds_nothing_wrong_with_a_sound_volume_and_changes_nothing() {
         }
         assert!(everything_in(folder.path()) == before, "{end:?}: something changed");
     }
-}
-
-#[test]
-fn clients_of_a_read_only_volume_read_side_by_side_and_writers_are_locked_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let (config, held) = volume(folder.path(), End::Killed);
-    let before = everything_in(folder.path());
-    let writer = || VolumeHost::open(config.clone(), HostOptions::default()).map(|_| ());
-    {
-        let thread = HostOptions {
-            placement: Placement::Thread,
-            open: OpenOptions::READ_ONLY,
-            ..HostOptions::default()
-        };
-        let clients = [
-            open_client_with(&config.path, OpenOptions::READ_ONLY).unwrap(),
-            VolumeHost::open(config.clone(), thread).unwrap().client(),
-        ];
-        for client in &clients {
-            assert!(client.read(PageNo(0), PAGES as usize).unwrap() == held);
-            for refused in [
-                client.write(PageNo(3), vec![page(9)]),
-                client.write_transaction(vec![(PageNo(3), page(9))]),
-                client.trim(PageRange::new(PageNo(3), 1)),
-                client.share(vec![(PageNo(3), PageNo(9))]),
-                client.begin().map(|_| ()),
-            ] {
-                assert_eq!(refused.unwrap_err().kind(), ErrorKind::ReadOnly);
-            }
-            client.flush().unwrap();
-        }
-        assert_eq!(writer().unwrap_err().kind(), ErrorKind::Locked);
-    }
-    assert!(everything_in(folder.path()) == before, "something changed");
-    let open = VolumeHost::open(config.clone(), HostOptions::default()).unwrap();
-    let reader = open_client_with(&config.path, OpenOptions::READ_ONLY).map(|_| ());
-    assert_eq!(reader.unwrap_err().kind(), ErrorKind::Locked);
-    let checked = config.clone();
-    let checked = on_live(async move |live| check_volume(&live, &checked, |_, _| ()).await);
-    assert_eq!(checked.unwrap_err().kind(), ErrorKind::Locked);
-    drop(open);
-    writer().unwrap();
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_small_area_stays_small_and_what_is_discarded_goes() {
     let opened = config.clone();
     on_live(async move |live| {
         create_volume(&live, &opened, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &opened).await.unwrap();
+        let (volume, _) = open_volume(&live, &opened, OpenOptions::default()).await.unwrap();
         let empty = held_mib(&opened);
         // Content that is never overwritten.
         write_area(&volume, 2 * AREA_PAGES, 0).await;
@@ -124,7 +124,7 @@ fn an_area_that_is_written_at_random_stays_small() {
     let config = config_in(folder.path(), "256MiB", true);
     on_live(async move |live| {
         create_volume(&live, &config, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        let (volume, _) = open_volume(&live, &config, OpenOptions::default()).await.unwrap();
         let empty = held_mib(&config);
         write_area(&volume, 0, 0).await;
         let mut rng = Rng::new(7);
@@ -157,7 +157,7 @@ fn what_a_killed_process_left_goes_at_the_next_opening() {
     let made = config.clone();
     on_live(async move |live| {
         create_volume(&live, &made, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &keeping).await.unwrap();
+        let (volume, _) = open_volume(&live, &keeping, OpenOptions::default()).await.unwrap();
         write_area(&volume, 0, 0).await;
         write_area(&volume, AREA_PAGES, 0).await;
         volume.trim(PageRange::new(PageNo(0), AREA_PAGES)).await.unwrap();
@@ -166,7 +166,7 @@ fn what_a_killed_process_left_goes_at_the_next_opening() {
     let held = held_mib(&config);
     assert!(held >= 32, "{held} MiB held: it went already");
     on_live(async move |live| {
-        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        let (volume, _) = open_volume(&live, &config, OpenOptions::default()).await.unwrap();
         let spare = spare_mib(&config);
         let most = spare + 16 + 12;
         let held = shrinks_to(&live, &config, most).await;
@@ -181,7 +181,7 @@ fn a_volume_that_is_not_sparse_keeps_all_its_room() {
     let config = config_in(folder.path(), "256MiB", false);
     on_live(async move |live| {
         create_volume(&live, &config, false).await.unwrap();
-        let (volume, _) = open_volume(&live, &config).await.unwrap();
+        let (volume, _) = open_volume(&live, &config, OpenOptions::default()).await.unwrap();
         let held = held_mib(&config);
         write_area(&volume, 0, 0).await;
         volume.trim(PageRange::new(PageNo(0), AREA_PAGES)).await.unwrap();

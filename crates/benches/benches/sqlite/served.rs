@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use tantalum::Volume;
 use tantalum_base::Rng;
 use tantalum_local::{Place, Server, ServerOptions, socket_path};
 use tantalum_runtime::LifeCycle;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveOptions, signal::terminated};
 use tantalum_volume::config::{NewSettings, write_new};
-use tantalum_volume::{VolumeConfig, create_volume, open_client, open_volume};
+use tantalum_volume::{OpenOptions, VolumeConfig, create_volume, open_volume};
 
 const ROWS: u64 = 5000;
 /// Each has connections and memory of its own, as two processes do.
@@ -42,7 +43,7 @@ fn main() -> anyhow::Result<()> {
     let volume = folder.path().join("VOLUME.toml");
     create(&volume)?;
     for vfs in VFS {
-        tantalum_sqlite::register(vfs, open_client, Default::default())?;
+        tantalum_sqlite::register(vfs, |path: &Path| Volume::open(path), Default::default())?;
     }
     let connection = open(&volume, VFS[0])?;
     connection.execute_batch(&format!(
@@ -144,7 +145,7 @@ fn serve(volume: &Path) -> anyhow::Result<()> {
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     live.run(async move {
-        let (volume, _) = open_volume(&handle, &config).await?;
+        let (volume, _) = open_volume(&handle, &config, OpenOptions::default()).await?;
         let (_place, listener) = Place::claim(&handle, &config.path, None)?;
         let changes = Rc::clone(volume.changes());
         let server = Server::new(Rc::clone(&volume), changes, ServerOptions::default());

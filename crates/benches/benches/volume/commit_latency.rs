@@ -9,13 +9,12 @@ use hdrhistogram::Histogram;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use support::create;
+use tantalum::Volume;
 use tantalum_base::rng::Rng;
 use tantalum_base::{PageBuf, PageNo, Payload};
 use tantalum_testing::built::disk_folder as folder;
 use tantalum_testing::installed;
 use tantalum_testing::programs::{FioJob, fio, median, setting};
-use tantalum_volume::client::Client;
-use tantalum_volume::{HostOptions, VolumeHost};
 
 const PAGES: u64 = 8;
 
@@ -30,8 +29,8 @@ fn main() {
     for round in 1..=rounds {
         let plain = plain_file(folder.path(), seconds);
         let theirs = plain.per_second("write");
-        let host = VolumeHost::open(config.clone(), HostOptions::default());
-        let client = host.expect("the volume opens").client();
+        let opened = Volume::open(&config.path);
+        let client = opened.expect("the volume opens");
         let (ours, latency_ns) = commit(&client, Duration::from_secs(seconds.into()));
         let latency_us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
         println!(
@@ -64,7 +63,7 @@ fn plain_file(folder: &Path, seconds: u32) -> FioJob {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a caller's latency is measured on its own thread")]
-fn commit(client: &Client, time: Duration) -> (f64, Histogram<u64>) {
+fn commit(client: &Volume, time: Duration) -> (f64, Histogram<u64>) {
     let mut rng = Rng::new(1);
     let pages = client.limits().pages;
     let mut latency_ns = Histogram::new(3).expect("3 digits are supported");
@@ -79,7 +78,7 @@ fn commit(client: &Client, time: Duration) -> (f64, Histogram<u64>) {
             batch.push((page, content));
         }
         let from = Instant::now();
-        client.write_transaction(batch).expect("a commit");
+        client.write_scattered(batch).expect("a commit");
         latency_ns.record(from.elapsed().as_nanos() as u64).expect("a latency that fits");
     }
     (latency_ns.len() as f64 / start.elapsed().as_secs_f64(), latency_ns)

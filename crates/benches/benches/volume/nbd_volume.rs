@@ -14,7 +14,7 @@ use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_testing::built::disk_folder as folder;
 use tantalum_testing::installed;
 use tantalum_testing::programs::{Nbdkit, fio_nbd, median, setting};
-use tantalum_volume::{VolumeConfig, open_volume};
+use tantalum_volume::{OpenOptions, VolumeConfig, open_volume};
 
 /// Bytes that fio writes to.
 const BYTES: u64 = 256 << 20;
@@ -53,7 +53,8 @@ fn serve<T>(config: &VolumeConfig, work: impl FnOnce(&str) -> T) -> (T, f64) {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let (config, address) = (config.clone(), Address::Unix(socket.clone()));
     let thread = spawn_thread("volume", LiveOptions::default(), move |live| async move {
-        let (volume, _) = open_volume(&live, &config).await.expect("the volume opens");
+        let (volume, _) =
+            open_volume(&live, &config, OpenOptions::default()).await.expect("the volume opens");
         let options = ServerOptions::default();
         let listener = options.listen(&live, &address).expect("a socket");
         ready.send(()).expect("the bench waits for it");

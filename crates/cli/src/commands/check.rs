@@ -12,7 +12,7 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    CheckReport, OpenOptions, VolumeConfig, check_volume, open_tiered_volume, open_volume_with,
+    CheckReport, OpenOptions, VolumeConfig, check_volume, open_tiered_volume, open_volume,
 };
 
 /// Walk every structure of a volume, read every page, and report each problem and its place
@@ -103,7 +103,7 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
         let options = OpenOptions { accept_loss: true, ..OpenOptions::default() };
         let report = match config.kind {
             Kind::Flash => {
-                let (volume, report) = open_volume_with(&handle, &config, options).await?;
+                let (volume, report) = open_volume(&handle, &config, options).await?;
                 volume.close().await?;
                 report
             }

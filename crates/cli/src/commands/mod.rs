@@ -6,7 +6,6 @@ mod clone;
 mod completions;
 mod create;
 mod device_speed;
-mod holds;
 mod home_stat;
 mod man_pages;
 mod mode;
@@ -25,7 +24,6 @@ mod told_counters;
 mod top;
 mod trim;
 mod unclaim;
-mod volume_stat;
 
 use tantalum_console::Verdict;
 use tantalum_console::programs::Elsewhere;

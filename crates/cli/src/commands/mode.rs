@@ -1,6 +1,4 @@
 //! `tantalum mode`: the mode of a tiered volume's cache, changed while it is served.
-use super::serve::asking::ask;
-use super::serve::control::socket_path;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_base::size::human_bytes;
@@ -9,6 +7,7 @@ use tantalum_cache::Mode;
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
+use tantalum_volume::asking::{ask, control_path};
 use tantalum_volume::config::Kind;
 use tantalum_volume::refusals::{NOT_SERVED, NOT_TIERED};
 
@@ -45,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let context = format!(
             "{path} {NOT_SERVED} (no server listens at {}): `tantalum serve {path}` serves it; or \
              set home.mode in it, the mode in which it is served next",
-            socket_path(&config.path).display()
+            control_path(&config.path).display()
         );
         return Err(NOT_SERVED.error(ErrorKind::InvalidInput, context).into());
     };

@@ -1,6 +1,5 @@
 //! Changes of a volume's pages by their numbers (`share`, `clone`, `trim`), made by the process that has the volume
 //! open: this program, or the server of the volume, which receives the request as a line of text.
-use super::serve::asking::ask;
 use anyhow::{Context, bail};
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +7,9 @@ use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange, Result};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
+use tantalum_volume::asking::ask;
 use tantalum_volume::config::Kind;
-use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, open_volume};
+use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, VolumeStore, open_volume};
 
 /// Pages trimmed in one step; nothing else runs during a step.
 const TRIM_PAGES: u64 = 8192;
@@ -79,7 +79,7 @@ impl Remap {
             let live = Live::new(LiveOptions::default())?;
             let (handle, config) = (live.clone(), config.clone());
             live.run(async move {
-                let (volume, _) = open_volume(&handle, &config).await?;
+                let (volume, _) = open_volume(&handle, &config, OpenOptions::default()).await?;
                 let done = self.apply(&volume).await;
                 // A refused change left the volume as it was; it must be closed all the same.
                 let closed = volume.close().await;

@@ -1,24 +1,21 @@
 //! `tantalum stat VOLUME.toml`, and `tantalum stat HOME`.
-use super::holds::{tell_content, tell_holder};
 use super::home_stat;
-use super::serve::asking::ask_stat;
-use super::serve::control::Stat;
-use super::told_counters::tell_counters;
-use super::volume_stat::{of_closed, of_flash, of_tiered};
+use super::told_counters::{tell_counters, tell_holder};
 use super::{stat_page, stat_text};
 use anyhow::Context;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
+use tantalum::front_end::counters_of;
+use tantalum_base::ErrorKind;
 use tantalum_console::Verdict;
 use tantalum_console::output::OutputArgs;
 use tantalum_media::block_store::holder;
 use tantalum_report::{Column, Report, Style, Table, Value, config_hash, schema};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
+use tantalum_volume::asking::ask_stat;
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    OpenOptions, VolumeConfig, counters_of, open_tiered_volume, open_volume_with, superblock_at,
+    OpenOptions, Stat, VolumeConfig, open_tiered_volume, open_volume, superblock_at,
 };
 
 /// Print the properties of a volume: its content, how full and how worn it is
@@ -48,18 +45,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         return home_stat::tell(&args.volume, &claim, &args.output);
     }
     let config = VolumeConfig::read(&args.volume)?;
-    let told: BTreeMap<String, String> = match open(&config) {
-        Ok(stat) => plain(stat),
-        // Another process has it open: perhaps a server.
-        Err(error) if error.kind() == ErrorKind::Locked => match ask_stat(&config.path)? {
-            Some(told) => told,
-            None => plain(held(&config)?.ok_or(error)?),
-        },
-        Err(error) => return Err(error.into()),
-    };
+    let told = figures(&config)?;
     let value = |column: &Column| match column.key {
         "volume" => Ok(args.volume.display().to_string().into()),
-        key => value(column, told.get(key).map_or("", String::as_str)),
+        key => value(column, told.text(key).unwrap_or_default()),
     };
     let row: anyhow::Result<Vec<Value>> = schema::VOLUME_STAT.iter().map(value).collect();
     let mut table = Table::new(schema::VOLUME_STAT);
@@ -73,25 +62,19 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-fn plain(stat: Stat) -> BTreeMap<String, String> {
-    let told = stat.into_iter().filter(|(_, value)| !value.is_null());
-    told.map(|(name, value)| (name.into(), value.plain())).collect()
-}
-
-/// The fields of a volume that another process has open: that process may change all of the store except the
-/// superblock, and may publish its counters. `None` if the process is unknown.
-fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
-    let path = config.data_path()?;
-    let Some(pid) = holder(&path) else { return Ok(None) };
-    let mut stat = of_closed(config, &superblock_at(&path)?)?;
-    tell_holder(&mut stat, pid);
-    if let Some(told) = counters_of(config).filter(|told| told.pid == pid) {
-        tell_counters(&mut stat, &told)?;
+/// The figures of the volume of `config`, whichever process has it open.
+fn figures(config: &VolumeConfig) -> anyhow::Result<Stat> {
+    match open(config) {
+        // Another process has it open: perhaps a server.
+        Err(error) if error.kind() == ErrorKind::Locked => match ask_stat(&config.path)? {
+            Some(told) => Ok(told),
+            None => Ok(held(config)?.ok_or(error)?),
+        },
+        told => Ok(told?),
     }
-    Ok(Some(stat))
 }
 
-/// The fields of a volume that no other process can write to, as it is open here.
+/// The figures of a volume that no other process can write to, as it is open here.
 fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.clone());
@@ -99,39 +82,32 @@ fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
         let options = OpenOptions::READ_ONLY;
         match config.kind {
             Kind::Flash => {
-                let (volume, report) = open_volume_with(&handle, &config, options).await?;
-                let mut stat = of_flash(&config, &volume, &report)?;
-                // A killed writer may have left pages of an open transaction, which the next writer discards.
-                let written = written_pages(&*volume) * PAGE_BYTES as u64;
-                if report.superblock.is_staged
-                    && let Some((_, mapped)) =
-                        stat.iter_mut().find(|(key, _)| *key == "mapped_bytes")
-                {
-                    *mapped = written.into();
-                }
-                tell_content(&mut stat, &*volume).await;
+                let (volume, report) = open_volume(&handle, &config, options).await?;
+                let mut stat = Stat::of_flash(&config, &volume, &report, options)?;
+                stat.put_content(&*volume).await;
                 Ok(stat)
             }
             Kind::Tiered => {
                 let (volume, report) = open_tiered_volume(&handle, &config, options).await?;
-                let mut stat = of_tiered(&config, &volume, &report)?;
-                tell_content(&mut stat, &*volume).await;
+                let mut stat = Stat::of_tiered(&config, &volume, &report)?;
+                stat.put_content(&*volume).await;
                 Ok(stat)
             }
         }
     })
 }
 
-/// Pages of `device` that have content.
-fn written_pages(device: &impl PageDevice) -> u64 {
-    let (mut at, mut written) = (0, 0);
-    let pages = device.limits().pages;
-    while at < pages {
-        let extent = device.extent(PageRange::new(PageNo(at), pages - at));
-        at += extent.pages;
-        written += if extent.is_hole { 0 } else { extent.pages };
+/// The fields of a volume that another process has open: that process may change all of the store except the
+/// superblock, and may publish its counters. `None` if the process is unknown.
+fn held(config: &VolumeConfig) -> tantalum_base::Result<Option<Stat>> {
+    let path = config.data_path()?;
+    let Some(pid) = holder(&path) else { return Ok(None) };
+    let mut stat = Stat::of_closed(config, &superblock_at(&path)?)?;
+    tell_holder(&mut stat, pid);
+    if let Some(told) = counters_of(config).filter(|told| told.pid == pid) {
+        tell_counters(&mut stat, &told)?;
     }
-    written
+    Ok(Some(stat))
 }
 
 /// The value in `column` for the reported text.
@@ -148,20 +124,20 @@ fn value(column: &Column, text: &str) -> anyhow::Result<Value> {
 }
 
 /// The number called `name`; 0 if the server of an older program does not report it.
-fn number(told: &BTreeMap<String, String>, name: &str) -> anyhow::Result<u64> {
-    let text = told.get(name).map_or("0", String::as_str);
+fn number(told: &Stat, name: &str) -> anyhow::Result<u64> {
+    let text = told.text(name).unwrap_or("0");
     text.parse().with_context(|| format!("{name}: {text:?}"))
 }
 
 /// The numbers called `name`.
-fn numbers(told: &BTreeMap<String, String>, name: &str) -> anyhow::Result<Vec<u64>> {
-    let text = told.get(name).map_or("", String::as_str);
+fn numbers(told: &Stat, name: &str) -> anyhow::Result<Vec<u64>> {
+    let text = told.text(name).unwrap_or_default();
     let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
     numbers.with_context(|| format!("{name}: {text:?}"))
 }
 
 /// Zones by the live part of each, one row per tenth.
-fn zone_fill(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
+fn zone_fill(told: &Stat) -> anyhow::Result<Table> {
     let mut table = Table::new(schema::ZONE_FILL);
     for (tenths, zones) in (0u64..).zip(numbers(told, "zones_by_fill")?) {
         table.push_named([("live_percent_max", (tenths * 10).into()), ("zones", zones.into())]);
@@ -170,7 +146,7 @@ fn zone_fill(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
 }
 
 /// Zones by the number of their resets, up to the most worn.
-fn zone_wear(told: &BTreeMap<String, String>) -> anyhow::Result<Table> {
+fn zone_wear(told: &Stat) -> anyhow::Result<Table> {
     let mut table = Table::new(schema::ZONE_WEAR);
     let (width, most) = (number(told, "resets_width")?, number(told, "zone_resets_max")?);
     let mut from = number(told, "zone_resets_min")?;

@@ -1,11 +1,12 @@
 //! The counters published by a program that has opened a volume itself: for `tantalum stat`, and for `tantalum top` in
-//! place of a server's metrics.
-use super::serve::control::Stat;
+//! place of a server's metrics. Also the name of the program.
+use std::path::Path;
+use tantalum::front_end::{ToldCounters, counters_of};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::block_store::holder;
 use tantalum_metrics::Scrape;
 use tantalum_report::Value;
-use tantalum_volume::{ToldCounters, VolumeConfig, counters_of};
+use tantalum_volume::{Stat, VolumeConfig};
 
 /// Fields of `tantalum stat`, their metrics, and the bytes of one unit of each.
 const FIELDS: [(&str, &str, u64); 10] = [
@@ -29,21 +30,40 @@ pub fn tell_counters(stat: &mut Stat, told: &ToldCounters) -> Result<()> {
     let scrape = Scrape::parse(&told.text)?;
     for (field, metric, bytes) in FIELDS {
         if let Some(count) = scrape.sum(metric, &[]) {
-            stat.push((field, (count as u64).saturating_mul(bytes).into()));
+            stat.put(field, (count as u64).saturating_mul(bytes));
         }
     }
     for (field, command) in [("program_read_bytes", "read"), ("program_written_bytes", "write")] {
         let bytes = scrape.sum("tantalum_program_request_bytes_total", &[("command", command)]);
-        stat.push((field, bytes.map(|bytes| bytes as u64).into()));
+        if let Some(bytes) = bytes {
+            stat.put(field, bytes as u64);
+        }
     }
     let open_seconds = scrape.sum("tantalum_uptime_seconds", &[]);
-    stat.push(("open_seconds", open_seconds.map_or(Value::Null, seconds)));
-    stat.push(("told_seconds_ago", seconds(told.age_ms as f64 / 1e3)));
+    if let Some(open_seconds) = open_seconds {
+        stat.put("open_seconds", seconds(open_seconds));
+    }
+    stat.put("told_seconds_ago", seconds(told.age_ms as f64 / 1e3));
     Ok(())
 }
 
-fn seconds(seconds: f64) -> Value {
-    Value::rounded(seconds, 1e3)
+fn seconds(seconds: f64) -> String {
+    Value::rounded(seconds, 1e3).plain()
+}
+
+/// Adds the process `pid`, which has the volume open.
+pub fn tell_holder(stat: &mut Stat, pid: u32) {
+    // The kernel may not report the name.
+    if let Some(program) = program(pid) {
+        stat.put("open_by", program);
+    }
+    stat.put("open_by_pid", pid);
+}
+
+/// The name of a process, if the kernel reports it.
+fn program(pid: u32) -> Option<String> {
+    let name = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("comm"));
+    name.ok().map(|name| name.trim_end().to_owned())
 }
 
 /// The counters of the program that has the volume of `config` open.

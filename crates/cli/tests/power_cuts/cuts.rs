@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Rng};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::{VolumeConfig, open_volume};
+use tantalum_volume::{OpenOptions, VolumeConfig, open_volume};
 use tempfile::TempDir;
 
 /// One in this many images is opened by the command line, the others by the library in this process.
@@ -131,7 +131,7 @@ fn open_by_library(config: &Path, closes: bool) -> Result<Vec<WriteNo>, String> 
     let live = Live::new(LiveOptions::default()).expect("an executor");
     let handle = live.clone();
     let opened = live.run(async move {
-        let (volume, _) = open_volume(&handle, &config).await?;
+        let (volume, _) = open_volume(&handle, &config, OpenOptions::default()).await?;
         let findings = volume.check(|_, _| ()).await?;
         let mut pages = vec![PageBuf::zero(); PAGES as usize];
         volume.read(PageNo(0), &mut pages, None).await?;

@@ -5,6 +5,7 @@ use crate::history::Durability;
 use crate::rig::{Engine, Rig, config_text};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
+use tantalum::Volume;
 use tantalum_base::Rng;
 
 const CELLS: u32 = 64;
@@ -121,7 +122,7 @@ fn cut(
 fn commits_survive_whole() {
     let seed = 7;
     let Some(rig) = Rig::new(Engine::Ring, Durability::OnAck) else { return };
-    tantalum_sqlite::register(VFS, tantalum_volume::open_client, Default::default()).unwrap();
+    tantalum_sqlite::register(VFS, |path: &Path| Volume::open(path), Default::default()).unwrap();
     let transactions = load(&rig, seed, 300);
     let violations = cut(&rig, &transactions, Honesty::Honest, crate::images(), seed);
     assert!(violations.is_empty(), "seed {seed}: {violations:#?}");

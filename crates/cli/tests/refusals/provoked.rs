@@ -4,6 +4,7 @@ use crate::support::{good, tantalum, text};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use tantalum::Volume;
 use tantalum_base::Refusal;
 use tantalum_cache::refusals as cache;
 use tantalum_media::block_store::refusals as media;
@@ -296,7 +297,7 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
     (
         media::OPEN,
         Attached(|place| {
-            let _open = tantalum_volume::open_client(&place.at("v.toml")).unwrap();
+            let _open = Volume::open(place.at("v.toml")).unwrap();
             place.refused("rescue @v.toml --force")
         }),
     ),
@@ -449,7 +450,7 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         cache::CHANGED,
         Here(|place| {
             place.attached("--claim none");
-            drop(tantalum_volume::open_client(&place.at("v.toml")).unwrap());
+            drop(Volume::open(place.at("v.toml")).unwrap());
             place.write("home", 4096, &[7; 4096]);
             place.refused_serve("v")
         }),

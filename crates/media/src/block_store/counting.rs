@@ -95,6 +95,11 @@ impl<S: BlockStore> Counting<S> {
     pub fn new(inner: S, counters: StoreCounters) -> Self {
         Counting { inner, counters }
     }
+
+    /// The counters, which outlive the store.
+    pub fn counters(&self) -> &StoreCounters {
+        &self.counters
+    }
 }
 
 impl<S: BlockStore> StoreLayer for Counting<S> {

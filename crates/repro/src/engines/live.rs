@@ -289,7 +289,7 @@ impl LiveDevice for FlashFile {
     }
 
     async fn open(&self, live: &Live) -> Result<Rc<FlashVolume<VolumeStore>>> {
-        Ok(open_volume(live, &self.config).await?.0)
+        Ok(open_volume(live, &self.config, OpenOptions::default()).await?.0)
     }
 }
 

@@ -7,9 +7,7 @@ use crate::opener::{Options, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
-use tantalum_base::Result;
-use tantalum_volume::client::Client;
-use tantalum_volume::{open_client, open_reader};
+use tantalum::{Result, Volume, front_end};
 
 /// The name of the VFS that the extension registers.
 const NAME: &str = "tantalum";
@@ -18,12 +16,12 @@ const NAME: &str = "tantalum";
 struct ByConfiguration;
 
 impl VolumeOpener for ByConfiguration {
-    fn open(&self, path: &Path) -> Result<Client> {
-        open_client(path)
+    fn open(&self, path: &Path) -> Result<Volume> {
+        Volume::open(path)
     }
 
-    fn open_read_only(&self, path: &Path) -> Option<Result<Client>> {
-        Some(open_reader(path))
+    fn open_read_only(&self, path: &Path) -> Option<Result<Volume>> {
+        Some(front_end::open_to_read(path))
     }
 }
 

@@ -10,8 +10,8 @@ use libsqlite3_sys as sqlite;
 use sqlite::{sqlite3, sqlite3_file, sqlite3_io_methods};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex};
+use tantalum::front_end::Level;
 use tantalum_base::{Error, ErrorKind};
-use tantalum_volume::Level;
 
 /// SQLite's allocation for an open file, `szOsFile` bytes; it begins with the fields that SQLite
 /// requires.

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use tantalum::Volume;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::live::Process;
-use tantalum_volume::client::Client;
 
 /// Registers a VFS called `name` with the SQLite library linked into this program. A database can then be opened with
 /// the volume's path and the VFS's name, for example `file:/path/VOLUME.toml?vfs=NAME`. The VFS stays registered until
@@ -159,7 +159,7 @@ impl Vfs {
             }
             return Ok(database);
         }
-        let (client, access) = self.open_client(path, only_reads)?;
+        let (client, access) = self.open_volume(path, only_reads)?;
         let trace = self.trace.clone();
         let database = Arc::new(Database::open(client, trace, access, memory)?);
         open.insert(path.into(), Arc::downgrade(&database));
@@ -167,7 +167,7 @@ impl Vfs {
     }
 
     /// Opens the volume: read-only if `only_reads`, or if its file must not be written.
-    fn open_client(&self, path: &Path, only_reads: bool) -> Result<(Client, Access)> {
+    fn open_volume(&self, path: &Path, only_reads: bool) -> Result<(Volume, Access)> {
         if only_reads && let Some(client) = self.opener.open_read_only(path) {
             let client = client?;
             let access = if client.is_read_only() { Access::Read } else { Access::Write };

@@ -7,6 +7,8 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard};
+use tantalum::Volume;
+use tantalum::front_end::{channel, serve};
 use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange,
     Payload, Result, TxId,
@@ -14,7 +16,6 @@ use tantalum_base::{
 use tantalum_runtime::live::remote::RemoteSender;
 use tantalum_runtime::live::{EngineChoice, LiveOptions};
 use tantalum_runtime::{Runtime, live};
-use tantalum_volume::client::{self, Client};
 
 /// The content of the medium, shared by clients that open it one after another.
 #[derive(Clone)]
@@ -104,13 +105,13 @@ impl Disk {
     }
 
     /// Opens the disk on a thread of its own.
-    pub fn client(&self) -> Client {
-        let (connector, requests) = client::channel();
+    pub fn client(&self) -> Volume {
+        let (connector, requests) = channel();
         let limits = self.state().limits.clone();
         let disk = self.clone();
         let thread = live::spawn_thread("disk", without_files(), move |live| async move {
             let device = Rc::new(Device { disk, open: RefCell::default() });
-            client::serve_client(&live, device, requests).await;
+            serve(&live, device, requests).await;
         });
         connector.connect(limits, Joined(thread.ok()))
     }
@@ -153,15 +154,15 @@ impl State {
 impl Disk {
     /// Opens the disk on a thread of its own that ends when the sender requests it.
     #[allow(dead_code, reason = "not each test file uses all")]
-    pub fn mortal_client(&self) -> (Client, RemoteSender<()>) {
-        let (connector, requests) = client::channel();
+    pub fn mortal_client(&self) -> (Volume, RemoteSender<()>) {
+        let (connector, requests) = channel();
         let (kill, mut killed) = live::remote::channel("the end", 1);
         let limits = self.state().limits.clone();
         let disk = self.clone();
         let thread = live::spawn_thread("disk", without_files(), move |live| async move {
             let device = Rc::new(Device { disk, open: RefCell::default() });
             let on = live.clone();
-            let serving = async move { client::serve_client(&on, device, requests).await };
+            let serving = async move { serve(&on, device, requests).await };
             drop(live.spawn("serving", serving));
             killed.recv().await;
         });

@@ -3,9 +3,9 @@ use crate::measured::{Spent, command, run, tantalum};
 use crate::table::Row;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
+use tantalum::Volume;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Rng};
 use tantalum_testing::programs::fio;
-use tantalum_volume::open_client;
 
 const VARIABLE: &str = "GROWTH_OPEN_TRANSACTIONS";
 /// How often as many transactions are begun as are open at once, and all committed.
@@ -53,7 +53,7 @@ pub struct Commits {
 impl Commits {
     /// Begins as many transactions as are to be open, writes in each, and commits one after the other.
     pub fn run(self) -> anyhow::Result<()> {
-        let client = open_client(&self.volume)?;
+        let client = Volume::open(&self.volume)?;
         let mut rng = Rng::new(1);
         let mut content = vec![0; PAGE_BYTES];
         rng.fill(&mut content);
@@ -61,14 +61,14 @@ impl Commits {
         let part = client.limits().pages / self.open;
         for _ in 0..ROUNDS {
             let begin = |number| Ok((number, client.begin()?));
-            let open: Vec<_> = (0..self.open).map(begin).collect::<anyhow::Result<_>>()?;
-            for (number, tx) in &open {
+            let mut open: Vec<_> = (0..self.open).map(begin).collect::<anyhow::Result<_>>()?;
+            for (number, tx) in &mut open {
                 for _ in 0..PAGES {
-                    let page = PageNo(number * part + rng.below(part));
-                    client.write_tx(*tx, page, vec![PageBuf::copy_from(&content)])?;
+                    let page = PageNo(*number * part + rng.below(part));
+                    tx.write(page, vec![PageBuf::copy_from(&content)])?;
                 }
             }
-            open.into_iter().try_for_each(|(_, tx)| client.commit(tx))?;
+            open.into_iter().try_for_each(|(_, tx)| tx.commit())?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 use crate::disk::Disk;
 use rusqlite::Connection;
 use std::path::Path;
+use tantalum::Volume;
 use tantalum_base::Rng;
 use tantalum_testing::built::disk_folder;
 use tantalum_testing::programs::{FioJob, fio, median, setting};
@@ -116,7 +117,7 @@ pub fn sqlite() {
 fn transactions_a_second(config: &Path, transactions: i64) -> f64 {
     const ROWS: u64 = 20_000;
     static REGISTERED: std::sync::Once = std::sync::Once::new();
-    let opener = |path: &Path| tantalum_volume::open_client(path);
+    let opener = |path: &Path| Volume::open(path);
     let register = || tantalum_sqlite::register("bench", opener, Default::default());
     REGISTERED.call_once(|| register().expect("a VFS"));
     let flags = rusqlite::OpenFlags::default();

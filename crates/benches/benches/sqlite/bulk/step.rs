@@ -5,10 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use tantalum::Volume;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{NewSettings, write_new};
-use tantalum_volume::{create_volume, open_client};
+use tantalum_volume::create_volume;
 
 const VARIABLE: &str = "BULK_STEP";
 const ENTRANCE: &str = "BULK_ENTRANCE";
@@ -143,7 +144,7 @@ impl Asked {
         if let Some(entrance) = std::env::var_os(ENTRANCE) {
             std::fs::write(entrance, "0").context("entering the control group")?;
         }
-        tantalum_sqlite::register(VFS, open_client, Default::default())?;
+        tantalum_sqlite::register(VFS, |path: &Path| Volume::open(path), Default::default())?;
         let seconds = match self.step.statement(self.mb * ROWS_PER_MB) {
             Some(statement) => self.execute(&statement)?,
             None => self.copy()?,

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::rc::Rc;
 use tantalum_runtime::live::{LiveOptions, spawn_thread};
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_volume::{FlashVolume, VolumeConfig, VolumeStore, create_volume, open_volume};
+use tantalum_volume::{
+    FlashVolume, OpenOptions, VolumeConfig, VolumeStore, create_volume, open_volume,
+};
 
 /// Whether the bench is to run: `cargo test` builds benches too and starts them without
 /// `--bench`.
@@ -52,7 +54,8 @@ where
     F: Future<Output = T> + 'static,
 {
     let thread = spawn_thread("volume", LiveOptions::default(), move |live| async move {
-        let (volume, _) = open_volume(&live, &config).await.expect("the volume opens");
+        let (volume, _) =
+            open_volume(&live, &config, OpenOptions::default()).await.expect("the volume opens");
         let volume = Rc::new(volume);
         let result = work(live, Rc::clone(&volume)).await;
         volume.close().await.expect("the volume closes");

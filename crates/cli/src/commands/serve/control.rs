@@ -9,20 +9,19 @@
 //! - `share A B LEN`, `clone [A B LEN]`, `clone-over [A B LEN]`, `trim A LEN`, in pages, of a volume of kind flash: `done A B LEN SHARED_SLOTS`.
 //!
 //! Every process that may write to the socket's file may send requests.
-use crate::commands::holds::{tell_content, tell_holder};
 use crate::commands::remap::{Remap, TIERED};
+use crate::commands::told_counters::tell_holder;
 use std::cell::Cell;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_cache::Mode;
-use tantalum_report::Value;
 use tantalum_runtime::live::net::{Address, Listener, Stream};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{First, JoinHandle, Live, Runtime, first};
-use tantalum_volume::{FlashVolume, TieredDevice, TieredVolume, VolumeStore};
+use tantalum_volume::asking::control_path;
+use tantalum_volume::{FlashVolume, Stat, TieredDevice, TieredVolume, VolumeStore};
 
 /// Length limit of a request.
 const REQUEST_BYTES_MAX: usize = 256;
@@ -36,16 +35,6 @@ const CONTENT_NS_MAX: u64 = 2_000_000_000;
 const CLIENTS_MAX: usize = 8;
 /// Pause after a failure to accept a connection.
 const PAUSE_NS: u64 = 100_000_000;
-
-/// The socket of the volume whose configuration is at `config`.
-pub fn socket_path(config: &Path) -> PathBuf {
-    let mut name = OsString::from(config);
-    name.push(".control");
-    name.into()
-}
-
-/// The properties and the fill of a volume, by the names that `tantalum stat` uses.
-pub type Stat = Vec<(&'static str, Value)>;
 
 /// The volume that is served.
 pub enum Served {
@@ -79,7 +68,7 @@ impl Control {
         stat: impl Fn() -> Stat + 'static,
         served: Served,
     ) -> Result<Control> {
-        let listener = Listener::bind(live, &Address::Unix(socket_path(config)))?;
+        let listener = Listener::bind(live, &Address::Unix(control_path(config)))?;
         let shared = Rc::new(Shared {
             live: live.clone(),
             stat: Box::new(stat),
@@ -119,8 +108,8 @@ impl Shared {
         let mut content = stat.clone();
         let told = async {
             match &self.served {
-                Served::Flash(volume) => tell_content(&mut content, &**volume).await,
-                Served::Tiered(volume) => tell_content(&mut content, &**volume).await,
+                Served::Flash(volume) => content.put_content(&**volume).await,
+                Served::Tiered(volume) => content.put_content(&**volume).await,
             }
         };
         // A home may be slow to answer, or never do so: the other fields are reported all the same.
@@ -183,7 +172,7 @@ impl Shared {
             First::Other(line) => line?,
         };
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["stat"] => return send(stream, &told(self.stat().await)).await,
+            ["stat"] => return send(stream, &told(&self.stat().await)).await,
             ["mode"] => {}
             ["mode", name] => self.change(Mode::parse(name)?, stream).await?,
             _ => return self.remap(&line, stream).await,
@@ -210,9 +199,8 @@ impl Shared {
     }
 }
 
-fn told(stat: Stat) -> String {
-    let fields = stat.into_iter().filter(|(_, value)| !value.is_null());
-    let lines = fields.map(|(name, value)| format!("field {name} {}\n", value.plain()));
+fn told(stat: &Stat) -> String {
+    let lines = stat.iter().map(|(name, figure)| format!("field {name} {figure}\n"));
     lines.chain(["end\n".to_owned()]).collect()
 }
 

@@ -8,7 +8,7 @@ use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{JoinHandle, Live, Runtime};
 use tantalum_serving::Tell;
-use tantalum_volume::{OnAck, VolumeConfig, volume_file};
+use tantalum_volume::{OnAck, Origin, VolumeConfig};
 
 /// Serves until it is stopped.
 pub struct Local {
@@ -42,7 +42,7 @@ impl Local {
             stall_ms_max: nbd.stall_ms_max,
             transaction_idle_ms_max,
             read_only: nbd.read_only,
-            file: volume_file(config),
+            file: Origin::of(config).map(|origin| origin.file()),
             ..ServerOptions::default()
         };
         // Local clients rely on each reply, whatever durability NBD clients are promised.

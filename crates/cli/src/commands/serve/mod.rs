@@ -1,12 +1,10 @@
 //! `tantalum serve VOLUME.toml --nbd ADDRESS --socket`, and `tantalum serve --device DEVICE --nbd ADDRESS`.
-pub(super) mod asking;
-pub(super) mod control;
+mod control;
 mod local;
 mod promise;
 
-use super::volume_stat::{of_flash, of_tiered};
 use anyhow::{Context, bail};
-use control::{Control, Served, Stat};
+use control::{Control, Served};
 use local::Local;
 use promise::Promise;
 use std::ffi::OsString;
@@ -23,7 +21,7 @@ use tantalum_runtime::{LifeCycle, Live};
 use tantalum_serving::{About, Listening, Logging, Outside, serve_until, tell};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    OpenOptions, OpenReport, Recorded, VolumeConfig, open_tiered_volume, open_volume_with,
+    OpenOptions, OpenReport, Recorded, Stat, VolumeConfig, open_tiered_volume, open_volume,
 };
 
 /// Serve a volume, or a simulated device in real time, until Ctrl-C, SIGTERM, SIGHUP or SIGQUIT
@@ -153,9 +151,9 @@ async fn serve_volume(
     let open = OpenOptions { read_only: options.read_only, ..OpenOptions::default() };
     match config.kind {
         Kind::Flash => {
-            let opened = open_volume_with(&live, &served, open).await?;
+            let opened = open_volume(&live, &served, open).await?;
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
-            let stat = move || of_flash(&told, &volume, &report).unwrap_or_default();
+            let stat = move || Stat::of_flash(&told, &volume, &report, open).unwrap_or_default();
             let opened_as = Served::Flash(Rc::clone(&opened.0));
             let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
             serve_opened(live, (&config, &promise), opened, around, options, control.flatten())
@@ -164,7 +162,7 @@ async fn serve_volume(
         Kind::Tiered => {
             let opened = open_tiered_volume(&live, &served, open).await?;
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
-            let stat = move || of_tiered(&told, &volume, &report).unwrap_or_default();
+            let stat = move || Stat::of_tiered(&told, &volume, &report).unwrap_or_default();
             let opened_as = Served::Tiered(Rc::clone(&opened.0));
             let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
             serve_opened(live, (&config, &promise), opened, around, options, control.flatten())

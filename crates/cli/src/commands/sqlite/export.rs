@@ -5,12 +5,13 @@ use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tantalum::Volume;
 use tantalum_base::size::human_bytes;
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_media::block_store::PRIVATE_MODE;
 use tantalum_report::number;
-use tantalum_volume::{OpenOptions, VolumeConfig, new_file_mode, open_client_with};
+use tantalum_volume::{VolumeConfig, new_file_mode};
 
 /// Copy a database from a volume to a plain file, which any SQLite can open
 ///
@@ -35,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if file.symlink_metadata().is_ok() {
         bail!("{} exists already: name a new file, or move it away", file.display());
     }
-    let from = on_volume(path, open_client_with(path, OpenOptions::READ_ONLY)?)?;
+    let from = on_volume(path, Volume::open_read_only(path)?)?;
     let size = Size::of(&from)?;
     if size.pages == 0 {
         bail!(

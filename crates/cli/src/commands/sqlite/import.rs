@@ -4,6 +4,7 @@ use crate::commands::room::tell_room;
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
+use tantalum::Volume;
 use tantalum_base::ErrorKind;
 use tantalum_base::size::human_bytes;
 use tantalum_console::Verdict;
@@ -13,7 +14,7 @@ use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{Kind, NewConfig, NewSettings};
 use tantalum_volume::superblock::Superblock;
-use tantalum_volume::{VolumeConfig, config, create_volume, open_client};
+use tantalum_volume::{VolumeConfig, config, create_volume};
 
 /// The smallest volume that is made, and the unit that its size is rounded up to.
 const MIB: u64 = 1 << 20;
@@ -156,7 +157,7 @@ fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
 
 fn fill(args: &Args, from: &Connection) -> anyhow::Result<()> {
     let path = &args.volume;
-    let mut to = on_volume(path, open_client(path)?)?;
+    let mut to = on_volume(path, Volume::open(path)?)?;
     if Size::of(&to)?.pages > 0 && !args.force {
         bail!("{} holds a database already (--force replaces it)", path.display());
     }

@@ -7,9 +7,9 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use tantalum::Volume;
 use tantalum_console::Verdict;
 use tantalum_console::progress::Progress;
-use tantalum_volume::Client;
 
 /// Copy SQLite databases from files to volumes and back
 #[derive(clap::Subcommand, Debug)]
@@ -53,18 +53,18 @@ impl Size {
     }
 }
 
-/// The database on the volume at `path`, which `client` has open.
-fn on_volume(path: &Path, client: Client) -> anyhow::Result<Connection> {
+/// The database on the open `volume` at `path`.
+fn on_volume(path: &Path, volume: Volume) -> anyhow::Result<Connection> {
     // SQLite recognizes a volume by its name.
     if path.extension().is_none_or(|extension| extension != "toml") {
         bail!("{}: the configuration of a volume for SQLite ends in .toml", path.display());
     }
     let vfs = "tantalum-copy";
-    // The client is moved out, so that closing the connection closes the volume: the registered VFS keeps nothing open.
-    let client = Mutex::new(Some(client));
+    // The handle is moved out, so that closing the connection closes the volume: the registered VFS keeps nothing open.
+    let volume = Mutex::new(Some(volume));
     let opener = move |path: &Path| {
-        let client = client.lock().unwrap_or_else(PoisonError::into_inner).take();
-        client.ok_or_else(|| {
+        let volume = volume.lock().unwrap_or_else(PoisonError::into_inner).take();
+        volume.ok_or_else(|| {
             let context = format!("{} was closed", path.display());
             tantalum_base::Error::new(tantalum_base::ErrorKind::Closed, context)
         })

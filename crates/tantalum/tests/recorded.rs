@@ -1,10 +1,10 @@
 //! A volume that records its requests.
 use std::path::Path;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange};
+use tantalum::{PAGE_BYTES, PageBuf, PageNo, PageRange, Volume};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_trace::PageEvent::{self, Commit, Read, Trim, Write};
-use tantalum_volume::{HostOptions, VolumeConfig, VolumeHost, config, create_volume};
+use tantalum_volume::{VolumeConfig, config, create_volume};
 
 /// A volume of 8 MiB that records to `record`.
 fn volume(folder: &Path, record: &str) -> VolumeConfig {
@@ -18,8 +18,8 @@ fn volume(folder: &Path, record: &str) -> VolumeConfig {
     config
 }
 
-fn open(config: &VolumeConfig) -> VolumeHost {
-    VolumeHost::open(config.clone(), HostOptions::default()).unwrap()
+fn open(config: &VolumeConfig) -> Volume {
+    Volume::open(&config.path).unwrap()
 }
 
 fn events(path: &Path) -> Vec<PageEvent> {
@@ -39,25 +39,26 @@ fn write(page: u64) -> PageEvent {
 fn what_was_done_is_told_in_the_order_in_which_it_took_effect() {
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path(), "record = \"load.csv.zst\"");
-    let client = open(&config).client();
-    client.write(PageNo(0), pages(3)).unwrap();
-    let (one, other) = (client.begin().unwrap(), client.begin().unwrap());
-    client.write_tx(one, PageNo(10), pages(2)).unwrap();
-    client.write_tx(other, PageNo(20), pages(1)).unwrap();
-    client.write_tx(one, PageNo(30), pages(1)).unwrap();
-    client.read_tx(one, PageNo(10), 1).unwrap();
-    client.read(PageNo(5), 2).unwrap();
-    client.commit(one).unwrap();
-    client.abort(other).unwrap();
-    client.share(vec![(PageNo(40), PageNo(0)), (PageNo(41), PageNo(1))]).unwrap();
+    let volume = open(&config);
+    volume.write(PageNo(0), pages(3)).unwrap();
+    let mut one = volume.begin().unwrap();
+    let mut other = volume.begin().unwrap();
+    one.write(PageNo(10), pages(2)).unwrap();
+    other.write(PageNo(20), pages(1)).unwrap();
+    one.write(PageNo(30), pages(1)).unwrap();
+    one.read(PageNo(10), 1).unwrap();
+    volume.read(PageNo(5), 2).unwrap();
+    one.commit().unwrap();
+    other.abort().unwrap();
+    volume.share(vec![(PageNo(40), PageNo(0)), (PageNo(41), PageNo(1))]).unwrap();
     let scattered = [50, 52, 51].map(|page| (PageNo(page), pages(1).remove(0)));
-    client.write_transaction(scattered.to_vec()).unwrap();
-    client.trim(PageRange::new(PageNo(1), 2)).unwrap();
-    client.flush().unwrap();
+    volume.write_scattered(scattered.to_vec()).unwrap();
+    volume.trim(PageRange::new(PageNo(1), 2)).unwrap();
+    volume.flush().unwrap();
     // Refused requests are not recorded.
-    client.write(PageNo(1 << 40), pages(1)).unwrap_err();
-    client.share(vec![(PageNo(60), PageNo(100))]).unwrap_err();
-    drop(client);
+    volume.write(PageNo(1 << 40), pages(1)).unwrap_err();
+    volume.share(vec![(PageNo(60), PageNo(100))]).unwrap_err();
+    drop(volume);
     // One line per page.
     let read = |page| Read { page: PageNo(page), pages: 1 };
     let trim = |page| Trim { page: PageNo(page), pages: 1 };
@@ -79,7 +80,7 @@ fn each_opening_begins_a_file_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let config = volume(folder.path(), "record = \"load.csv.gz\"");
     for page in 0..3 {
-        open(&config).client().write(PageNo(page), pages(1)).unwrap();
+        open(&config).write(PageNo(page), pages(1)).unwrap();
     }
     for (page, name) in ["load.csv.gz", "load-2.csv.gz", "load-3.csv.gz"].iter().enumerate() {
         assert_eq!(events(&folder.path().join(name)), [write(page as u64)]);
@@ -89,9 +90,11 @@ fn each_opening_begins_a_file_of_its_own() {
 #[test]
 fn a_file_that_cannot_be_made_is_an_error_and_leaves_the_volume_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = volume(folder.path(), "record = \"none/load.csv\"");
-    let error = VolumeHost::open(config.clone(), HostOptions::default()).err().unwrap().to_string();
+    let record = "record = \"none/load.csv\"";
+    let config = volume(folder.path(), record);
+    let error = Volume::open(&config.path).err().unwrap().to_string();
     assert!(error.contains("recording") && error.contains("none/load.csv"), "{error}");
-    config.record = None;
-    open(&config).client().write(PageNo(0), pages(1)).unwrap();
+    let text = std::fs::read_to_string(&config.path).unwrap().replace(record, "");
+    std::fs::write(&config.path, text).unwrap();
+    open(&config).write(PageNo(0), pages(1)).unwrap();
 }

@@ -15,8 +15,8 @@ use tantalum_local::{Answer, Request};
 use tantalum_runtime::live::wall_clock::machine_ms;
 use tantalum_runtime::metrics::{MetricKind, Readings, exposition};
 
-use crate::config::VolumeConfig;
 use file::CountersFile;
+use tantalum_volume::VolumeConfig;
 
 /// Time between two writes of the counters.
 const PACE_MS: u64 = 200;
@@ -35,7 +35,7 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const TRIM: usize = 3;
 
-/// The counters of a client.
+/// The counters of this process's requests.
 pub(crate) struct Counters {
     /// The time of the next write.
     due_ms: AtomicU64,

@@ -5,17 +5,15 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
+use tantalum::Volume;
+use tantalum::front_end::{FrontEnd, Lent, on_callers};
 use tantalum_base::fault_points::plant;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Result};
 use tantalum_media::block_store::{BlockStore, IoBuf, MemoryStore, StoreLayer};
 use tantalum_runtime::Live;
 use tantalum_runtime::fault_points::Fault;
-use tantalum_runtime::live::{Confined, LiveOptions};
-use tantalum_volume::client::{Client, Lent};
-use tantalum_volume::{
-    HostOptions, OpenOptions, VolumeConfig, VolumeHost, config, create_flash, create_volume,
-    open_flash,
-};
+use tantalum_runtime::live::Confined;
+use tantalum_volume::{OpenOptions, VolumeConfig, config, create_flash, open_flash};
 
 /// No step here takes this long unless it hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -88,8 +86,8 @@ impl StoreLayer for HeldStore {
     }
 }
 
-/// A client of a volume on a [`HeldStore`] with content in its first eight pages.
-fn held_volume() -> (Client, Arc<Gate>) {
+/// A volume on a [`HeldStore`] with content in its first eight pages.
+fn held_volume() -> (Volume, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
     let mut limits = None;
     let make = |live: &Live| {
@@ -106,9 +104,9 @@ fn held_volume() -> (Client, Arc<Gate>) {
     // SAFETY: nothing is stored elsewhere.
     #[expect(unsafe_code, reason = "the contract of an executor that is lent")]
     let executor = unsafe { Confined::new(make) }.unwrap();
-    let client = Client::confined(executor, limits.unwrap());
-    client.write_transaction((0..8).map(|page| (PageNo(page), content(1))).collect()).unwrap();
-    (client, gate)
+    let volume = on_callers(executor, limits.unwrap());
+    volume.write_scattered((0..8).map(|page| (PageNo(page), content(1))).collect()).unwrap();
+    (volume, gate)
 }
 
 fn content(byte: u8) -> PageBuf {
@@ -117,33 +115,33 @@ fn content(byte: u8) -> PageBuf {
 
 /// Runs `job` on a thread of its own.
 fn start<T: Send + 'static>(
-    client: &Client,
-    job: impl FnOnce(Client) -> T + Send + 'static,
+    volume: &Volume,
+    job: impl FnOnce(Volume) -> T + Send + 'static,
 ) -> Receiver<std::thread::Result<T>> {
     let (told, outcome) = mpsc::channel();
-    let client = client.clone();
+    let volume = volume.clone();
     #[expect(clippy::disallowed_methods, reason = "a blocking caller")]
     std::thread::spawn(move || {
-        let job = std::panic::AssertUnwindSafe(|| job(client));
+        let job = std::panic::AssertUnwindSafe(|| job(volume));
         let _ = told.send(std::panic::catch_unwind(job));
     });
     outcome
 }
 
-fn commit(client: &Client, page: u64, byte: u8) -> Receiver<std::thread::Result<Result<()>>> {
+fn commit(volume: &Volume, page: u64, byte: u8) -> Receiver<std::thread::Result<Result<()>>> {
     let pages = vec![(PageNo(page), content(byte))];
-    start(client, move |client| client.write_transaction(pages))
+    start(volume, move |volume| volume.write_scattered(pages))
 }
 
 #[test]
 fn a_read_does_not_wait_for_another_callers_durable_write() {
-    let (client, gate) = held_volume();
+    let (volume, gate) = held_volume();
     gate.hold();
     let before = gate.durable.load(Ordering::SeqCst);
-    let writes = [commit(&client, 0, 2), commit(&client, 1, 2)];
+    let writes = [commit(&volume, 0, 2), commit(&volume, 1, 2)];
     gate.wait_for_durable(before + 2);
     for page in 2..8 {
-        let read = start(&client, move |client| client.read(PageNo(page), 1));
+        let read = start(&volume, move |volume| volume.read(PageNo(page), 1));
         let read = read.recv_timeout(HANGS).expect("a read that waits for a write");
         assert_eq!(read.unwrap().unwrap()[0], content(1));
     }
@@ -158,15 +156,15 @@ fn a_read_does_not_wait_for_another_callers_durable_write() {
 
 #[test]
 fn an_executor_that_a_waiting_caller_keeps_is_noticed() {
-    let (client, gate) = held_volume();
+    let (volume, gate) = held_volume();
     gate.hold();
     let before = gate.durable.load(Ordering::SeqCst);
-    let write = start(&client, |client| {
+    let write = start(&volume, |volume| {
         let _planted = plant(Fault::ExecutorKeptWhileWaiting);
-        client.write_transaction(vec![(PageNo(0), content(2))])
+        volume.write_scattered(vec![(PageNo(0), content(2))])
     });
     gate.wait_for_durable(before + 1);
-    let read = start(&client, |client| client.read(PageNo(2), 1));
+    let read = start(&volume, |volume| volume.read(PageNo(2), 1));
     assert!(read.recv_timeout(Duration::from_millis(300)).is_err(), "the read goes on beside it");
     gate.release();
     write.recv_timeout(HANGS).unwrap().unwrap().unwrap();
@@ -176,13 +174,13 @@ fn an_executor_that_a_waiting_caller_keeps_is_noticed() {
 #[test]
 fn commits_that_come_during_a_durable_write_share_the_next() {
     const COMMITS: u64 = 16;
-    let (client, gate) = held_volume();
+    let (volume, gate) = held_volume();
     gate.hold();
     let before = gate.durable.load(Ordering::SeqCst);
-    let commits: Vec<_> = (0..COMMITS).map(|page| commit(&client, page, 3)).collect();
+    let commits: Vec<_> = (0..COMMITS).map(|page| commit(&volume, page, 3)).collect();
     for page in 0..COMMITS {
         // The write is in the write cache as soon as readers see it.
-        while client.read(PageNo(page), 1).unwrap()[0] != content(3) {
+        while volume.read(PageNo(page), 1).unwrap()[0] != content(3) {
             std::thread::yield_now();
         }
     }
@@ -201,24 +199,19 @@ fn commits_that_come_during_a_durable_write_share_the_next() {
 fn commits_to_a_file_share_durable_writes() {
     const CALLERS: u64 = 8;
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("volume.toml");
-    std::fs::write(&path, config::template("8MiB")).unwrap();
-    let config = VolumeConfig::read(&path).unwrap();
-    let live = Live::new(LiveOptions::default()).unwrap();
-    let (handle, made) = (live.clone(), config.clone());
-    live.run(async move { create_volume(&handle, &made, false).await }).unwrap();
-    let host = VolumeHost::open(config, HostOptions::default()).unwrap();
-    let writes = || host.store_counters().snapshot().writes;
+    let volume = Volume::create(folder.path()).capacity_bytes(8 << 20).open().unwrap();
+    let counters = volume.store_counters().unwrap();
+    let writes = || counters.snapshot().writes;
     // On a disk where a durable write takes no time, few are shared.
     for round in 0..1000 {
         let before = writes();
         std::thread::scope(|scope| {
             for caller in 0..CALLERS {
-                let client = host.client();
+                let volume = volume.clone();
                 scope.spawn(move || {
                     for byte in 0..10 {
                         let page = (PageNo(caller), content(byte));
-                        client.write_transaction(vec![page]).unwrap();
+                        volume.write_scattered(vec![page]).unwrap();
                     }
                 });
             }
@@ -232,17 +225,17 @@ fn commits_to_a_file_share_durable_writes() {
 
 #[test]
 fn a_panic_in_one_caller_hangs_no_other() {
-    let (client, gate) = held_volume();
+    let (volume, gate) = held_volume();
     gate.hold();
     let before = gate.durable.load(Ordering::SeqCst);
-    let waits = commit(&client, 0, 2);
+    let waits = commit(&volume, 0, 2);
     gate.wait_for_durable(before + 1);
     gate.panics.store(true, Ordering::SeqCst);
-    let panics = commit(&client, 1, 2).recv_timeout(HANGS).expect("hangs");
+    let panics = commit(&volume, 1, 2).recv_timeout(HANGS).expect("hangs");
     assert_eq!(*panics.unwrap_err().downcast::<&str>().unwrap(), "planted");
     let closed = |outcome: Result<()>| outcome.unwrap_err().kind() == ErrorKind::Closed;
     assert!(closed(waits.recv_timeout(HANGS).expect("hangs").unwrap()));
-    let late = commit(&client, 2, 2).recv_timeout(HANGS).expect("hangs");
+    let late = commit(&volume, 2, 2).recv_timeout(HANGS).expect("hangs");
     assert!(closed(late.unwrap()));
     gate.release();
 }

@@ -21,7 +21,8 @@ use tantalum_base::checksum::{crc32c, crc32c_append};
 use tantalum_media::block_store::holder;
 use tantalum_runtime::live::wall_clock::machine_ms;
 
-use crate::config::{MediaType, VolumeConfig};
+use tantalum_volume::VolumeConfig;
+use tantalum_volume::config::MediaType;
 
 /// The start of each counters file.
 const MAGIC: &str = "# tantalum counters 1 ";
@@ -269,7 +270,7 @@ mod tests {
     fn a_process_is_known_by_its_beginning_too() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("v.toml");
-        crate::config::write_new(&config, "4MiB", &Default::default()).unwrap();
+        tantalum_volume::config::write_new(&config, "4MiB", &Default::default()).unwrap();
         let config = VolumeConfig::read(&config).unwrap();
         let data = File::create(config.data_path().unwrap()).unwrap();
         data.lock().unwrap();

@@ -1,5 +1,7 @@
 //! The channel to a device on a thread of its own, and the tasks that serve it there.
-use super::{Client, Link};
+use super::{Figures, Link};
+use crate::shared::{Open, Shared};
+use crate::volume::Volume;
 use std::any::Any;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,6 +11,7 @@ use tantalum_runtime::Runtime;
 use tantalum_runtime::live::remote::{self, RemoteReceiver, RemoteSender, ReplySender};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::Semaphore;
+use tantalum_volume::Stat;
 
 /// Requests that one volume handles at a time.
 pub const WORKERS: usize = 32;
@@ -16,58 +19,64 @@ pub const WORKERS: usize = 32;
 /// Requests that may wait for a worker before `send` blocks.
 const CHANNEL_CAPACITY: usize = 64;
 
-/// The end of the channel from which [`Client`]s are made.
+/// The end of the channel from which handles are made.
 pub struct Connector(RemoteSender<Message>);
 
-/// The end of the channel that [`serve_client`] serves.
+/// The end of the channel that [`serve`] serves.
 pub struct Requests(RemoteReceiver<Message>);
 
-/// A channel between clients and the thread of a device.
+/// A channel between callers and the thread of a device.
 pub fn channel() -> (Connector, Requests) {
     let (sender, receiver) = remote::channel("a client's request", CHANNEL_CAPACITY);
     (Connector(sender), Requests(receiver))
 }
 
 impl Connector {
-    /// The first client of the device with these `limits`. `keeper` is dropped after the last
-    /// client has closed the channel. If it contains a guard that joins the device's thread, the
-    /// volume is closed by the time dropping the last client returns.
-    pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Client {
-        Client::new(Link::Channel(self.0), limits, Box::new(keeper))
+    /// The first handle to the device with these `limits`. `keeper` is dropped after the last handle has closed the channel.
+    /// If it contains a guard that joins the device's thread, the device is closed by the time dropping the last handle
+    /// returns.
+    pub fn connect(self, limits: Limits, keeper: impl Any + Send + Sync) -> Volume {
+        Shared::new(Open::new(Link::Channel(self.0), keeper), limits).into()
+    }
+
+    pub(crate) fn link(self) -> Link {
+        Link::Channel(self.0)
     }
 }
 
 /// A message in the channel.
-pub(super) enum Message {
+pub(crate) enum Message {
     /// A request for the device.
     Ask(Request, ReplySender<Result<Answer>>),
     /// Asks for the device's counters.
-    Tell(ReplySender<Readings>),
+    Metrics(ReplySender<Readings>),
+    /// Asks for the device's figures.
+    Stat(ReplySender<Result<Stat>>),
 }
 
-/// Serves clients from `requests` until the last one is dropped, then aborts the transactions that
-/// they left open. Runs on the executor of the device.
-pub async fn serve_client<R, D>(runtime: &R, device: Rc<D>, requests: Requests)
+/// Serves `requests` until the last handle is dropped, then aborts the transactions that are still open. Runs on the executor of
+/// the device.
+pub async fn serve<R, D>(runtime: &R, device: Rc<D>, requests: Requests)
 where
     R: Runtime,
     D: PageDevice<Page = PageBuf>,
 {
-    serve_client_telling(runtime, device, requests, |_, _| ()).await;
+    serve_with_figures(runtime, device, requests, Figures::none()).await;
 }
 
-/// As [`serve_client`]; `tell` reports the device's counters.
-pub(crate) async fn serve_client_telling<R, D>(
+/// As [`serve`], for a device that reports `figures`.
+pub(crate) async fn serve_with_figures<R, D>(
     runtime: &R,
     device: Rc<D>,
     requests: Requests,
-    tell: fn(&D, &mut Readings),
+    figures: Figures<D>,
 ) where
     R: Runtime,
     D: PageDevice<Page = PageBuf>,
 {
     let workers = Rc::new(Workers {
         service: Service::new(device),
-        tell,
+        figures,
         requests: Cell::new(Some(requests.0)),
         turn: Semaphore::new("its turn to wait for a client's request", 1),
     });
@@ -81,7 +90,7 @@ pub(crate) async fn serve_client_telling<R, D>(
 
 struct Workers<D> {
     service: Service<D>,
-    tell: fn(&D, &mut Readings),
+    figures: Figures<D>,
     /// `None` while a worker waits for the next request; only the worker that holds `turn` waits.
     requests: Cell<Option<RemoteReceiver<Message>>>,
     turn: Semaphore,
@@ -94,10 +103,13 @@ impl<D: PageDevice<Page = PageBuf>> Workers<D> {
         while let Some(message) = self.next().await {
             match message {
                 Message::Ask(request, reply) => reply.send(self.service.handle(request).await),
-                Message::Tell(reply) => {
+                Message::Metrics(reply) => {
                     let mut out = Readings::default();
-                    (self.tell)(self.service.device(), &mut out);
+                    (self.figures.metrics)(self.service.device(), &mut out);
                     reply.send(out);
+                }
+                Message::Stat(reply) => {
+                    reply.send(self.figures.of(self.service.device()).await);
                 }
             }
         }

@@ -1,0 +1,58 @@
+//! Opens a volume on the executor of this thread, as servers do.
+use std::rc::Rc;
+use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_media::block_store::StoreCounters;
+use tantalum_runtime::Live;
+use tantalum_runtime::live::wall_clock::unix_ms;
+
+use crate::config::VolumeConfig;
+use crate::flash::{FlashVolume, OpenReport, open_flash};
+use crate::open_options::OpenOptions;
+use crate::store::{VolumeStore, open_store, open_tiered_stores, reread_partitions};
+use crate::tiered::{TieredVolume, open_tiered};
+
+/// Opens the volume of `config`, which is of kind `flash`.
+///
+/// # Errors
+/// `Locked` if another process has it open; `Format` if the store is no volume, or has other sizes than `config`; `Corrupt`
+/// if it is damaged; `OutOfSpace`; `Io`.
+pub async fn open_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<(Rc<FlashVolume<VolumeStore>>, OpenReport)> {
+    let store = open_store(live, config, options, &StoreCounters::default()).await?;
+    let opened = open_flash(live, store, config, options).await;
+    opened.map_err(|error| {
+        let way_out = match error.kind() {
+            ErrorKind::OutOfSpace if config.media.sparse => {
+                " (make room on its file system, or open the volume to be read only, which writes nothing)"
+            }
+            _ => "",
+        };
+        error.wrap(format!("opening {}{way_out}", config.path.display()))
+    })
+}
+
+/// Opens the volume of `config`, which is of kind `tiered`.
+///
+/// # Errors
+/// As [`open_volume`], and if home or journal do not belong to the flash.
+pub async fn open_tiered_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<(Rc<TieredVolume<Live, VolumeStore>>, OpenReport)> {
+    let open = async {
+        let counters = StoreCounters::default();
+        let stores = open_tiered_stores(live, config, options, &counters).await?;
+        let home = stores.home.clone();
+        let opened = open_tiered(live, stores, config, options, unix_ms).await?;
+        // A volume of an earlier version has just got its claim.
+        if !options.read_only && opened.0.device().device().home().store().claim().is_some() {
+            reread_partitions(&home);
+        }
+        Ok::<_, Error>(opened)
+    };
+    open.await.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
+}
