@@ -1,4 +1,6 @@
 //! One open volume with its database, shared by the connections of this process, and possibly by other processes.
+mod lending;
+
 use crate::codes::lock;
 use crate::header;
 use crate::memory::Memory;
@@ -37,6 +39,7 @@ pub(crate) struct Database {
     /// A panic may have left inconsistent state: every call is refused.
     latched: AtomicBool,
     access: Mutex<Access>,
+    lending: lending::Lending,
 }
 
 /// The access for which the volume was opened.
@@ -91,7 +94,7 @@ impl Database {
         }
         let front = client.read(FRONT.first, FRONT.pages as usize);
         let front = front.context(|| "reading the database's header")?;
-        let (size_bytes, recorded_bytes) = sizes_told_by(&front)?;
+        let (size_bytes, recorded_bytes) = header::sizes_told_by(&front)?;
         let mut cache = PageCache::new(memory);
         cache.put(PageNo(FIRST_DATABASE_PAGE), front[1].clone());
         Ok(Database {
@@ -105,6 +108,7 @@ impl Database {
             cache: Mutex::new(cache),
             latched: AtomicBool::new(false),
             access: Mutex::new(access),
+            lending: Default::default(),
         })
     }
 
@@ -225,7 +229,7 @@ impl Database {
             }
         }
         if !front.is_empty() {
-            let (size_bytes, recorded_bytes) = sizes_told_by(front)?;
+            let (size_bytes, recorded_bytes) = header::sizes_told_by(front)?;
             let mut state = lock(&self.state);
             state.trim_end = state.trim_end.max(end_page(size_bytes));
             state.size_bytes = size_bytes;
@@ -346,7 +350,7 @@ impl Database {
         staged.pages.extend(pages.iter().map(|(page, _)| *page));
         write_runs(&mut staged.transaction, &pages)?;
         let mut cache = lock(&self.cache);
-        cache.hold(staged.transaction.number());
+        cache.hold(staged.transaction.number(), pages.iter().map(|(page, _)| *page));
         pages.into_iter().for_each(|(page, content)| cache.put(page, content));
         Ok(())
     }
@@ -360,6 +364,11 @@ impl Database {
     /// Commits `set` and `staged` as one device transaction, and empties `set`. After an error nothing of it is on the
     /// volume. The caller must hold the database exclusively.
     pub(crate) fn commit(&self, set: &mut WriteSet, staged: Option<Staged>) -> Result<()> {
+        if let Err(error) = self.end_loans() {
+            set.clear();
+            staged.into_iter().for_each(|staged| self.abort(staged));
+            return Err(error);
+        }
         let mut state = lock(&self.state);
         let size_bytes = set.size_bytes.unwrap_or(state.size_bytes);
         let mut pages: Vec<(PageNo, PageBuf)> = Vec::with_capacity(set.pages.len() + 1);
@@ -468,28 +477,6 @@ fn write_runs(transaction: &mut Transaction, pages: &[(PageNo, PageBuf)]) -> Res
 fn commit_staged(mut transaction: Transaction, pages: &[(PageNo, PageBuf)]) -> Result<()> {
     write_runs(&mut transaction, pages)?;
     transaction.commit()
-}
-
-/// The database's size, and the size recorded in its header, from the first pages of the volume.
-fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
-    let [header, first] = front else {
-        return Err(Error::new(ErrorKind::Format, "the volume gave another number of pages"));
-    };
-    let recorded_bytes = header::decode(header)?;
-    let size_bytes = size_told_by_sqlite(first).unwrap_or(u64::MAX).min(recorded_bytes);
-    Ok((size_bytes, recorded_bytes))
-}
-
-/// The database's size according to its first page: page size at byte 16, page count at 28. It is valid only if the change
-/// counters at 24 and 92 are equal (SQLite's file format, section 1.3).
-fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
-    let word = |at: usize| u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
-    let page_bytes = match u64::from(page[16]) << 8 | u64::from(page[17]) {
-        1 => 65536,
-        page_bytes => page_bytes,
-    };
-    (page.starts_with(b"SQLite format 3\0") && word(28) != 0 && word(24) == word(92))
-        .then(|| page_bytes * u64::from(word(28)))
 }
 
 /// All pages written by a transaction, in ascending order.

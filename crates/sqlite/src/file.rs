@@ -390,6 +390,9 @@ impl DatabaseFile {
                 code: code_of(&error, sqlite::SQLITE_IOERR_LOCK),
                 error,
             })?;
+            if self.level >= Level::Reserved {
+                self.database.begin_lending();
+            }
         }
         Ok(self.level >= wanted)
     }
@@ -397,6 +400,9 @@ impl DatabaseFile {
     /// Lowers the lock, and drops uncommitted writes.
     pub(crate) fn unlock(&mut self, wanted: Level) {
         if self.level > wanted {
+            if self.level >= Level::Reserved && wanted < Level::Reserved {
+                self.database.end_lending();
+            }
             self.forget();
             self.database.lower(self.id, wanted);
             self.level = wanted;

@@ -54,6 +54,28 @@ pub(crate) fn decode(page: &PageBuf) -> Result<u64> {
     Ok(u64::from_le_bytes(size))
 }
 
+/// The database's size, and the size recorded in its header, from the first pages of the volume.
+pub(crate) fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
+    let [header, first] = front else {
+        return Err(Error::new(ErrorKind::Format, "the volume gave another number of pages"));
+    };
+    let recorded_bytes = decode(header)?;
+    let size_bytes = size_told_by_sqlite(first).unwrap_or(u64::MAX).min(recorded_bytes);
+    Ok((size_bytes, recorded_bytes))
+}
+
+/// The database's size according to its first page: page size at byte 16, page count at 28. It is valid only if the change
+/// counters at 24 and 92 are equal (SQLite's file format, section 1.3).
+fn size_told_by_sqlite(page: &PageBuf) -> Option<u64> {
+    let word = |at: usize| u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]]);
+    let page_bytes = match u64::from(page[16]) << 8 | u64::from(page[17]) {
+        1 => 65536,
+        page_bytes => page_bytes,
+    };
+    (page.starts_with(b"SQLite format 3\0") && word(28) != 0 && word(24) == word(92))
+        .then(|| page_bytes * u64::from(word(28)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -225,6 +225,11 @@ impl Part {
         Some(content)
     }
 
+    /// The content of `page`, if it is cached. This does not count as a use of the page.
+    pub(crate) fn peek(&self, page: PageNo) -> Option<PageBuf> {
+        lock(&self.memory.kept).pages.get(&self.key(page)).cloned()
+    }
+
     /// Whether `page` is cached. This does not count as a use of the page.
     pub(crate) fn contains(&self, page: PageNo) -> bool {
         lock(&self.memory.kept).pages.contains_key(&self.key(page))

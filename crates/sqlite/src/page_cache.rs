@@ -7,6 +7,7 @@
 //! the volume before its commit: while it [`hold`](PageCache::hold)s the cache, nobody else uses it.
 use crate::memory::{Memory, Part};
 use crate::tree_scan::TreeScans;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tantalum_base::{PageBuf, PageNo, PageRange};
 
@@ -38,6 +39,8 @@ pub(crate) struct PageCache {
     changes: u64,
     /// The number of the transaction to which some of the pages belong.
     holder: Option<u64>,
+    /// The pages that it wrote.
+    held: BTreeSet<PageNo>,
 }
 
 impl PageCache {
@@ -50,6 +53,7 @@ impl PageCache {
             trees: TreeScans::default(),
             changes: 0,
             holder: None,
+            held: BTreeSet::new(),
         }
     }
 
@@ -58,6 +62,11 @@ impl PageCache {
         let content = self.pages.get(page)?;
         self.trees.notice(page, &content);
         Some(content)
+    }
+
+    /// The committed content of `page`, if it is cached. This does not count as a use of the page.
+    pub(crate) fn committed(&self, page: PageNo) -> Option<PageBuf> {
+        if self.held.contains(&page) { None } else { self.pages.peek(page) }
     }
 
     /// Caches content that was read or committed.
@@ -88,16 +97,18 @@ impl PageCache {
         self.holder.is_none() || self.holder == tx
     }
 
-    /// From now on cached pages may belong to the transaction `tx` and be invisible to others.
-    pub(crate) fn hold(&mut self, tx: u64) {
+    /// From now on `pages` belong to the transaction `tx`, among those of earlier calls, and are invisible to others.
+    pub(crate) fn hold(&mut self, tx: u64, pages: impl IntoIterator<Item = PageNo>) {
         self.change();
         self.holder = Some(tx);
+        self.held.extend(pages);
     }
 
     /// No uncommitted transaction is on the volume any more. Drops `pages`, whose cached content is not the committed one.
     pub(crate) fn release(&mut self, pages: impl IntoIterator<Item = PageNo>) {
         self.change();
         self.holder = None;
+        self.held.clear();
         pages.into_iter().for_each(|page| self.pages.forget(page));
     }
 
@@ -157,6 +168,19 @@ mod tests {
         cache.change();
         cache.put_read(moment, PageNo(2), content(2));
         assert!(cache.get(PageNo(1)).is_some() && cache.get(PageNo(2)).is_none());
+    }
+
+    #[test]
+    fn what_a_transaction_wrote_is_not_the_committed_content_until_it_ends() {
+        let mut cache = cache_of(8);
+        cache.put(PageNo(1), content(1));
+        cache.put(PageNo(2), content(2));
+        cache.hold(7, [PageNo(1)]);
+        cache.put(PageNo(1), content(3));
+        assert_eq!(cache.committed(PageNo(1)), None);
+        assert_eq!(cache.committed(PageNo(2)), Some(content(2)));
+        cache.release([]);
+        assert_eq!(cache.committed(PageNo(1)), Some(content(3)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use super::controls::x_file_control;
 use super::stop::{caught, set_errno};
 use super::vfs::Vfs;
-use crate::codes::{Code, errno_of, lock};
+use crate::codes::{Code, code_of, errno_of, lock};
 use crate::file::{DatabaseFile, Failure};
 use crate::journal::Journal;
 use crate::lock_waits;
@@ -135,14 +135,9 @@ fn ok(done: Result<(), Failure>) -> Answer {
     done.map(|()| sqlite::SQLITE_OK)
 }
 
-/// The failure of a large journal's temporary file.
-fn of_journal<T>(done: std::io::Result<T>, otherwise: c_int) -> Result<T, Failure> {
-    done.map_err(|error| {
-        let is_full = error.kind() == std::io::ErrorKind::StorageFull;
-        let code = Code(if is_full { sqlite::SQLITE_FULL } else { otherwise });
-        let context = "SQLite's rollback journal, in a file in the folder for temporary files";
-        Failure { code, error: Error::io(context, error) }
-    })
+/// A failure of the journal.
+fn of_journal<T>(done: tantalum_base::Result<T>, otherwise: c_int) -> Result<T, Failure> {
+    done.map_err(|error| Failure { code: code_of(&error, otherwise), error })
 }
 
 unsafe extern "C" fn x_close(file: *mut sqlite3_file) -> c_int {

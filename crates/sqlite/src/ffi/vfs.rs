@@ -6,7 +6,7 @@ use super::stop::{caught, set_errno};
 use crate::codes::{errno_of, lock};
 use crate::database::{Access, Database};
 use crate::file::DatabaseFile;
-use crate::journal::Journals;
+use crate::journal::{Journal, Journals};
 use crate::lock_waits;
 use crate::memory::{Memory, Room};
 use crate::opener::{Options, SharedTrace, VolumeOpener, free_pages};
@@ -243,9 +243,24 @@ impl Vfs {
             let journals = &self.here().journals;
             let new = flags & sqlite::SQLITE_OPEN_CREATE != 0;
             let found = if new { None } else { journals.find(path) };
-            return Ok(Some(Handle::Journal(found.unwrap_or_else(|| journals.create(path)))));
+            return Ok(Some(Handle::Journal(found.unwrap_or_else(|| self.new_journal(path)))));
         }
         Ok(None)
+    }
+
+    /// A new journal called `path`, which may borrow pages of its database.
+    fn new_journal(&self, path: &Path) -> Arc<Mutex<Journal>> {
+        let Here { open, journals, .. } = self.here();
+        let journal = journals.create(path);
+        let name = path.as_os_str().as_bytes().strip_suffix(b"-journal").unwrap_or_default();
+        // While another volume is opened, which may take long, the journal goes without.
+        if let Ok(open) = open.try_lock()
+            && let Some(database) = open.get(Path::new(OsStr::from_bytes(name)))
+            && let Some(database) = database.upgrade()
+        {
+            database.lend_to(&journal);
+        }
+        journal
     }
 
     /// Whether `path` is the path of a volume's journal or WAL, as SQLite names them.
