@@ -104,8 +104,8 @@ fn what_cannot_be_is_refused_in_a_line() {
     let server = Server::start(&config);
     let socket = folder.path().join("VOLUME.toml.control");
     for (asked, answered) in [
-        ("format c:\n", "error asked is"),
-        ("mode x y\n", "error asked is"),
+        ("format c:\n", "error a request is"),
+        ("mode x y\n", "error a request is"),
         ("mode x\n", "error \"x\" is not a mode"),
     ] {
         let mut stream = UnixStream::connect(&socket).unwrap();
