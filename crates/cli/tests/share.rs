@@ -70,7 +70,7 @@ fn refuse_all(config: &Path, most: u64) {
         (["2", "0", "4"], "overlap".to_owned()),
         (["100", "6", "4"], "page 8 holds nothing".to_owned()),
         (["1022", "0", "4"], "past the end".to_owned()),
-        (["100", "0", "4k"], format!("over the limit of {most}; {parts} shares")),
+        (["100", "0", "4k"], format!("over the limit of {most}; use {parts} shares")),
         (["700", "0", &three], format!("up to A {} B {two} LEN {most}", 700 + 2 * most)),
         (["700", "0", &two], format!("up to A {} B {most} LEN {most}", 700 + most)),
         (["300", "0", &more], format!("up to A {} B {most} LEN 7", 300 + most)),
