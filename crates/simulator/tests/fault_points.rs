@@ -16,7 +16,7 @@ use tantalum_volume::fault_points::Fault as Volume;
 const BY_CHANCE: &str = "crates/simulator/tests/planted_by_chance.rs";
 const CACHE: &str = "crates/ftl/tests/cache.rs";
 const CLAIM: &str = "crates/cache/tests/claim.rs";
-const CALLERS: &str = "crates/volume/tests/callers.rs";
+const CALLERS: &str = "crates/tantalum/tests/callers.rs";
 const CLOSING: &str = "crates/ftl/tests/closing.rs";
 const CHECKED: &str = "crates/ftl/tests/checked/mod.rs";
 const MAPPING_LOG: &str = "crates/ftl/src/dump/mapping_log.rs";

@@ -171,7 +171,7 @@ fn a_name_that_asks_for_a_volume_and_is_none_is_no_plain_file_instead() {
     );
     let out = shell(folder.path(), &commands);
     let told = String::from_utf8_lossy(&out.stdout);
-    assert!(told.contains("app.db is no volume"), "{told}");
+    assert!(told.contains("app.db is not a volume"), "{told}");
     assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
     // Beside a volume, its name does not request the VFS, and it is a plain file.
     let commands = opening(folder.path())

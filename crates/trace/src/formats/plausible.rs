@@ -54,7 +54,7 @@ impl Plausible {
     fn refusal(&self, why: &str) -> String {
         let format = self.format;
         format!(
-            "{why}: this is not a {format} trace, or it is damaged (--trace-format {format}:check=no accepts it)"
+            "{why}: this is no {format} trace, or it is damaged (--trace-format {format}:check=no accepts it)"
         )
     }
 }
