@@ -138,6 +138,12 @@ fn is_in(mask: &str, pid: u32, signal: Signal) -> bool {
     bits >> (signal.as_raw() - 1) & 1 == 1
 }
 
+/// Whether `child` has been handed over to `program`, which catches nothing at first.
+fn is_running(child: &Child, program: &str) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap();
+    name.trim_end() == program
+}
+
 fn catches(child: &Child, signal: Signal) -> bool {
     is_in("SigCgt:", child.id(), signal)
 }
@@ -187,10 +193,10 @@ fn each_signal_means_to_each_command_what_the_table_says() {
         assert_serve(signal, serve);
         assert_top(folder.path(), signal, top);
         let run = start(built::tantalum(), LONG);
-        until(|| catches(&run, Signal::INT));
+        until(|| is_running(&run, "tantalum-crash") && catches(&run, Signal::INT));
         assert_ends(run, signal, long, "a long run");
         let run = start(built::tantalum(), OTHER);
-        until(|| catches(&run, Signal::USR2));
+        until(|| is_running(&run, "tantalum-lab") && catches(&run, Signal::XFSZ));
         assert_ends(run, signal, other, "another command");
     }
 }
@@ -199,6 +205,6 @@ fn each_signal_means_to_each_command_what_the_table_says() {
 fn what_nohup_starts_outlives_its_terminal() {
     let command = [&[built::tantalum()], LONG].concat();
     let run = start("nohup", &command);
-    until(|| catches(&run, Signal::INT));
+    until(|| is_running(&run, "tantalum-crash") && catches(&run, Signal::INT));
     assert_ends(run, Signal::HUP, Meaning::GoesOn, "under nohup");
 }
