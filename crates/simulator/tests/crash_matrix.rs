@@ -38,7 +38,7 @@ fn cut_everywhere(
 /// Every operation of a load on a device that is being cleaned, of the recovery after it and of the load after
 /// that fails.
 fn fail_everywhere(device: &str, media: &str, seed: u64) {
-    let done = everywhere(Exhaustive::Errors, device, media, (1, COMMANDS / 2), seed, true);
+    let done = everywhere(Exhaustive::Errors, device, media, (1, COMMANDS / 3), seed, true);
     println!("{} errors", done.io_errors);
     // The life without an error has no failure. A retry may meet more than one.
     assert!(done.lives > 100 && done.io_errors + 1 >= done.lives);

@@ -33,7 +33,7 @@ fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> C
         device: device.to_owned(),
         media: media.to_owned(),
         workload: Workload::parse(workload).unwrap(),
-        cuts: if nightly { 20 * cuts } else { cuts },
+        cuts: if nightly { 50 * cuts } else { cuts },
         exhaustive: None,
         aged: false,
         seed,
@@ -56,52 +56,52 @@ fn cuts_of(workload: &str, device: &str, media: &str, cuts: u64, seed: u64) -> C
 
 #[test]
 fn nand_with_a_durable_cache() {
-    cuts("ssd:cache=durable", "nand", 20_000, 1);
+    cuts("ssd:cache=durable", "nand", 8_000, 1);
 }
 
 #[test]
 fn nand_written_through() {
-    cuts("ssd:cache=through", "nand", 20_000, 2);
+    cuts("ssd:cache=through", "nand", 8_000, 2);
 }
 
 #[test]
 fn nand_with_an_ordered_cache() {
-    cuts("ssd:cache=ordered", "nand", 20_000, 3);
+    cuts("ssd:cache=ordered", "nand", 8_000, 3);
 }
 
 #[test]
 fn nand_with_a_volatile_cache() {
-    cuts("ssd:cache=volatile", "nand", 20_000, 4);
+    cuts("ssd:cache=volatile", "nand", 8_000, 4);
 }
 
 #[test]
 fn nand_written_through_behind_a_buffer() {
-    cuts("buffered:cache=through", "nand", 10_000, 11);
+    cuts("buffered:cache=through", "nand", 4_000, 11);
 }
 
 #[test]
 fn file_with_an_ordered_cache_behind_a_buffer() {
-    cuts("buffered:cache=ordered", "file", 5_000, 12);
+    cuts("buffered:cache=ordered", "file", 2_500, 12);
 }
 
 #[test]
 fn file_with_a_durable_cache() {
-    cuts("ssd:cache=durable", "file", 5_000, 5);
+    cuts("ssd:cache=durable", "file", 2_500, 5);
 }
 
 #[test]
 fn file_written_through() {
-    cuts("ssd:cache=through", "file", 5_000, 6);
+    cuts("ssd:cache=through", "file", 2_500, 6);
 }
 
 #[test]
 fn file_with_an_ordered_cache() {
-    cuts("ssd:cache=ordered", "file", 5_000, 7);
+    cuts("ssd:cache=ordered", "file", 2_500, 7);
 }
 
 #[test]
 fn file_with_a_volatile_cache() {
-    cuts("ssd:cache=volatile", "file", 5_000, 8);
+    cuts("ssd:cache=volatile", "file", 2_500, 8);
 }
 
 /// A cache over a home, which is rescued without the flash at each cut, if it promises anything in that
@@ -116,25 +116,25 @@ fn tiered(settings: &str, media: &str, wanted: u64, seed: u64) {
 
 #[test]
 fn file_cleaned_in_step_with_hosts() {
-    cuts("ssd:cache=through,cleaning=paced", "file", 5000, 37);
-    cuts("ssd:cache=ordered,cleaning=paced", "file", 5000, 38);
+    cuts("ssd:cache=through,cleaning=paced", "file", 2_500, 37);
+    cuts("ssd:cache=ordered,cleaning=paced", "file", 2_500, 38);
 }
 
 #[test]
 fn nand_with_staged_transactions() {
-    cuts("ssd:cache=through,transactions=staged", "nand", 5000, 31);
-    cuts("ssd:cache=ordered,transactions=staged", "nand-bytes", 5000, 32);
+    cuts("ssd:cache=through,transactions=staged", "nand", 2_500, 31);
+    cuts("ssd:cache=ordered,transactions=staged", "nand-bytes", 2_500, 32);
 }
 
 #[test]
 fn file_with_staged_transactions() {
-    cuts("ssd:cache=through,transactions=staged", "file", 5000, 33);
-    cuts("ssd:cache=ordered,transactions=staged", "file", 5000, 34);
+    cuts("ssd:cache=through,transactions=staged", "file", 2_500, 33);
+    cuts("ssd:cache=ordered,transactions=staged", "file", 2_500, 34);
 }
 
 #[test]
 fn nand_over_a_home_in_epochs() {
-    tiered("destage=ordered", "nand", 10_000, 41);
+    tiered("destage=ordered", "nand", 4_000, 41);
 }
 
 #[test]
@@ -144,113 +144,113 @@ fn nand_with_bytes_over_a_home_in_epochs() {
 
 #[test]
 fn file_over_a_home_in_epochs() {
-    tiered("destage=ordered", "file", 5_000, 43);
+    tiered("destage=ordered", "file", 2_500, 43);
 }
 
 #[test]
 fn nand_over_a_home_that_is_awaited() {
-    tiered("destage=ordered,mode=write-through", "nand", 5_000, 44);
+    tiered("destage=ordered,mode=write-through", "nand", 2_500, 44);
 }
 
 #[test]
 fn file_over_a_home_that_is_awaited() {
-    tiered("destage=ordered,mode=write-through", "file", 5_000, 45);
+    tiered("destage=ordered,mode=write-through", "file", 2_500, 45);
 }
 
 #[test]
 fn nand_over_a_home_with_staged_transactions() {
-    tiered("destage=ordered,transactions=staged", "nand", 3_000, 47);
+    tiered("destage=ordered,transactions=staged", "nand", 2_000, 47);
     tiered("destage=ordered,mode=write-through,transactions=staged", "nand-bytes", 1_000, 48);
     tiered("destage=dense,transactions=staged", "nand", 2_000, 49);
 }
 
 #[test]
 fn file_over_a_home_with_staged_transactions() {
-    tiered("destage=ordered,transactions=staged", "file", 3_000, 50);
+    tiered("destage=ordered,transactions=staged", "file", 2_000, 50);
     tiered("destage=ordered,mode=write-through,transactions=staged", "file", 1_000, 51);
     tiered("destage=dense,transactions=staged", "file", 2_000, 52);
 }
 
 #[test]
 fn nand_over_a_home_track_by_track() {
-    tiered("destage=dense", "nand", 10_000, 46);
+    tiered("destage=dense", "nand", 4_000, 46);
 }
 
 #[test]
 fn file_over_a_home_track_by_track() {
-    tiered("destage=dense", "file", 5_000, 47);
+    tiered("destage=dense", "file", 2_500, 47);
 }
 
 #[test]
 fn nand_with_a_transactional_cache() {
-    cuts("txcache", "nand", 20_000, 9);
+    cuts("txcache", "nand", 8_000, 9);
 }
 
 #[test]
 fn file_with_a_transactional_cache() {
-    cuts("txcache", "file", 5_000, 10);
+    cuts("txcache", "file", 2_500, 10);
 }
 
 #[test]
 fn nand_with_a_cache_in_nvram_without_transactions() {
-    cuts("nvcache", "nand", 10_000, 11);
+    cuts("nvcache", "nand", 4_000, 11);
 }
 
 #[test]
 fn file_with_a_cache_in_nvram_without_transactions() {
-    cuts("nvcache", "file", 3_000, 12);
+    cuts("nvcache", "file", 2_000, 12);
 }
 
 #[test]
 fn nand_with_a_redo_log() {
-    cuts("wal", "nand", 10_000, 13);
-    cuts("wal:commit=record", "nand", 3_000, 13);
+    cuts("wal", "nand", 4_000, 13);
+    cuts("wal:commit=record", "nand", 2_000, 13);
 }
 
 #[test]
 fn file_with_a_redo_log() {
-    cuts("wal", "file", 3_000, 14);
+    cuts("wal", "file", 2_000, 14);
     cuts("wal:commit=record", "file", 1_000, 14);
 }
 
 #[test]
 fn nand_with_cyclic_commits() {
-    cuts("tx-flash", "nand", 10_000, 15);
+    cuts("tx-flash", "nand", 4_000, 15);
 }
 
 #[test]
 fn file_with_cyclic_commits() {
-    cuts("tx-flash", "file", 3_000, 16);
+    cuts("tx-flash", "file", 2_000, 16);
 }
 
 #[test]
 fn nand_with_an_atomic_log() {
-    cuts("atomic-log", "nand", 10_000, 17);
+    cuts("atomic-log", "nand", 4_000, 17);
 }
 
 #[test]
 fn file_with_an_atomic_log() {
-    cuts("atomic-log", "file", 3_000, 18);
+    cuts("atomic-log", "file", 2_000, 18);
 }
 
 #[test]
 fn nand_mapped_by_blocks() {
-    cuts("block-map", "nand", 10_000, 19);
+    cuts("block-map", "nand", 4_000, 19);
 }
 
 #[test]
 fn nand_with_a_log_block_a_block() {
-    cuts("bast:logs=2", "nand", 10_000, 20);
+    cuts("bast:logs=2", "nand", 4_000, 20);
 }
 
 #[test]
 fn nand_with_shared_log_blocks() {
-    cuts("fast:logs=2", "nand", 10_000, 21);
+    cuts("fast:logs=2", "nand", 4_000, 21);
 }
 
 #[test]
 fn nand_with_a_map_on_flash() {
-    cuts("dftl:cmt=5", "nand", 10_000, 22);
+    cuts("dftl:cmt=5", "nand", 4_000, 22);
 }
 
 /// Lives in which slots are damaged as they are read: pages are errors, few openings are refused, and
