@@ -54,6 +54,12 @@ pub(crate) fn decode(page: &PageBuf) -> Result<u64> {
     Ok(u64::from_le_bytes(size))
 }
 
+/// The pages that a database takes from page 0 on, this header among them, if `header` is the page in front of one.
+pub fn pages_of_database(header: &PageBuf) -> Option<u64> {
+    let size_bytes = decode(header).ok().filter(|_| header.starts_with(MAGIC))?;
+    Some(1 + size_bytes.div_ceil(PAGE_BYTES as u64))
+}
+
 /// The database's size, and the size recorded in its header, from the first pages of the volume.
 pub(crate) fn sizes_told_by(front: &[PageBuf]) -> Result<(u64, u64)> {
     let [header, first] = front else {

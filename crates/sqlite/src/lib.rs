@@ -38,4 +38,5 @@ mod tree_scan;
 mod write_set;
 
 pub use ffi::{counting, register, register_loadable};
+pub use header::pages_of_database;
 pub use opener::{Options, TraceSink, VolumeOpener};

@@ -4,7 +4,9 @@ use anyhow::{Context, bail};
 use std::fmt;
 use std::str::FromStr;
 use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange, Result};
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Result,
+};
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::asking::ask;
@@ -21,6 +23,15 @@ const CLONE_PAGES_MAX: u64 = 1 << 24;
 /// Why a tiered volume refuses such a change.
 pub const TIERED: &str =
     "pages at home cannot be shared, and clients give pages up themselves (blkdiscard)";
+
+/// The process that makes a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MadeBy {
+    /// This command: nobody else has the volume open.
+    Command,
+    /// The volume's server: its clients go on meanwhile.
+    Server,
+}
 
 /// A change of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +91,7 @@ impl Remap {
             let (handle, config) = (live.clone(), config.clone());
             live.run(async move {
                 let (volume, _) = open_volume(&handle, &config, OpenOptions::default()).await?;
-                let done = self.apply(&volume).await;
+                let done = self.apply(&volume, MadeBy::Command).await;
                 // A refused change left the volume as it was; it must be closed all the same.
                 let closed = volume.close().await;
                 let done = done?;
@@ -115,7 +126,8 @@ impl Remap {
     }
 
     /// Makes the change on `volume`.
-    pub async fn apply(self, volume: &FlashVolume<VolumeStore>) -> Result<Done> {
+    pub async fn apply(self, volume: &FlashVolume<VolumeStore>, by: MadeBy) -> Result<Done> {
+        self.spare_the_database(volume, by).await?;
         let pages = match self {
             Remap::Share(pages) => {
                 share(volume, pages).await?;
@@ -146,6 +158,38 @@ impl Remap {
             }
         };
         Ok(Done { pages, shared_slots: volume.device().statistics().ftl.shared_slots })
+    }
+}
+
+impl Remap {
+    /// Fails if the volume holds a SQLite database that the change could damage. SQLite knows nothing of clones: it lets the
+    /// database grow into any page, also while a change is under way.
+    async fn spare_the_database(self, volume: &FlashVolume<VolumeStore>, by: MadeBy) -> Result<()> {
+        let mut front = [PageBuf::zero()];
+        // A first page that cannot be read tells of no database, and may be trimmed.
+        let read = volume.read(PageNo(0), &mut front, None).await;
+        let Some(database) = tantalum_sqlite::pages_of_database(&front[0]).filter(|_| read.is_ok())
+        else {
+            return Ok(());
+        };
+        let advice = match self {
+            Remap::Trim(range) if range.first.0 >= database && by == MadeBy::Command => {
+                return Ok(());
+            }
+            Remap::Trim(range) if range.first.0 >= database => {
+                "the server's clients may let it grow into these pages: stop the server first"
+            }
+            Remap::Trim(_) => {
+                "to give it up, run `tantalum create --force`; to make it smaller, run VACUUM in \
+                 SQLite"
+            }
+            Remap::Share(_) | Remap::Clone { .. } => {
+                "for a copy as of one moment, run VACUUM INTO in SQLite, or `tantalum sqlite \
+                 export`"
+            }
+        };
+        let context = format!("pages 0 to {} hold a SQLite database: {advice}", database - 1);
+        Err(Error::new(ErrorKind::InvalidInput, context))
     }
 }
 

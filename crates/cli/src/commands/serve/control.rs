@@ -9,7 +9,7 @@
 //! - `share A B LEN`, `clone [A B LEN]`, `clone-over [A B LEN]`, `trim A LEN`, in pages, of a volume of kind flash: `done A B LEN SHARED_SLOTS`.
 //!
 //! Every process that may write to the socket's file may send requests.
-use crate::commands::remap::{Remap, TIERED};
+use crate::commands::remap::{MadeBy, Remap, TIERED};
 use crate::commands::told_counters::tell_holder;
 use std::cell::Cell;
 use std::path::Path;
@@ -125,7 +125,7 @@ impl Shared {
         let Served::Flash(volume) = &self.served else {
             return Err(Error::new(ErrorKind::Unsupported, TIERED));
         };
-        let done = remap.apply(volume).await?;
+        let done = remap.apply(volume, MadeBy::Server).await?;
         tracing::info!("request {}: done", line.trim());
         send(stream, &format!("done {done}\n")).await
     }
