@@ -157,6 +157,27 @@ fn the_extension_itself_loads_and_tells_what_is_missing() {
     assert!(text.contains("none.toml") && text.contains("tantalum: opening"), "{text}");
 }
 
+/// An opening that failed leaves no connection to ask for the reason: the one that loaded the extension tells it.
+#[test]
+fn the_connection_that_loaded_the_extension_tells_why_an_opening_failed() {
+    if !tantalum_testing::installed(&["sqlite3"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let deps = target().join("deps/libtantalum_sqlite.so");
+    let commands = format!(
+        ".load {}\nSELECT 'before: ' || tantalum_error() || '.';\n\
+         ATTACH 'file:{}/none.toml?vfs=tantalum' AS volume;\n\
+         SELECT 'after: ' || tantalum_error();\n",
+        deps.display(),
+        folder.path().display()
+    );
+    let out = shell(folder.path(), &commands);
+    let told = String::from_utf8_lossy(&out.stdout);
+    assert!(told.contains("before: .\nafter: tantalum: opening"), "{told}");
+    assert!(told.contains("none.toml"), "{told}");
+}
+
 #[test]
 fn a_name_that_asks_for_a_volume_and_is_none_is_no_plain_file_instead() {
     if !tantalum_testing::installed(&["sqlite3"]) {

@@ -1,8 +1,12 @@
 //! The functions of SQLite that a VFS calls.
 use libsqlite3_sys as sqlite;
-use sqlite::{sqlite3, sqlite3_file, sqlite3_stmt, sqlite3_vfs};
+use sqlite::{sqlite3, sqlite3_context, sqlite3_file, sqlite3_stmt, sqlite3_value, sqlite3_vfs};
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use tantalum_base::{Error, ErrorKind, Result};
+
+/// An implementation of an SQL function.
+pub(super) type SqlFunction =
+    unsafe extern "C" fn(*mut sqlite3_context, c_int, *mut *mut sqlite3_value);
 
 /// Each function with its type and its index in `struct sqlite3_api_routines` of `sqlite3ext.h`, which
 /// only ever grows at its end.
@@ -40,8 +44,25 @@ macro_rules! api {
 
 api! {
     column_text = sqlite3_column_text, 36: unsafe extern "C" fn(*mut sqlite3_stmt, c_int) -> *const c_uchar;
+    create_function = sqlite3_create_function_v2, 162: unsafe extern "C" fn(
+        *mut sqlite3,
+        *const c_char,
+        c_int,
+        c_int,
+        *mut c_void,
+        Option<SqlFunction>,
+        Option<SqlFunction>,
+        Option<unsafe extern "C" fn(*mut sqlite3_context)>,
+        Option<unsafe extern "C" fn(*mut c_void)>
+    ) -> c_int;
     finalize = sqlite3_finalize, 57: unsafe extern "C" fn(*mut sqlite3_stmt) -> c_int;
     mprintf = sqlite3_mprintf, 69: unsafe extern "C" fn(*const c_char, ...) -> *mut c_char;
+    result_text = sqlite3_result_text, 85: unsafe extern "C" fn(
+        *mut sqlite3_context,
+        *const c_char,
+        c_int,
+        Option<unsafe extern "C" fn(*mut c_void)>
+    );
     step = sqlite3_step, 94: unsafe extern "C" fn(*mut sqlite3_stmt) -> c_int;
     prepare = sqlite3_prepare_v2, 116: unsafe extern "C" fn(
         *mut sqlite3,
@@ -59,6 +80,7 @@ api! {
     vfs_find = sqlite3_vfs_find, 141: unsafe extern "C" fn(*const c_char) -> *mut sqlite3_vfs;
     vfs_register = sqlite3_vfs_register, 142: unsafe extern "C" fn(*mut sqlite3_vfs, c_int) -> c_int;
     log = sqlite3_log, 167: unsafe extern "C" fn(c_int, *const c_char, ...);
+    user_data = sqlite3_user_data, 101: unsafe extern "C" fn(*mut sqlite3_context) -> *mut c_void;
     uri_boolean = sqlite3_uri_boolean, 187: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> c_int;
     uri_parameter = sqlite3_uri_parameter, 189: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char;
 }
@@ -180,6 +202,51 @@ impl Api {
     pub(super) unsafe fn has_uri_parameter(&self, name: *const c_char, key: &CStr) -> bool {
         // SAFETY: as the caller promises.
         unsafe { !(self.uri_parameter)(name, key.as_ptr()).is_null() }
+    }
+
+    /// Gives `connection` an SQL function without arguments.
+    ///
+    /// # Safety
+    /// `connection` is open and this thread may use it. `function` takes `data`, which lives as long as the process.
+    pub(super) unsafe fn add_function(
+        &self,
+        connection: *mut sqlite3,
+        name: &CStr,
+        data: *mut c_void,
+        function: SqlFunction,
+    ) -> c_int {
+        let (name, encoding) = (name.as_ptr(), sqlite::SQLITE_UTF8);
+        let function = Some(function);
+        // SAFETY: as the caller promises; the name is copied.
+        unsafe {
+            (self.create_function)(connection, name, 0, encoding, data, function, None, None, None)
+        }
+    }
+
+    /// Whether these are the functions of the same library.
+    pub(super) fn is_of_library(&self, other: &Api) -> bool {
+        self.user_data as usize == other.user_data as usize
+    }
+
+    /// The data of the SQL function that is called.
+    ///
+    /// # Safety
+    /// `context` is the pointer that SQLite passed to the function.
+    pub(super) unsafe fn data_of(&self, context: *mut sqlite3_context) -> *mut c_void {
+        // SAFETY: as the caller promises.
+        unsafe { (self.user_data)(context) }
+    }
+
+    /// Answers the call of an SQL function with `text`.
+    ///
+    /// # Safety
+    /// As for [`Api::data_of`].
+    pub(super) unsafe fn answer(&self, context: *mut sqlite3_context, text: &str) {
+        let text = c_text(text);
+        // SAFETY: as the caller promises; SQLite copies the text.
+        unsafe {
+            (self.result_text)(context, text.as_ptr(), -1, sqlite::SQLITE_TRANSIENT());
+        }
     }
 
     /// A copy of `text` that SQLite frees; null if memory is exhausted.

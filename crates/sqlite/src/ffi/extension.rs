@@ -1,12 +1,14 @@
 //! The loadable extension: `.load ./libtantalum_sqlite`, then
 //! `.open 'file:/path/VOLUME.toml?vfs=tantalum'`.
 use super::api::Api;
+use super::over_base::app_of;
 use super::stop::caught;
-use super::vfs::register_with;
+use super::vfs::{Vfs, register_with};
 use crate::opener::{Options, VolumeOpener};
 use libsqlite3_sys as sqlite;
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
+use std::sync::OnceLock;
 use tantalum::{Result, Volume, front_end};
 
 /// The name of the VFS that the extension registers.
@@ -65,21 +67,59 @@ unsafe fn refuse(message: *mut *mut c_char, api: Api, text: &str) -> c_int {
     sqlite::SQLITE_ERROR
 }
 
+/// The library that has the SQL function `tantalum_error()`.
+static LIBRARY: OnceLock<Api> = OnceLock::new();
+
+/// Gives the connection that loads the extension the SQL function `tantalum_error()`: the last error of the VFS, also of
+/// an opening that failed, which leaves no connection to ask.
+///
+/// # Safety
+/// `database` is the connection that SQLite passed to the entry point. The VFS of this name is registered.
+unsafe fn add_error_function(api: Api, database: *mut sqlite::sqlite3) {
+    // SQLite calls the function without its table. A second library in this process goes without it.
+    if !LIBRARY.get_or_init(|| api).is_of_library(&api) {
+        return;
+    }
+    let name = std::ffi::CString::new(NAME).unwrap_or_default();
+    let vfs = api.find(Some(&name)).cast();
+    // SAFETY: as the caller promises; a registered VFS lives as long as the process. Without room for the function, the
+    // extension works all the same.
+    let _ = unsafe { api.add_function(database, c"tantalum_error", vfs, last_error) };
+}
+
+/// The SQL function `tantalum_error()`.
+unsafe extern "C" fn last_error(
+    context: *mut sqlite::sqlite3_context,
+    _count: c_int,
+    _arguments: *mut *mut sqlite::sqlite3_value,
+) {
+    // SAFETY: SQLite calls it with its context, on a connection that loaded the extension.
+    let _ = caught(|| unsafe {
+        let Some(api) = LIBRARY.get() else { return };
+        let vfs = app_of::<Vfs>(api.data_of(context).cast());
+        vfs.api.answer(context, &vfs.last_error());
+    });
+}
+
 /// The entry point that SQLite tries first.
 ///
 /// # Safety
 /// Called by SQLite only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sqlite3_extension_init(
-    _database: *mut sqlite::sqlite3,
+    database: *mut sqlite::sqlite3,
     message: *mut *mut c_char,
     routines: *const c_void,
 ) -> c_int {
     // SAFETY: SQLite passed both.
     unsafe {
         match (Options::from_environment(), Api::of_loader(routines)) {
-            (Ok(options), _) => {
-                register_loadable(message, routines, NAME, ByConfiguration, options)
+            (Ok(options), api) => {
+                let code = register_loadable(message, routines, NAME, ByConfiguration, options);
+                if let (sqlite::SQLITE_OK_LOAD_PERMANENTLY, Some(api)) = (code, api) {
+                    add_error_function(api, database);
+                }
+                code
             }
             (Err(error), Some(api)) => refuse(message, api, &error.to_string()),
             (Err(_), None) => sqlite::SQLITE_ERROR,
