@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use support::nbd::{Client, PAGE_BYTES};
 use support::server::Server;
 use support::{good, refused, tantalum};
+use tantalum_base::{PageBuf, PageNo};
 use tantalum_testing::{built, installed};
 
 fn address(folder: &Path) -> String {
@@ -49,6 +50,40 @@ fn intervals_are_printed_one_below_the_other() {
     for absent in ["buffer", "dump", "disk", "\x1b"] {
         assert!(!text.contains(absent), "{absent:?}: {text}");
     }
+    server.terminate();
+}
+
+/// Local clients count as those of NBD do; the volume itself names the server.
+#[test]
+fn local_clients_are_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("VOLUME.toml");
+    good(&["create", config.to_str().unwrap(), "--capacity", "8MiB"]);
+    let options = ["--socket", "--metrics", &address(folder.path())];
+    let server = Server::start_as(&config, &options);
+    let told = refused(&["top", config.to_str().unwrap()]);
+    assert!(told.contains("it is served (pid") && told.contains("--metrics"), "{told}");
+    let volume = tantalum::Volume::open(&config).unwrap();
+    let mut top = top(folder.path(), &["--format", "json"]);
+    let mut lines = BufReader::new(top.stdout.take().unwrap()).lines();
+    let row = loop {
+        for page in 0..10 {
+            volume.write(PageNo(page), vec![PageBuf::copy_from(&[1; PAGE_BYTES])]).unwrap();
+        }
+        let line = lines.next().unwrap().unwrap();
+        let row: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if row["writes_per_second"].as_f64() > Some(0.0) {
+            break row;
+        }
+    };
+    assert_eq!(row["connections"], 1, "{row}");
+    let rate = |key: &str| row[key].as_f64().unwrap();
+    let bytes = rate("writes_per_second") * PAGE_BYTES as f64;
+    assert!((rate("write_bytes_per_second") - bytes).abs() < 5.0, "{row}");
+    assert!(rate("write_p50_seconds") > 0.0, "{row}");
+    drop(volume);
+    drop(lines);
+    top.wait().unwrap();
     server.terminate();
 }
 

@@ -2,7 +2,7 @@
 use crate::request::{Call, Request};
 use crate::server::Server;
 use std::cell::Cell;
-use tantalum_base::{ErrorKind, PageBuf, PageDevice};
+use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::metrics::{Histogram, MetricKind, Readings};
 
 /// The labels of clients' requests.
@@ -38,6 +38,21 @@ fn command(call: &Call) -> Option<usize> {
     })
 }
 
+/// The commands that move or discard pages: their indices in [`COMMANDS`].
+const WITH_PAGES: [usize; 4] = [0, 1, 2, 4];
+
+/// Bytes that a request reads, writes or discards.
+fn bytes(call: &Call) -> u64 {
+    let pages = match call {
+        Call::Device(Request::Read { pages, .. }) => *pages as u64,
+        Call::Device(Request::Write { pages, .. }) => pages.len() as u64,
+        Call::Device(Request::WriteScattered(pages)) => pages.len() as u64,
+        Call::Device(Request::Trim(range)) => range.pages,
+        _ => 0,
+    };
+    pages.saturating_mul(PAGE_BYTES as u64)
+}
+
 fn more(count: &Cell<u64>) {
     count.set(count.get() + 1);
 }
@@ -50,6 +65,7 @@ pub(crate) struct Counters {
     clients_failed: Cell<u64>,
     requests: Cell<u64>,
     durations: [Histogram; COMMANDS.len()],
+    bytes: [Cell<u64>; COMMANDS.len()],
     errors_by_kind: [Cell<u64>; ErrorKind::ALL.len()],
     locks_refused: Cell<u64>,
 }
@@ -57,6 +73,7 @@ pub(crate) struct Counters {
 /// A request in progress.
 pub(crate) struct Timed {
     command: Option<usize>,
+    bytes: u64,
     came_ns: u64,
 }
 
@@ -84,13 +101,15 @@ impl Counters {
         if command.is_some() {
             more(&self.requests);
         }
-        Timed { command, came_ns: now_ns }
+        Timed { command, bytes: bytes(call), came_ns: now_ns }
     }
 
     /// The answer to a request is ready to be sent.
     pub(crate) fn end(&self, timed: &Timed, now_ns: u64, failed: Option<ErrorKind>) {
         if let Some(command) = timed.command {
             self.durations[command].record(now_ns.saturating_sub(timed.came_ns));
+            let total = &self.bytes[command];
+            total.set(total.get().saturating_add(timed.bytes));
         }
         if let Some(kind) = failed
             && let Some(at) = ErrorKind::ALL.iter().position(|known| *known == kind)
@@ -113,6 +132,11 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             let reading = histogram.read();
             answered += reading.count();
             metric.with(&[("command", command)], reading);
+        }
+        let help = "Bytes of these requests";
+        let metric = out.metric(MetricKind::Counter, "tantalum_local_request_bytes_total", help);
+        for at in WITH_PAGES {
+            metric.with(&[("command", COMMANDS[at])], counters.bytes[at].get());
         }
         let in_flight = counters.requests.get().saturating_sub(answered);
         let help = "Requests of local clients not answered yet";

@@ -1,11 +1,13 @@
 //! The counters published by a program that has opened a volume itself: for `tantalum stat`, and for `tantalum top` in
 //! place of a server's metrics. Also the name of the program.
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use tantalum::front_end::{ToldCounters, counters_of};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::block_store::holder;
 use tantalum_metrics::Scrape;
 use tantalum_report::Value;
+use tantalum_volume::asking::control_path;
 use tantalum_volume::{Stat, VolumeConfig};
 
 /// Fields of `tantalum stat`, their metrics, and the bytes of one unit of each.
@@ -76,14 +78,19 @@ pub fn scrape(config: &VolumeConfig) -> Result<Scrape> {
     }
     let name = config.path.display();
     Err(match config.data_path().ok().and_then(|path| holder(&path)) {
+        Some(pid) if UnixStream::connect(control_path(&config.path)).is_ok() => Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{name}: it is served (pid {pid}), and a server publishes its counters at an \
+                 address: give `tantalum top` the address that its option --metrics names, or \
+                 serve the volume with `--metrics 127.0.0.1:9809`"
+            ),
+        ),
         Some(pid) => Error::new(
             ErrorKind::Unsupported,
             format!(
-                "{name}: the process that has it open (pid {pid}) has published no counters yet. A \
-                 program that opened the volume itself publishes them once it has worked for a \
-                 moment, if it may write beside {name}; a server publishes them at its address: \
-                 serve the volume with `--metrics 127.0.0.1:9809`, and give `tantalum top` that \
-                 address"
+                "{name}: the process that has it open (pid {pid}) has published no counters yet. It \
+                 does so once it has worked for a moment, if it may write beside {name}"
             ),
         ),
         None => Error::new(

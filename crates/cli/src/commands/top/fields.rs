@@ -3,19 +3,28 @@
 use tantalum_metrics::{Bucket, Scrape};
 use tantalum_report::{Table, Value, schema};
 
-/// Metrics to read: the sum of all samples with one of the names and the label.
+/// Metrics to read: the sum of all samples with one of the names and, if a label is given, one of its values.
 struct Counter {
     names: &'static [&'static str],
-    label: Option<(&'static str, &'static str)>,
+    label: Option<(&'static str, &'static [&'static str])>,
 }
 
 impl Counter {
     /// Their sum; `None` if none of them is present.
     fn read(&self, scrape: &Scrape) -> Option<f64> {
-        let labels: &[_] = self.label.as_slice();
-        let values = self.names.iter().filter_map(|name| scrape.sum(name, labels));
-        values.reduce(|sum, value| sum + value)
+        let read = |name: &&str| match self.label {
+            None => scrape.sum(name, &[]),
+            Some((label, values)) => {
+                added(values.iter().map(|value| scrape.sum(name, &[(label, *value)])))
+            }
+        };
+        added(self.names.iter().map(read))
     }
+}
+
+/// The sum of the numbers that are present; `None` if none is.
+fn added(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    numbers.flatten().reduce(|sum, number| sum + number)
 }
 
 /// The source of a field.
@@ -39,15 +48,20 @@ enum Source {
     /// The first per the second, since the start of the server.
     RatioSinceStart(Counter, Counter),
     /// This percentile of the duration of a command's requests, in seconds.
-    Percentile(&'static str, f64),
+    Percentile(&'static [&'static str], f64),
 }
 
 const UPTIME: &str = "tantalum_uptime_seconds";
-const DURATION: &str = "tantalum_nbd_request_duration_seconds";
-const ERRORS: &str = "tantalum_nbd_errors_total";
+/// Durations of the requests of NBD clients and of local clients. Both have the same buckets.
+const DURATIONS: [&str; 2] =
+    ["tantalum_nbd_request_duration_seconds", "tantalum_local_request_duration_seconds"];
+const ERRORS: &[&str] = &["tantalum_nbd_errors_total", "tantalum_local_errors_total"];
 /// Kinds of errors that the medium causes.
-const MEDIA_ERRORS: [&str; 6] =
-    ["checksum", "uncorrectable", "corrupt", "io", "program_failed", "zone_retired"];
+const MEDIA_ERRORS: &[&str] =
+    &["checksum", "uncorrectable", "corrupt", "io", "program_failed", "zone_retired"];
+
+/// A local client writes pages that lie apart by a command of its own.
+const WRITES: &[&str] = &["write", "write_scattered"];
 
 const fn counter(names: &'static [&'static str]) -> Counter {
     Counter { names, label: None }
@@ -61,14 +75,22 @@ const fn rate(name: &'static [&'static str]) -> Source {
     Source::Rate(counter(name))
 }
 
-const fn requests(command: &'static str) -> Source {
-    let names = &["tantalum_nbd_requests_total", "tantalum_program_requests_total"];
-    Source::Rate(Counter { names, label: Some(("command", command)) })
+const fn requests(commands: &'static [&'static str]) -> Source {
+    let names = &[
+        "tantalum_nbd_requests_total",
+        "tantalum_local_request_duration_seconds_count",
+        "tantalum_program_requests_total",
+    ];
+    Source::Rate(Counter { names, label: Some(("command", commands)) })
 }
 
-const fn bytes(command: &'static str) -> Source {
-    let names = &["tantalum_nbd_request_bytes_total", "tantalum_program_request_bytes_total"];
-    Source::Rate(Counter { names, label: Some(("command", command)) })
+const fn bytes(commands: &'static [&'static str]) -> Source {
+    let names = &[
+        "tantalum_nbd_request_bytes_total",
+        "tantalum_local_request_bytes_total",
+        "tantalum_program_request_bytes_total",
+    ];
+    Source::Rate(Counter { names, label: Some(("command", commands)) })
 }
 
 const BUFFER_HITS: Counter = counter(&["tantalum_buffer_hit_pages_total"]);
@@ -81,39 +103,43 @@ const FLASH_READS: Counter = counter(&["tantalum_cache_read_pages_total"]);
 const FIELDS: &[(&str, Source)] = &[
     ("uptime_seconds", Source::Uptime),
     ("interval_seconds", Source::Interval),
-    ("reads_per_second", requests("read")),
-    ("read_bytes_per_second", bytes("read")),
-    ("read_p50_seconds", Source::Percentile("read", 0.5)),
-    ("read_p95_seconds", Source::Percentile("read", 0.95)),
-    ("read_p99_seconds", Source::Percentile("read", 0.99)),
-    ("read_p999_seconds", Source::Percentile("read", 0.999)),
-    ("writes_per_second", requests("write")),
-    ("write_bytes_per_second", bytes("write")),
-    ("write_p50_seconds", Source::Percentile("write", 0.5)),
-    ("write_p95_seconds", Source::Percentile("write", 0.95)),
-    ("write_p99_seconds", Source::Percentile("write", 0.99)),
-    ("write_p999_seconds", Source::Percentile("write", 0.999)),
-    ("flushes_per_second", requests("flush")),
-    ("flush_p50_seconds", Source::Percentile("flush", 0.5)),
-    ("flush_p95_seconds", Source::Percentile("flush", 0.95)),
-    ("flush_p99_seconds", Source::Percentile("flush", 0.99)),
-    ("flush_p999_seconds", Source::Percentile("flush", 0.999)),
-    ("trims_per_second", requests("trim")),
-    ("trim_bytes_per_second", bytes("trim")),
-    ("trim_p50_seconds", Source::Percentile("trim", 0.5)),
-    ("trim_p95_seconds", Source::Percentile("trim", 0.95)),
-    ("trim_p99_seconds", Source::Percentile("trim", 0.99)),
-    ("trim_p999_seconds", Source::Percentile("trim", 0.999)),
-    ("write_zeroes_per_second", requests("write_zeroes")),
-    ("write_zeroes_bytes_per_second", bytes("write_zeroes")),
-    ("write_zeroes_p50_seconds", Source::Percentile("write_zeroes", 0.5)),
-    ("write_zeroes_p95_seconds", Source::Percentile("write_zeroes", 0.95)),
-    ("write_zeroes_p99_seconds", Source::Percentile("write_zeroes", 0.99)),
-    ("write_zeroes_p999_seconds", Source::Percentile("write_zeroes", 0.999)),
-    ("connections", now(&["tantalum_nbd_connections"])),
-    ("requests_in_flight", now(&["tantalum_nbd_requests_in_flight"])),
+    ("reads_per_second", requests(&["read"])),
+    ("read_bytes_per_second", bytes(&["read"])),
+    ("read_p50_seconds", Source::Percentile(&["read"], 0.5)),
+    ("read_p95_seconds", Source::Percentile(&["read"], 0.95)),
+    ("read_p99_seconds", Source::Percentile(&["read"], 0.99)),
+    ("read_p999_seconds", Source::Percentile(&["read"], 0.999)),
+    ("writes_per_second", requests(WRITES)),
+    ("write_bytes_per_second", bytes(WRITES)),
+    ("write_p50_seconds", Source::Percentile(WRITES, 0.5)),
+    ("write_p95_seconds", Source::Percentile(WRITES, 0.95)),
+    ("write_p99_seconds", Source::Percentile(WRITES, 0.99)),
+    ("write_p999_seconds", Source::Percentile(WRITES, 0.999)),
+    ("flushes_per_second", requests(&["flush"])),
+    ("flush_p50_seconds", Source::Percentile(&["flush"], 0.5)),
+    ("flush_p95_seconds", Source::Percentile(&["flush"], 0.95)),
+    ("flush_p99_seconds", Source::Percentile(&["flush"], 0.99)),
+    ("flush_p999_seconds", Source::Percentile(&["flush"], 0.999)),
+    ("trims_per_second", requests(&["trim"])),
+    ("trim_bytes_per_second", bytes(&["trim"])),
+    ("trim_p50_seconds", Source::Percentile(&["trim"], 0.5)),
+    ("trim_p95_seconds", Source::Percentile(&["trim"], 0.95)),
+    ("trim_p99_seconds", Source::Percentile(&["trim"], 0.99)),
+    ("trim_p999_seconds", Source::Percentile(&["trim"], 0.999)),
+    ("write_zeroes_per_second", requests(&["write_zeroes"])),
+    ("write_zeroes_bytes_per_second", bytes(&["write_zeroes"])),
+    ("write_zeroes_p50_seconds", Source::Percentile(&["write_zeroes"], 0.5)),
+    ("write_zeroes_p95_seconds", Source::Percentile(&["write_zeroes"], 0.95)),
+    ("write_zeroes_p99_seconds", Source::Percentile(&["write_zeroes"], 0.99)),
+    ("write_zeroes_p999_seconds", Source::Percentile(&["write_zeroes"], 0.999)),
+    ("connections", now(&["tantalum_nbd_connections", "tantalum_local_clients"])),
+    (
+        "requests_in_flight",
+        now(&["tantalum_nbd_requests_in_flight", "tantalum_local_requests_in_flight"]),
+    ),
     ("held_bytes", now(&["tantalum_nbd_held_bytes"])),
-    ("errors", now(&[ERRORS])),
+    ("errors", now(ERRORS)),
+    ("media_errors", Source::Now(Counter { names: ERRORS, label: Some(("kind", MEDIA_ERRORS)) })),
     ("refused_requests", now(&["tantalum_nbd_refused_requests_total"])),
     ("program_failures", now(&["tantalum_ftl_program_failures_total"])),
     ("latched", now(&["tantalum_ftl_latched"])),
@@ -169,10 +195,7 @@ pub fn fields(before: Option<&Scrape>, now: &Scrape) -> Table {
     let uptime = |scrape: &Scrape| scrape.sum(UPTIME, &[]);
     let since = before.and_then(|before| Some((before, uptime(now)? - uptime(before)?)));
     let since = since.filter(|(_, seconds)| *seconds > 0.0);
-    let media = MEDIA_ERRORS.iter().filter_map(|kind| now.sum(ERRORS, &[("kind", kind)]));
-    let media = media.reduce(|sum, errors| sum + errors);
-    let mut row = vec![("media_errors", whole(media))];
-    row.extend(FIELDS.iter().map(|(key, source)| (*key, source.value(since, now))));
+    let row = FIELDS.iter().map(|(key, source)| (*key, source.value(since, now)));
     let mut table = Table::new(schema::TOP);
     table.push_named(row);
     table
@@ -208,11 +231,10 @@ impl Source {
                 let both = of.read(now).zip(to.read(now)).filter(|(_, to)| *to > 0.0);
                 real(both.map(|(of, to)| of / to), 1e6)
             }
-            Source::Percentile(command, share) => {
-                let labels = [("command", *command)];
-                let read = |scrape: &Scrape| scrape.buckets(DURATION, &labels);
-                let seconds =
-                    since.and_then(|(before, _)| percentile(&read(before), &read(now), *share));
+            Source::Percentile(commands, share) => {
+                let seconds = since.and_then(|(before, _)| {
+                    percentile(&durations(before, commands), &durations(now, commands), *share)
+                });
                 real(seconds, 1e9)
             }
         }
@@ -225,6 +247,23 @@ fn whole(number: Option<f64>) -> Value {
 
 fn real(number: Option<f64>, scale: f64) -> Value {
     number.map_or(Value::Null, |number| Value::rounded(number, scale))
+}
+
+/// The buckets of all requests of these commands, of all kinds of clients.
+fn durations(scrape: &Scrape, commands: &[&str]) -> Vec<Bucket> {
+    let mut all: Vec<Bucket> = Vec::new();
+    for (name, command) in DURATIONS.iter().flat_map(|name| commands.iter().map(move |c| (name, c)))
+    {
+        let buckets = scrape.buckets(name, &[("command", command)]);
+        if all.is_empty() {
+            all = buckets;
+            continue;
+        }
+        for (sum, bucket) in all.iter_mut().zip(buckets) {
+            sum.count += bucket.count;
+        }
+    }
+    all
 }
 
 /// The `share` percentile of the observations between two readings, assuming that those of a bucket are spread evenly
@@ -262,6 +301,46 @@ mod tests {
         assert_eq!(at(0.999), 0.4);
         assert_eq!(percentile(&before, &before, 0.5), None);
         assert_eq!(percentile(&[], &[], 0.5), None);
+    }
+
+    #[test]
+    fn local_clients_count_as_those_of_nbd_do() {
+        let scrape = |seconds: u32, count: u32| {
+            let of = |kind: &str, command: &str, count: u32| {
+                let name = format!("tantalum_{kind}_request_duration_seconds");
+                format!(
+                    "{name}_bucket{{command=\"{command}\",le=\"0.1\"}} {}\n\
+                     {name}_bucket{{command=\"{command}\",le=\"+Inf\"}} {count}\n\
+                     {name}_count{{command=\"{command}\"}} {count}\n",
+                    count / 2
+                )
+            };
+            let text = format!(
+                "tantalum_uptime_seconds {seconds}\n\
+                 tantalum_nbd_requests_total{{command=\"write\"}} {count}\n\
+                 tantalum_nbd_connections 1\ntantalum_local_clients 2\n\
+                 tantalum_local_request_bytes_total{{command=\"write_scattered\"}} {}\n\
+                 tantalum_nbd_errors_total{{kind=\"io\"}} 0\n\
+                 tantalum_local_errors_total{{kind=\"checksum\"}} 3\n\
+                 tantalum_local_errors_total{{kind=\"out_of_space\"}} 4\n{}{}{}",
+                count * 4096,
+                of("nbd", "write", count),
+                of("local", "write", 2 * count),
+                of("local", "write_scattered", 3 * count),
+            );
+            Scrape::parse(&text).unwrap()
+        };
+        let table = fields(Some(&scrape(10, 0)), &scrape(14, 400));
+        let value = |key: &str| {
+            let at = table.columns().iter().position(|column| column.key == key).unwrap();
+            table.rows()[0][at].clone()
+        };
+        assert_eq!(value("writes_per_second"), Value::Real(600.0));
+        assert_eq!(value("write_bytes_per_second"), Value::Real(409_600.0));
+        assert_eq!(value("write_p50_seconds"), Value::Real(0.1));
+        assert_eq!(value("connections"), Value::Count(3));
+        assert_eq!(value("errors"), Value::Count(7));
+        assert_eq!(value("media_errors"), Value::Count(3));
     }
 
     #[test]
