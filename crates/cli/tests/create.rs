@@ -157,6 +157,8 @@ fn create_overwrites_only_by_force() {
     let before = fs::read(data_of(&config)).unwrap();
     assert_tells(&refused(&["create", text(&config)]), &["is a volume already", "--force"]);
     let told = refused(&["create", text(&config), "--capacity", "8MiB"]);
+    assert_tells(&told, &["v.toml says device.capacity = \"4MiB\"", "tantalum resize", "8MiB`"]);
+    let told = refused(&["create", text(&config), "--capacity", "8MiB", "--force"]);
     assert_tells(&told, &["v.toml says device.capacity = \"4MiB\"", "change it there"]);
     assert!(before == fs::read(data_of(&config)).unwrap(), "a refusal changes nothing");
     good(&["create", text(&config), "--capacity", "4MiB", "--force"]);

@@ -29,6 +29,12 @@ fn an_option_that_would_do_nothing_is_refused() {
 }
 
 #[test]
+fn a_volume_that_is_taken_for_a_socket_is_told() {
+    let told = refused(&["serve", "--socket", "v/VOLUME.toml"]);
+    assert!(told.contains("tantalum serve v/VOLUME.toml --socket"), "{told}");
+}
+
+#[test]
 fn numbers_that_cannot_be_are_refused_with_those_that_can() {
     let on_device = ["replay", TRACE, "--device", "bast", "--clients"];
     for clients in ["0", "65537", "4294967295", "many"] {

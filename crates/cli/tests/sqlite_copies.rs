@@ -118,7 +118,8 @@ fn what_is_refused_leaves_all_as_it_was() {
     assert!(!volume.exists() && !volume.with_file_name("data.tantalum").exists());
     good(&["sqlite", "import", text(&other), text(&volume)]);
     assert!(import(&file, &[]).contains("holds a database already"));
-    assert!(import(&file, &["--capacity", "1GiB"]).contains("exists already"));
+    let other_capacity = import(&file, &["--capacity", "1GiB"]);
+    assert!(other_capacity.contains("exists already") && other_capacity.contains("resize"));
     let server = Server::start(&volume);
     assert!(import(&file, &["--force"]).contains("pid"));
     assert!(refused(&["sqlite", "export", text(&volume), "/nowhere/x.db"]).contains("pid"));
@@ -144,6 +145,92 @@ fn a_volume_without_a_database_gives_none() {
     server.terminate();
     assert!(refused(&export).contains("is not a database"));
     assert!(!file.exists());
+    // An import does not guess that this content may go.
+    make(&file, "", 10);
+    let told = refused(&["sqlite", "import", text(&file), text(&volume), "--force"]);
+    assert!(told.contains("is not a database") && told.contains("create"), "{told}");
+}
+
+/// An import that was killed when its volume was there already: the same command again, which may name the capacity.
+#[test]
+fn an_import_is_repeated_with_the_capacity_that_it_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, volume, back] =
+        ["a.db", "a/VOLUME.toml", "b.db"].map(|name| folder.path().join(name));
+    make(&file, "", 100);
+    std::fs::create_dir(volume.parent().unwrap()).unwrap();
+    good(&["create", text(&volume), "--capacity", "96MiB"]);
+    let import = ["sqlite", "import", text(&file), text(&volume), "--capacity", "96MiB"];
+    good(&import);
+    assert!(refused(&import).contains("holds a database already"));
+    good(&[&import[..], &["--force"]].concat());
+    good(&["sqlite", "export", text(&volume), text(&back)]);
+    assert!(digest(&back) == digest(&file));
+}
+
+/// The medium lost pages of a database: an export says so, and the way to put a good copy back is named and works.
+#[test]
+fn a_damaged_database_is_told_and_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, volume, back] =
+        ["a.db", "a/VOLUME.toml", "b.db"].map(|name| folder.path().join(name));
+    make(&file, "", 2000);
+    good(&["sqlite", "import", text(&file), text(&volume)]);
+    let data = data_of(&volume);
+    let mut bytes = std::fs::read(&data).unwrap();
+    let written = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    (1 << 20..written).step_by(300_000).for_each(|at| bytes[at] ^= 1);
+    std::fs::write(&data, bytes).unwrap();
+    let export = ["sqlite", "export", text(&volume), text(&back)];
+    let told = refused(&export);
+    assert!(told.contains("page") && told.contains("tantalum check"), "{told}");
+    assert!(!back.exists());
+    let checked = support::tantalum(&["check", text(&volume), "--accept-loss"]);
+    assert!(checked.out.contains("could not be read"), "{}{}", checked.out, checked.err);
+    let import = ["sqlite", "import", text(&file), text(&volume), "--force"];
+    let told = refused(&import);
+    let make_anew = format!("tantalum create {} --force", text(&volume));
+    assert!(told.contains(&make_anew), "{told}");
+    good(&["create", text(&volume), "--force"]);
+    good(&import);
+    good(&export);
+    assert!(digest(&back) == digest(&file));
+}
+
+/// SQLite lets a database grow into any page, and knows nothing of clones.
+#[test]
+fn no_clone_share_or_trim_touches_a_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, volume, back] =
+        ["a.db", "a/VOLUME.toml", "b.db"].map(|name| folder.path().join(name));
+    make(&file, "", 3000);
+    good(&["sqlite", "import", text(&file), text(&volume), "--capacity", "64MiB"]);
+    let refusals = |beyond: bool| {
+        for command in [
+            &["clone"][..],
+            &["clone", "--replace"],
+            &["clone", "60MiB", "0", "1MiB"],
+            &["share", "60MiB", "1MiB", "4"],
+            &["trim", "1MiB", "1MiB"],
+            &["trim", "0", "1"],
+            &["trim", "60MiB", "1MiB"],
+        ] {
+            let (name, rest) = command.split_first().unwrap();
+            let arguments = [&[*name, text(&volume)], rest].concat();
+            if beyond && command == ["trim", "60MiB", "1MiB"] {
+                good(&arguments);
+                continue;
+            }
+            let told = refused(&arguments);
+            assert!(told.contains("hold a SQLite database"), "{command:?}: {told}");
+        }
+    };
+    refusals(true);
+    let server = Server::start(&volume);
+    refusals(false);
+    server.terminate();
+    good(&["sqlite", "export", text(&volume), text(&back)]);
+    assert!(digest(&back) == digest(&file));
 }
 
 /// An import was killed before it had made its volume; its leftovers do not prevent a repetition.

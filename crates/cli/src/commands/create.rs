@@ -197,7 +197,13 @@ fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<(
     if let Some(capacity) = &args.capacity
         && pages(capacity)? != config.capacity_pages()?
     {
-        bail!("{path} says device.capacity = \"{}\": change it there", device.capacity);
+        // A volume that is made does not open with another capacity in its configuration.
+        let is_made = config.data_path().is_ok_and(|data| data.exists());
+        let way = match is_made && !args.force {
+            true => format!("`tantalum resize {path} {capacity}` enlarges the volume"),
+            false => "change it there".to_owned(),
+        };
+        bail!("{path} says device.capacity = \"{}\": {way}", device.capacity);
     }
     if let Some(cache) = &args.cache
         && pages(cache)? != pages(&device.cache)?

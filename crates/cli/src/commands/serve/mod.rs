@@ -98,6 +98,14 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 
 /// Refuses to serve no device, or no clients, and proposes a command.
 fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
+    let taken =
+        args.socket.iter().flatten().find(|path| path.extension().is_some_and(|e| e == "toml"));
+    if let (None, None, Some(taken)) = (&args.volume, &args.device, taken) {
+        bail!(
+            "--socket took {0} as the place of the socket. Name the volume first: tantalum serve {0} --socket",
+            taken.display()
+        );
+    }
     let what = match (&args.volume, &args.device) {
         (Some(volume), _) => volume.display().to_string(),
         (None, Some(device)) => format!("--device {device}"),

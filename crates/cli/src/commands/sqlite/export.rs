@@ -1,5 +1,5 @@
 //! `tantalum sqlite export VOLUME.toml FILE.db`.
-use super::{Size, copy, on_volume};
+use super::{Size, copy, error_of_volume, on_volume};
 use anyhow::{Context, bail};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
@@ -91,7 +91,14 @@ fn write(from: &Connection, file: &Path, mode: u32) -> anyhow::Result<()> {
     let mut to = Connection::open(unfinished.path())?;
     // No journal: nobody can find the file before it is complete.
     to.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;
-    copy(from, &mut to)?;
+    if let Err(error) = copy(from, &mut to) {
+        return match error_of_volume(from) {
+            Some(why) => {
+                Err(error.context(format!("{why} (`tantalum check` lists all that is damaged)")))
+            }
+            None => Err(error),
+        };
+    }
     to.close().map_err(|(_, error)| error)?;
     unfinished.as_file().sync_all()?;
     unfinished.persist_noclobber(file)?;

@@ -1,5 +1,5 @@
 //! `tantalum sqlite import FILE.db VOLUME.toml`.
-use super::{Size, copy, on_volume, said_once};
+use super::{Size, copy, error_of_volume, on_volume, said_once};
 use crate::commands::room::tell_room;
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
@@ -126,16 +126,19 @@ fn make_where_missing(
         return make(config).map(Some);
     }
     let config = VolumeConfig::read(path)?;
+    if let Some(asked) = capacity
+        && asked != config.device.capacity
+    {
+        bail!(
+            "{} exists already, with a capacity of {}: leave --capacity out, or run `tantalum \
+             resize {0} {asked}` first",
+            path.display(),
+            config.device.capacity,
+        );
+    }
     // A configuration without data: left behind by an import that was killed early.
     let is_made = config.kind != Kind::Flash || config.data_path()?.exists();
-    let is_asked = capacity.is_none_or(|asked| asked == config.device.capacity);
-    match is_made {
-        false if is_asked => make(config).map(Some),
-        _ if capacity.is_some() => {
-            bail!("{} exists already: --capacity is for a new volume", path.display())
-        }
-        _ => Ok(None),
-    }
+    if is_made { Ok(None) } else { make(config).map(Some) }
 }
 
 /// Makes the volume of `config`, or leaves nothing behind.
@@ -155,17 +158,28 @@ fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
     Ok((config, superblock))
 }
 
+/// Advice on a volume whose content cannot be replaced by an import.
+fn anew(path: &Path) -> String {
+    format!(
+        " (to give up all that the volume holds: `tantalum create {} --force`, then import again)",
+        path.display()
+    )
+}
+
 fn fill(args: &Args, from: &Connection) -> anyhow::Result<()> {
     let path = &args.volume;
-    let mut to = on_volume(path, Volume::open(path)?)?;
+    let to = on_volume(path, Volume::open(path)?);
+    let mut to = to.with_context(|| format!("importing {}{}", args.file.display(), anew(path)))?;
     if Size::of(&to)?.pages > 0 && !args.force {
         bail!("{} holds a database already (--force replaces it)", path.display());
     }
     if let Err(error) = copy(from, &mut to) {
-        // SQLite only reports that the disk is full.
-        let told = to.query_row("PRAGMA tantalum_error", [], |row| row.get::<_, String>(0));
-        let why = told.ok().filter(|told| !told.is_empty()).map(|told| format!(" ({told})"));
-        bail!("importing {}: {error:#}{}", args.file.display(), why.unwrap_or_default());
+        let why = error_of_volume(&to);
+        // A new database takes pages of the old one, and the cache reads them first.
+        let is_lost = why.as_ref().is_some_and(|why| why.contains("lost by the medium"));
+        let advice = if is_lost { anew(path) } else { String::new() };
+        let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+        bail!("importing {}{advice}: {error:#}{why}", args.file.display());
     }
     to.close().map_err(|(_, error)| error).context("closing the database")
 }

@@ -89,6 +89,13 @@ fn said_once(error: rusqlite::Error) -> anyhow::Error {
     anyhow::Error::msg(error.to_string())
 }
 
+/// The reason that the volume gave for the last error of a database on it. SQLite only reports that the disk is full, or
+/// that it failed.
+fn error_of_volume(database: &Connection) -> Option<String> {
+    let told = database.query_row("PRAGMA tantalum_error", [], |row| row.get::<_, String>(0));
+    told.ok().filter(|told| !told.is_empty())
+}
+
 /// Copies all of `from`, in one transaction.
 fn copy(from: &Connection, to: &mut Connection) -> anyhow::Result<()> {
     let progress = Progress::steps("pages");
