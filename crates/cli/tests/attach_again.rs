@@ -122,6 +122,29 @@ fn an_attach_that_made_an_empty_journal_is_repeated() {
     }
 }
 
+/// A size that the configuration contradicts is refused, and not ignored.
+#[test]
+fn an_attach_after_a_detach_takes_the_size_of_the_configuration_or_refuses() {
+    let place = Place::new();
+    let volume = place.volume();
+    let attach = |size: &str| {
+        let mut words = place.attach();
+        *words.last_mut().unwrap() = size.to_owned();
+        tantalum(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let alone = ["attach", text(&volume), "--flash-size", "64MiB"];
+    assert!(refused(&alone).contains("--home"), "a new configuration needs all three");
+    assert_eq!(attach("64MiB").code, 0);
+    good(&["detach", text(&volume)]);
+    let told = attach("80MiB");
+    assert!(told.code == 2 && told.err.contains("change media.size"), "{}", told.err);
+    let told = attach("65536KiB");
+    assert_eq!(told.code, 0, "{}", told.err);
+    place.assert_whole();
+    assert!(good(&alone).contains("a volume of 32.0 MiB"));
+    place.assert_whole();
+}
+
 /// The flash was away, the home was rescued, and the flash came back: it has acknowledged data.
 #[test]
 fn a_flash_with_anything_in_it_is_no_attach_that_was_cut_short() {

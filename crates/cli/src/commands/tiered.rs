@@ -3,7 +3,7 @@ use crate::commands::attach_plan;
 use crate::commands::room::{tell_room, tell_rounded, tell_spaces};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-use tantalum_base::size::human_bytes;
+use tantalum_base::size::{Size, human_bytes};
 use tantalum_base::{ErrorKind, PAGE_BYTES};
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
@@ -36,7 +36,7 @@ pub struct AttachArgs {
     pub flash: Option<PathBuf>,
     /// Bytes of the flash to use: at least 60MiB with a write cache of 8MiB, more with a larger one. With --plan it is
     /// optional, and a size is proposed
-    #[arg(long, value_name = "SIZE", requires = "home")]
+    #[arg(long, value_name = "SIZE")]
     pub flash_size: Option<String>,
     /// The journal: a file on storage that is not lost with the flash; by default HOME.journal. Required if the home is
     /// a block device
@@ -74,8 +74,7 @@ pub struct DetachArgs {
 }
 
 const DETACH_HELP: &str = "Stop the server first. Afterwards the flash is no volume any more; \
-`tantalum attach` makes it one again. The flash keeps its content, so attaching it again needs \
---force. If detach fails, nothing is lost and it can be repeated.
+`tantalum attach` makes it one again. If detach fails, nothing is lost and it can be repeated.
 
 Examples:
   tantalum detach vol/VOLUME.toml";
@@ -144,6 +143,15 @@ pub fn existing_config(args: &AttachArgs) -> anyhow::Result<VolumeConfig> {
     let named = [&args.home, &args.flash, &args.journal];
     refuse_other_places(&config, named.map(Option::as_deref))?;
     refuse_other_claim(&config, args.claim.as_deref())?;
+    let bytes = |size: &str| Size::parse_bytes(size).context("--flash-size");
+    if let (Some(asked), Some(says)) = (&args.flash_size, &config.media.size)
+        && bytes(asked)? != bytes(says)?
+    {
+        let path = config.path.display();
+        let context =
+            format!("--flash-size {asked}: {path} has {says} {OTHER_PLACE} media.size in it");
+        return Err(OTHER_PLACE.error(ErrorKind::InvalidInput, context).into());
+    }
     Ok(config)
 }
 
