@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! outside  addresses and limits, as options of a command
+//! group    groups of the system, by name
 //! logs     logging, the pid file, systemd
 //! watched  the metrics of the device and the servers
 //! serve    NBD and metrics until a signal
 //! ```
+mod group;
 mod logs;
 mod outside;
 mod serve;

@@ -6,6 +6,8 @@ use tantalum_nbd::ServerOptions;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::net::{Address, Listener};
 
+use crate::group::group_id;
+
 /// Options of a command that serves.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Listening {
@@ -23,6 +25,10 @@ pub struct Listening {
     /// Also listen on addresses that other machines can reach: there is no authentication
     #[arg(long)]
     allow_remote: bool,
+    /// Let the members of this group, too, connect to the Unix sockets of this server: a name of /etc/group, or a number. By
+    /// default socket_group of the configuration; without either only this user may connect
+    #[arg(long, value_name = "GROUP")]
+    socket_group: Option<String>,
     /// Number of connections open at once, for NBD and for local clients each. Further clients are disconnected, except
     /// NBD clients that replace one that has not finished negotiation
     #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().connections_max)]
@@ -48,6 +54,18 @@ impl Listening {
             stall_ms_max: self.stall_seconds_max.saturating_mul(1000),
             ..ServerOptions::default()
         }
+    }
+
+    /// The id of the group whose members may connect: that of the option, or `configured`.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub fn socket_group(&self, configured: Option<&str>) -> anyhow::Result<Option<u32>> {
+        let (group, key) = match &self.socket_group {
+            Some(group) => (Some(group.as_str()), "--socket-group"),
+            None => (configured, "socket_group"),
+        };
+        group.map(|group| group_id(group).context(key)).transpose()
     }
 
     /// The parsed addresses.

@@ -31,7 +31,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (outside, options) = (args.listening.outside()?, args.listening.options());
     args.logs.start();
     let spec = DeviceSpec::parse(&args.device)?;
-    let live = Live::new(LiveOptions::default())?;
+    let socket_group = args.listening.socket_group(None)?;
+    let live = Live::new(LiveOptions { socket_group, ..LiveOptions::default() })?;
     let (handle, seed, logs) = (live.clone(), args.device_seed, args.logs.clone());
     live.run(async move { serve(handle, spec, seed, (outside, logs), options).await })?;
     Ok(Verdict::Good)

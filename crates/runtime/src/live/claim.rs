@@ -5,6 +5,7 @@
 //! then clients can connect, but nobody accepts. Such a listener ends by hanging up on them. A live listener sends
 //! something, or keeps them waiting.
 use super::net::Address;
+use super::socket_file;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -12,7 +13,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -24,19 +24,12 @@ const HANG_UPS: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Listens at `address`, replacing a dead server. `AddrInUse` if a live server listens there, `AlreadyExists` if the
-/// name belongs to something else.
+/// name belongs to something else. Clients of `group`, too, may connect to a Unix socket.
 #[expect(clippy::disallowed_methods, reason = "a server starts once, before its executor runs")]
-pub(super) fn listen(address: &Address) -> io::Result<OwnedFd> {
+pub(super) fn listen(address: &Address, group: Option<u32>) -> io::Result<OwnedFd> {
     let bind = || -> io::Result<OwnedFd> {
         match address {
-            Address::Unix(path) => {
-                // The standard library's error message is in terms of C, so use a better one.
-                SocketAddrUnix::new(path).map_err(|_| {
-                    let words = "the path of a socket has at most 107 bytes";
-                    io::Error::new(io::ErrorKind::InvalidInput, words)
-                })?;
-                UnixListener::bind(path).map(OwnedFd::from)
-            }
+            Address::Unix(path) => socket_file::listen_at(path, group),
             Address::Tcp(address) => TcpListener::bind(address).map(OwnedFd::from),
         }
     };

@@ -4,7 +4,8 @@
 //! Live         the executor            uring, threads   its two engines    operation   operations in flight
 //! file         positioned file I/O     net              sockets            signal      signals
 //! remote       channels from other threads              host               a thread with its own executor
-//! claim        claims a listening address               memory              frees memory of the allocator
+//! claim        claims a listening address               socket_file         who may connect to a Unix socket
+//! memory       frees memory of the allocator
 //! spin         a short spin before it blocks
 //! confined     an executor that moves between threads as a whole    callers   its waiting callers
 //! fork         protects a forked child from handles    wall_clock         the time of day, for people
@@ -23,6 +24,7 @@ mod operation;
 pub mod remote;
 mod side_by_side;
 pub mod signal;
+mod socket_file;
 mod spin;
 mod threads;
 mod uring;
@@ -77,6 +79,9 @@ pub struct LiveOptions {
     /// Maximum time to spin for work before blocking, in nanoseconds. The executor spins less often if spinning finds
     /// nothing. The default is 0 on a single core.
     pub spin_ns: u64,
+    /// The id of the group whose members may connect to the Unix sockets at which this executor listens. Without it only this user
+    /// may.
+    pub socket_group: Option<u32>,
 }
 
 impl Default for LiveOptions {
@@ -86,6 +91,7 @@ impl Default for LiveOptions {
             io_threads: 8,
             ring_entries: 256,
             spin_ns: if several_cores() { 5_000 } else { 0 },
+            socket_group: None,
         }
     }
 }
@@ -213,6 +219,7 @@ struct Core {
     timers: RefCell<Timers>,
     tasks: Tasks,
     driver: RefCell<Driver>,
+    socket_group: Option<u32>,
 }
 
 impl Live {
@@ -263,6 +270,7 @@ impl Live {
             timers: RefCell::default(),
             tasks,
             driver: RefCell::new(Driver { engine, syncers, operations: Operations::default() }),
+            socket_group: options.socket_group,
         })))
     }
 

@@ -99,20 +99,22 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `address`. Replaces the file of a socket without a listener. May wait a few seconds, until the
+    /// Listens at `address`; the file of a Unix socket admits this user alone, or also the group in
+    /// [`LiveOptions::socket_group`](super::LiveOptions::socket_group), whatever the umask. Replaces the file of a socket without a listener. May wait a few seconds, until the
     /// socket of a killed server closes or a live server shows activity.
     ///
     /// # Errors
     /// `Io` if the address is in use or cannot be bound.
     pub fn bind(live: &Live, address: &Address) -> Result<Self> {
         let listening = || format!("listening at {address}");
-        let fd = claim::listen(address).map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                let remedy = "stop the program that listens there, or choose another address";
-                Error::io(format!("{}; {remedy}", listening()), error)
-            }
-            _ => Error::io(listening(), error),
-        })?;
+        let fd =
+            claim::listen(address, live.0.socket_group).map_err(|error| match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    let remedy = "stop the program that listens there, or choose another address";
+                    Error::io(format!("{}; {remedy}", listening()), error)
+                }
+                _ => Error::io(listening(), error),
+            })?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(io::Error::from).context(listening)?;
         let address = match address {
             Address::Unix(_) => address.clone(),

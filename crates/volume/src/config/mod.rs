@@ -39,6 +39,8 @@ pub struct VolumeConfig {
     pub buffer: Option<BufferConfig>,
     /// A page trace of the volume's requests, begun each time it is opened.
     pub record: Option<PathBuf>,
+    /// The group whose members may connect to a server's sockets; without it only the server's user may.
+    pub socket_group: Option<String>,
     /// The path of the file; relative paths in it start from its folder.
     #[serde(skip)]
     pub path: PathBuf,

@@ -22,7 +22,7 @@ fn bad_settings_are_named() {
         ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
         ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
         ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
-        ("# share_entries_max = 500", "share_entries_max = -1", "line 50: invalid value"),
+        ("# share_entries_max = 500", "share_entries_max = -1", "line 53: invalid value"),
         ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
         ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
         ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),

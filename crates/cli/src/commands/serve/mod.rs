@@ -38,8 +38,8 @@ pub struct Args {
     #[arg(long, default_value_t = 1, conflicts_with = "volume", value_name = "SEED")]
     device_seed: u64,
     /// Let local processes use the volume at the same time: SQLite, programs with libtantalum, Rust programs. They find
-    /// the socket by themselves, wherever PATH is; by default PATH is VOLUME.toml.socket. Every process that may write
-    /// to its file may connect (docs/local.md)
+    /// the socket by themselves, wherever PATH is; by default PATH is VOLUME.toml.socket. Programs of this user
+    /// may connect, and of --socket-group (docs/local.md)
     #[arg(long, value_name = "PATH", num_args = 0..=1, conflicts_with = "device")]
     socket: Option<Option<PathBuf>>,
     /// Record a page trace of the clients' requests to a new file, for `tantalum replay`, `curve` and `advise`; a name
@@ -90,7 +90,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         config.record = Some(std::path::absolute(record).context("--record")?);
     }
     let promise = Promise::choose(&mut config, args.durability.as_deref())?;
-    let live = Live::new(LiveOptions::default())?;
+    let socket_group = args.listening.socket_group(config.socket_group.as_deref())?;
+    let live = Live::new(LiveOptions { socket_group, ..LiveOptions::default() })?;
     let handle = live.clone();
     live.run(async move { serve_volume(handle, config, promise, around, options).await })?;
     Ok(Verdict::Good)
