@@ -5,6 +5,7 @@ use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_console::progress::Progress;
 use tantalum_report::{Report, Value, number};
+use tantalum_runtime::live::memory;
 use tantalum_runtime::supervision;
 use tantalum_trace::{
     Account, Expand, Expression, Objects, OpenOptions, PageEvent, PageEvents, open,
@@ -121,6 +122,25 @@ impl TraceArgs {
         sizes.iter().map(|size| size.pages(page_bytes, distinct)).collect()
     }
 
+    /// The same, for caches that are run with a policy.
+    ///
+    /// # Errors
+    /// If the tables of one of them exceed the memory.
+    pub fn policy_pages(&self, sizes: &[CacheSize], distinct: u64) -> anyhow::Result<Vec<u32>> {
+        let pages = self.cache_pages(sizes, distinct)?;
+        let limit_bytes = memory::limit_bytes();
+        for (size, pages) in sizes.iter().zip(&pages) {
+            if u64::from(*pages) * POLICY_BYTES > limit_bytes {
+                bail!(
+                    "--size: {} is a cache of {pages} pages, whose tables exceed the {} MiB of memory that this process may use: give a smaller size",
+                    size.text,
+                    limit_bytes >> 20
+                );
+            }
+        }
+        Ok(pages)
+    }
+
     /// The name of the trace in rows.
     pub fn name(&self) -> String {
         open::trace_name(&self.trace)
@@ -211,6 +231,9 @@ pub fn clients(text: &str) -> anyhow::Result<u32> {
         _ => bail!("accepted: 1 to {CLIENTS_MAX}"),
     }
 }
+
+/// Bytes of memory that a policy has for each page of its cache, at the least.
+const POLICY_BYTES: u64 = 48;
 
 /// A cache size: the user's text, for messages, and the parsed size.
 pub struct CacheSize {

@@ -195,15 +195,44 @@ impl PolicySpec {
     /// The maximum number of frames of a cache: 2 TiB of pages of 4 KiB.
     pub const FRAMES_MAX: u32 = 1 << 29;
 
-    /// Makes the policy with `frames` frames. The page table is an array if the address space is
-    /// small compared with the cache, otherwise a hash table.
-    pub fn build(&self, frames: u32, workload: Workload) -> Result<Box<dyn Policy>> {
+    /// Refuses what [`build`](Self::build) refuses, without memory for the frames.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a number of frames that no policy has, `Unsupported` or `TooLarge` for a policy that needs another
+    /// `workload`.
+    pub fn check(&self, frames: u32, workload: Workload) -> Result<()> {
         if frames == 0 || frames > PolicySpec::FRAMES_MAX {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!("a cache of {frames} pages; accepted: 1 to {}", PolicySpec::FRAMES_MAX),
             ));
         }
+        self.check_future(workload.future)
+    }
+
+    /// Refuses a policy that does not get along with this `future`.
+    fn check_future(&self, future: &[Request]) -> Result<()> {
+        match &self.kind {
+            Kind::Opt if future.is_empty() => Err(Error::new(
+                ErrorKind::Unsupported,
+                "policy opt must know the whole trace before it starts",
+            )),
+            Kind::Opt if future.len() > Opt::<SparseTable>::REQUESTS_MAX => Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("policy opt takes at most {} requests", Opt::<SparseTable>::REQUESTS_MAX),
+            )),
+            Kind::Cfdc { base, .. } | Kind::Ace { base, .. } => base.check_future(future),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the policy with `frames` frames. The page table is an array if the address space is
+    /// small compared with the cache, otherwise a hash table.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn build(&self, frames: u32, workload: Workload) -> Result<Box<dyn Policy>> {
+        self.check(frames, workload)?;
         if DirectTable::is_worth_it(frames, workload.pages_end) {
             self.build_over::<DirectTable>(frames, workload)
         } else {
@@ -217,6 +246,7 @@ impl PolicySpec {
         frames: u32,
         workload: Workload,
     ) -> Result<Box<dyn Policy>> {
+        self.check_future(workload.future)?;
         let pages_end = workload.pages_end;
         Ok(match &self.kind {
             Kind::Lru => Box::new(Lru::<T>::new(frames, pages_end)),
@@ -225,18 +255,6 @@ impl PolicySpec {
             Kind::Sieve => Box::new(Sieve::<T>::new(frames, pages_end)),
             Kind::Lfu => Box::new(Lfu::<T>::new(frames, pages_end)),
             Kind::Slru { protected } => Box::new(Slru::<T>::new(frames, pages_end, *protected)),
-            Kind::Opt if workload.future.is_empty() => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "policy opt must know the whole trace before it starts",
-                ));
-            }
-            Kind::Opt if workload.future.len() > Opt::<T>::REQUESTS_MAX => {
-                return Err(Error::new(
-                    ErrorKind::TooLarge,
-                    format!("policy opt takes at most {} requests", Opt::<T>::REQUESTS_MAX),
-                ));
-            }
             Kind::Opt => Box::new(Opt::<T>::new(frames, pages_end, workload.future)),
             Kind::Cfdc { options, base } => {
                 let working = frames - options.priority_pages(frames);
@@ -351,7 +369,10 @@ mod tests {
         let nested = "ace:base=cfdc/window=0.3/base=clock/bits=2";
         assert_eq!(base_of(nested), "cfdc:window=0.3,base=clock/bits=2");
         let opt = PolicySpec::parse("cfdc:base=opt").unwrap();
-        assert!(opt.build(4, Workload { pages_end: 9, future: &[] }).is_err());
+        let unknown = Workload { pages_end: 9, future: &[] };
+        assert!(opt.build(4, unknown).is_err());
+        assert_eq!(opt.check(4, unknown).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert!(PolicySpec::parse(nested).unwrap().check(4, unknown).is_ok());
     }
 
     #[test]

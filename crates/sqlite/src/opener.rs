@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use tantalum::Volume;
 use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, PageNo, Result, ResultExt};
+use tantalum_runtime::live::memory;
 
 /// Opens the volume for a database name. Implemented by closures
 /// `Fn(&Path) -> Result<Volume>`.
@@ -86,7 +87,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let memory_bytes = memory_bytes();
+        let memory_bytes = memory::limit_bytes();
         let (cache_bytes, bulk_bytes) = (memory_bytes / 10, memory_bytes / 2);
         let uncommitted_bytes = (memory_bytes / 4).min(UNCOMMITTED_BYTES_MAX);
         Options { batch_atomic: true, memory_pages: 0, cache_pages: 0, bulk_pages: 0, trace: None }
@@ -124,7 +125,7 @@ impl Options {
 
 /// Number of pages in `bytes` bytes, at most as many as the memory has.
 fn pages_of(bytes: u64) -> u32 {
-    u32::try_from(bytes.min(memory_bytes()) / PAGE_BYTES as u64).unwrap_or(u32::MAX)
+    u32::try_from(bytes.min(memory::limit_bytes()) / PAGE_BYTES as u64).unwrap_or(u32::MAX)
 }
 
 /// Number of pages that the machine has free, or could free by dropping its caches; unlimited if it does not report that.
@@ -133,38 +134,6 @@ pub(crate) fn free_pages() -> usize {
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
     kibibytes.map_or(usize::MAX, |kibibytes| kibibytes / (PAGE_BYTES / 1024))
-}
-
-/// The memory available to this process: the machine's, or the limit of its control group.
-fn memory_bytes() -> u64 {
-    let memory = rustix::system::sysinfo();
-    let machine = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
-    machine.min(control_group_bytes().unwrap_or(u64::MAX))
-}
-
-/// The lowest limit of the control groups that contain the process; `None` if there is none.
-fn control_group_bytes() -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    groups.lines().flat_map(limits_of).min()
-}
-
-/// The limits of a line of `/proc/self/cgroup` and of the groups above it: `memory.max` of version 2,
-/// `memory.limit_in_bytes` of version 1.
-fn limits_of(line: &str) -> Vec<u64> {
-    let mut parts = line.splitn(3, ':').skip(1);
-    let (folder, file) = match parts.next() {
-        Some("") => ("/sys/fs/cgroup", "memory.max"),
-        Some(controllers) if controllers.split(',').any(|it| it == "memory") => {
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-        }
-        _ => return Vec::new(),
-    };
-    let group = parts.next().unwrap_or_default().trim_start_matches('/');
-    let limit = |group: &Path| {
-        let limit = Path::new(folder).join(group).join(file);
-        std::fs::read_to_string(limit).ok()?.trim().parse().ok()
-    };
-    Path::new(group).ancestors().filter_map(limit).collect()
 }
 
 /// The sink shared by all databases of a VFS.

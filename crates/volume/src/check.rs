@@ -52,6 +52,7 @@ pub async fn check_volume(
     let within =
         |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
     let options = OpenOptions::READ_ONLY;
+    let config = &config.without_buffer();
     let store =
         open_store(live, config, options, &StoreCounters::default()).await.map_err(within)?;
     let in_data = within_data(config);

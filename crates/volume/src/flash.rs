@@ -200,9 +200,10 @@ pub async fn create_flash<S: BlockStore + Clone>(
             ),
         ));
     }
+    let options = ftl_options(config, &superblock)?;
     erase_superblock(&store).await?;
     let zones = zones(store.clone(), &superblock)?;
-    let ftl = Ftl::format(zones, ftl_options(config, &superblock)?).await?;
+    let ftl = Ftl::format(zones, options).await?;
     ftl.sync().await?;
     write_copies(&store, &superblock).await?;
     Ok(superblock)

@@ -13,6 +13,8 @@ tantalum_base::refusals! {
     NOT_A_CONFIGURATION = "is not a configuration: name the VOLUME.toml",
     /// A line is invalid.
     CONFIGURATION_LINE = ", line",
+    /// The buffer, or the map of the pages, is larger than the memory.
+    TOO_MUCH_MEMORY = "of memory that this process may use",
     /// The command is for tiered volumes.
     NOT_TIERED = "is not a tiered volume",
     /// A new configuration needs options.

@@ -98,7 +98,7 @@ fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
 /// Opens the volume, giving up whatever prevents that, and closes it again. Returns a description of the losses.
 fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
     let live = Live::new(LiveOptions::default())?;
-    let (handle, config) = (live.clone(), config.clone());
+    let (handle, config) = (live.clone(), config.without_buffer());
     let recovery = live.run(async move {
         let options = OpenOptions { accept_loss: true, ..OpenOptions::default() };
         let report = match config.kind {

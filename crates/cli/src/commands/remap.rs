@@ -88,7 +88,7 @@ impl Remap {
         }
         let opened = {
             let live = Live::new(LiveOptions::default())?;
-            let (handle, config) = (live.clone(), config.clone());
+            let (handle, config) = (live.clone(), config.without_buffer());
             live.run(async move {
                 let (volume, _) = open_volume(&handle, &config, OpenOptions::default()).await?;
                 let done = self.apply(&volume, MadeBy::Command).await;

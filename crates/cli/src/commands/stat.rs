@@ -80,15 +80,16 @@ fn open(config: &VolumeConfig) -> tantalum_base::Result<Stat> {
     let (handle, config) = (live.clone(), config.clone());
     live.run(async move {
         let options = OpenOptions::READ_ONLY;
+        let opened = config.without_buffer();
         match config.kind {
             Kind::Flash => {
-                let (volume, report) = open_volume(&handle, &config, options).await?;
+                let (volume, report) = open_volume(&handle, &opened, options).await?;
                 let mut stat = Stat::of_flash(&config, &volume, &report, options)?;
                 stat.put_content(&*volume).await;
                 Ok(stat)
             }
             Kind::Tiered => {
-                let (volume, report) = open_tiered_volume(&handle, &config, options).await?;
+                let (volume, report) = open_tiered_volume(&handle, &opened, options).await?;
                 let mut stat = Stat::of_tiered(&config, &volume, &report)?;
                 stat.put_content(&*volume).await;
                 Ok(stat)

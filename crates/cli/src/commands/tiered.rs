@@ -333,7 +333,7 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
     if was_detached(&live, &config)? {
         return say_is_detached(&config);
     }
-    let (handle, opened) = (live.clone(), config.clone());
+    let (handle, opened) = (live.clone(), config.without_buffer());
     let pages = live.run(async move {
         let (volume, _) = open_tiered_volume(&handle, &opened, OpenOptions::default()).await?;
         let tiered = volume.device().device();

@@ -155,6 +155,19 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        volume::TOO_MUCH_MEMORY,
+        Here(|place| {
+            place.flash();
+            let mut text = fs::read_to_string(place.at("f.toml")).unwrap();
+            text.push_str("\n[buffer]\nsize = \"2TiB\"\n");
+            fs::write(place.at("f.toml"), text).unwrap();
+            // These do without a buffer.
+            place.good("stat @f.toml");
+            place.good("check @f.toml");
+            place.refused_serve("f")
+        }),
+    ),
+    (
         volume::NOT_TIERED,
         Here(|place| {
             place.flash();

@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     interruption::watch()?;
     let events = args.trace.events("events read")?;
     let trace = Arc::new(CacheTrace::collect(&args.trace.name(), events)?);
-    let cache_pages = args.trace.cache_pages(&sizes, trace.distinct_pages())?;
+    let cache_pages = args.trace.policy_pages(&sizes, trace.distinct_pages())?;
     let device = device_for(&args.flash, trace.pages_end)?;
     let options = AdviseOptions {
         rule: rule(args, &device)?,

@@ -1,4 +1,6 @@
-//! Memory that the program has freed but its allocator keeps.
+//! The memory that this process may use, and memory that it has freed but its allocator keeps.
+use std::fs;
+use std::path::Path;
 
 /// Returns as much unused memory as possible to the operating system. glibc's allocator keeps memory that lies
 /// between two used blocks; after many small blocks that may be nearly all of it. This may take tens of milliseconds
@@ -14,4 +16,38 @@ pub fn give_back() {
         // It returns whether any memory was released.
         let _ = malloc_trim(0);
     }
+}
+
+/// The memory that this process may use: the machine's, or the limit of its control group, or of its address space.
+pub fn limit_bytes() -> u64 {
+    let memory = rustix::system::sysinfo();
+    let machine = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
+    let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    let [group, own] = [control_group_bytes(), address_space].map(|it| it.unwrap_or(u64::MAX));
+    machine.min(group).min(own)
+}
+
+/// The lowest limit of the control groups that contain the process; `None` if there is none.
+fn control_group_bytes() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().flat_map(limits_of).min()
+}
+
+/// The limits of a line of `/proc/self/cgroup` and of the groups above it: `memory.max` of version 2,
+/// `memory.limit_in_bytes` of version 1.
+fn limits_of(line: &str) -> Vec<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (folder, file) = match parts.next() {
+        Some("") => ("/sys/fs/cgroup", "memory.max"),
+        Some(controllers) if controllers.split(',').any(|it| it == "memory") => {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return Vec::new(),
+    };
+    let group = parts.next().unwrap_or_default().trim_start_matches('/');
+    let limit = |group: &Path| {
+        let limit = Path::new(folder).join(group).join(file);
+        fs::read_to_string(limit).ok()?.trim().parse().ok()
+    };
+    Path::new(group).ancestors().filter_map(limit).collect()
 }

@@ -1,5 +1,6 @@
 //! VOLUME.toml: the parts of a volume and its behaviour.
 mod flash_size;
+mod memory;
 
 use serde::Deserialize;
 use std::fs::File;
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
 use tantalum_ftl::FtlOptions;
-use tantalum_policy::{CleaningSpec, Policy, PolicySpec, Workload};
+use tantalum_policy::CleaningSpec;
+use tantalum_runtime::live::memory::limit_bytes;
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
@@ -290,7 +292,7 @@ impl VolumeConfig {
         self.size_bytes()?;
         self.over_provisioning()?;
         self.zone_slots()?;
-        self.buffer_policy()?;
+        self.check_buffer()?;
         self.ftl_options(1)?;
         let ssd = self.ssd_options()?;
         self.check_transactions(&ssd)?;
@@ -404,25 +406,12 @@ impl VolumeConfig {
         Ok(slots as u32)
     }
 
-    /// Pages of the buffer; 0 if there is none.
-    pub fn buffer_pages(&self) -> Result<u32> {
-        let Some(buffer) = &self.buffer else { return Ok(0) };
-        let pages = sizes::pages("buffer.size", &buffer.size)?;
-        let small_enough = u32::try_from(pages).ok().filter(|pages| *pages < 1 << 30);
-        small_enough.ok_or_else(|| invalid("buffer.size is over the limit of 4 TiB".into()))
-    }
-
-    /// A new, empty policy for the buffer; `None` if there is no buffer.
-    pub fn buffer_policy(&self) -> Result<Option<Box<dyn Policy>>> {
-        let Some(buffer) = &self.buffer else { return Ok(None) };
-        let workload = Workload { pages_end: self.capacity_pages()?, future: &[] };
-        let spec = PolicySpec::parse(&buffer.policy);
-        let policy = spec.and_then(|spec| spec.build(self.buffer_pages()?, workload));
-        policy.map(Some).map_err(|error| error.wrap("buffer.policy"))
-    }
-
     /// The settings of the translation layer, for `pages` logical pages.
+    ///
+    /// # Errors
+    /// `TooLarge` if their map exceeds the memory; `InvalidInput`.
     pub fn ftl_options(&self, pages: u64) -> Result<FtlOptions> {
+        memory::refuse_map(&self.device.capacity, pages, limit_bytes())?;
         let cleaning = CleaningSpec::parse(&self.device.cleaning);
         let cleaning = cleaning.map_err(|error| error.wrap("device.cleaning"))?;
         let wear_spread_max = match self.device.wear_spread {

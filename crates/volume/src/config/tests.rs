@@ -28,7 +28,7 @@ fn bad_settings_are_named() {
         ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),
         ("# wear_spread = 128", "wear_spread = -1", "expected u32"),
         ("# [buffer]", "[buffer]\nsize = \"5\"", "buffer.size"),
-        ("# [buffer]", "[buffer]\nsize = \"8TiB\"", "4 TiB"),
+        ("# [buffer]", "[buffer]\nsize = \"8TiB\"", "2 TiB"),
         ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"lur\"", "buffer.policy"),
         ("# [buffer]", "[buffer]\nsize = \"1MiB\"\npolicy = \"opt\"", "buffer.policy"),
         ("# [buffer]", "[buffer]", "size"),
@@ -74,6 +74,23 @@ fn the_buffer_is_off_or_as_large_as_it_says() {
     assert_eq!(pages(&text), 16_384);
     let policy = parse(&text).unwrap().buffer_policy().unwrap().unwrap();
     assert_eq!(policy.capacity_pages(), 16_384);
+}
+
+#[test]
+fn a_policy_is_checked_without_memory_for_the_buffer() {
+    // The tables of a policy with so many frames would take tens of GiB, and seconds.
+    for policy in tantalum_policy::PolicySpec::NAMES.iter().filter(|name| **name != "opt") {
+        let buffer = format!("[buffer]\nsize = \"2TiB\"\npolicy = \"{policy}\"");
+        assert!(parse(&template("1GiB").replace("# [buffer]", &buffer)).is_ok(), "{policy}");
+    }
+    let refused = |buffer: &str| {
+        let text = template("1GiB").replace("# [buffer]", &format!("[buffer]\n{buffer}"));
+        parse(&text).unwrap_err().to_string()
+    };
+    let told = refused("size = \"3TiB\"");
+    assert!(told.contains("buffer.size is over the limit of 2 TiB"), "{told}");
+    let told = refused("size = \"2TiB\"\npolicy = \"cfdc:base=opt\"");
+    assert!(told.contains("buffer.policy") && told.contains("whole trace"), "{told}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub fn run(
     let parts = u64::from(page_bytes) / PAGE_BYTES as u64;
     let device_pages = loaded.pages_end.saturating_mul(parts);
     let devices = device.devices_for(device_pages)?;
-    let cache_pages = trace.cache_pages(&sizes, distinct)?;
+    let cache_pages = trace.policy_pages(&sizes, distinct)?;
     let (mut runs, mut asked) = (Vec::new(), Vec::new());
     for policy in &policies {
         for (&buffer_pages, size) in cache_pages.iter().zip(&sizes) {

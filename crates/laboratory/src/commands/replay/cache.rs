@@ -46,7 +46,7 @@ pub fn run(trace: &TraceArgs, args: &CacheArgs) -> anyhow::Result<Report> {
     let seed = trace.seed()?;
 
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
-    let cache_pages = trace.cache_pages(&sizes, loaded.distinct_pages())?;
+    let cache_pages = trace.policy_pages(&sizes, loaded.distinct_pages())?;
     let options = CacheReplayOptions {
         policies,
         cache_pages,

@@ -92,7 +92,7 @@ pub fn run(trace: &TraceArgs, cache: &CacheArgs, tier: &TierArgs) -> anyhow::Res
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
     let distinct = loaded.distinct_pages();
     let (cache_pages, tier_pages) =
-        (trace.cache_pages(&sizes, distinct)?, trace.cache_pages(&tier_sizes, distinct)?);
+        (trace.policy_pages(&sizes, distinct)?, trace.policy_pages(&tier_sizes, distinct)?);
     let runs = all(&policies, &cache_pages, &tiers, &tier_pages);
     let work = Arc::new(Work::default());
     work.begin("counting", runs.len(), loaded.requests.len());
