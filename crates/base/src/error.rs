@@ -2,6 +2,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::plain::plain;
+
 /// The kind of a failure, to match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -175,9 +177,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.context)?;
+        f.write_str(&plain(&self.0.context))?;
         if let Some(source) = &self.0.source {
-            write!(f, ": {source}")?;
+            write!(f, ": {}", plain(&source.to_string()))?;
         }
         Ok(())
     }
@@ -223,6 +225,13 @@ mod tests {
         assert_eq!(other.kind(), ErrorKind::OutOfSpace);
         assert_eq!(other.to_string(), error.to_string());
         assert!(other.cause().is_some_and(|cause| cause.is::<std::io::Error>()));
+    }
+
+    #[test]
+    fn an_error_shows_no_terminal_what_to_do() {
+        let cause = std::io::Error::other("\u{1b}[31mred");
+        let error = Error::io("reading \u{1b}]0;title\u{7}", cause);
+        assert_eq!(error.to_string(), r"reading \u001b]0;title\u0007: \u001b[31mred");
     }
 
     #[test]

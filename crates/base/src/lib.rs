@@ -6,6 +6,7 @@
 //! device    PageDevice, the contract of every front end and host; extent: pages stored alike
 //! device_layer  a device that wraps another one and overrides some of its calls
 //! error     one Error: a matchable kind, the context, the source
+//! plain     text from elsewhere, as a terminal may show it
 //! refusal   refusals that the user can act on, identified by their fixed words
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
@@ -20,6 +21,7 @@ pub mod fast;
 pub mod fault_points;
 pub mod ids;
 pub mod payload;
+pub mod plain;
 pub mod refusal;
 pub mod rng;
 pub mod size;
@@ -32,6 +34,7 @@ pub use extent::Extent;
 pub use fast::{FastMap, FastSet};
 pub use ids::{PageNo, PageRange, SlotNo, TxId, Version, ZoneNo};
 pub use payload::{PAGE_BYTES, PageBuf, Payload, Stamp};
+pub use plain::plain;
 pub use refusal::Refusal;
 pub use rng::Rng;
 pub use spec::Spec;

@@ -193,6 +193,50 @@ fn an_address_without_metrics_is_refused() {
     assert!(refused(&["top", "unix:/x", "--format", "yaml"]).contains("table, csv, json"));
 }
 
+/// Answers every request at `socket` as a server of metrics would, with a name that tells a terminal to do something.
+fn pretend(socket: &Path) {
+    use std::io::Write;
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::Builder::new()
+        .spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+                let text = "tantalum_device_info{device=\"\x1b]0;title\x07\u{9b}2J\",durability=\"on_ack\"} 1\n\
+                            tantalum_uptime_seconds 60\n";
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nConnection: close\r\n";
+                write!(stream, "{head}Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+            }
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_server_tells_the_terminal_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("metrics.sock");
+    pretend(&socket);
+    let watch = ["top", &address(folder.path()), "--interval", "0.1", "--count", "1"];
+    for format in ["table", "csv", "json"] {
+        let text = good(&[&watch[..], &["--format", format]].concat());
+        let obeyed = |it: char| it.is_control() && it != '\n' && it != '\t';
+        assert!(!text.contains(obeyed), "{format}: {text:?}");
+    }
+    let text = good(&watch);
+    assert!(text.contains(r"\u001b]0;title\u0007\u009b2J (on_ack)"), "{text}");
+    if installed(&["script"]) {
+        // On a terminal, where it is drawn in place.
+        let line = format!("timeout -s INT 1 {} top {}", built::tantalum(), address(folder.path()));
+        let drawn = Command::new("script")
+            .args(["--quiet", "--command", &line, "/dev/null"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let drawn = String::from_utf8_lossy(&drawn.stdout);
+        assert!(drawn.contains(r"\u001b]0;title") && !drawn.contains("\x1b]0;"), "{drawn:?}");
+    }
+}
+
 #[test]
 fn whoever_reads_no_further_ends_it_well() {
     let folder = tempfile::tempdir().unwrap();

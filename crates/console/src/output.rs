@@ -3,6 +3,7 @@ use crate::interruption;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tantalum_base::plain;
 use tantalum_report::{OutputFormat, Page, Report};
 
 /// The format of the output.
@@ -125,10 +126,10 @@ pub fn print_line(line: &str) -> std::io::Result<()> {
     print_text(&format!("{line}\n"))
 }
 
-/// Prints `text` on the standard output. An error keeps its kind, and names the standard output.
-fn print_text(text: &str) -> std::io::Result<()> {
+/// Prints `text` on the standard output, as [`plain`] text. An error keeps its kind, and names the standard output.
+pub fn print_text(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let printed = out.write_all(plain(text).as_bytes()).and_then(|()| out.flush());
     printed.map_err(|error| {
         std::io::Error::new(error.kind(), format!("writing the standard output: {error}"))
     })

@@ -1,7 +1,7 @@
 //! How a program ends.
 use crate::interruption;
 use std::process::ExitCode;
-use tantalum_base::{Error, ErrorKind};
+use tantalum_base::{Error, ErrorKind, plain};
 use tantalum_runtime::live::signal::go_on_after_others;
 
 /// The end of the help of every program.
@@ -31,7 +31,7 @@ pub fn run(command: impl FnOnce() -> anyhow::Result<Verdict>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let line = format!("{error:#}").lines().collect::<Vec<_>>().join(" ");
-            eprintln!("tantalum: {line}");
+            eprintln!("tantalum: {}", plain(&line));
             ExitCode::from(exit_code(&error))
         }
     }

@@ -8,10 +8,11 @@ use anyhow::bail;
 use screen::Screen;
 use std::fmt::{Display, Formatter};
 use std::future::Future;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use tantalum_console::Verdict;
+use tantalum_console::output::print_text;
 use tantalum_metrics::{Scrape, fetch};
 use tantalum_report::{OutputFormat, Table};
 use tantalum_runtime::live::LiveOptions;
@@ -144,7 +145,7 @@ impl Watch {
         };
         if screen.take().is_some() {
             // The last values stay on the terminal.
-            print(&(shown.join("\n") + "\n"))?;
+            print_text(&(shown.join("\n") + "\n"))?;
         }
         Ok(match gone {
             None => Verdict::Good,
@@ -197,14 +198,8 @@ impl Watch {
                 table.to_csv().lines().skip(1).map(|it| it.to_owned() + "\n").collect()
             }
         };
-        Ok(print(&text)?)
+        Ok(print_text(&text)?)
     }
-}
-
-fn print(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
 }
 
 /// The outcome of `work`; `None` if `stop` is ready first.

@@ -1,6 +1,7 @@
 //! A terminal that is drawn on in place.
 use console::{Term, truncate_str};
 use std::io::Write;
+use tantalum_base::plain;
 
 /// Switches to the alternate screen and hides the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
@@ -34,7 +35,7 @@ impl Screen {
             if at > 0 {
                 text.push_str("\r\n");
             }
-            text += &truncate_str(line, columns.into(), "");
+            text += &truncate_str(&plain(line), columns.into(), "");
             text.push_str("\x1b[K");
         }
         text.push_str("\x1b[J");
