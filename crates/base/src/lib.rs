@@ -7,6 +7,7 @@
 //! device_layer  a device that wraps another one and overrides some of its calls
 //! error     one Error: a matchable kind, the context, the source
 //! plain     text from elsewhere, as a terminal may show it
+//! file_kind what a path leads to, in words
 //! refusal   refusals that the user can act on, identified by their fixed words
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
@@ -19,6 +20,7 @@ pub mod error;
 pub mod extent;
 pub mod fast;
 pub mod fault_points;
+pub mod file_kind;
 pub mod ids;
 pub mod payload;
 pub mod plain;

@@ -5,6 +5,7 @@
 //! does not contain the previous length of the file.
 use crate::event::{BlockEvent, BlockOp, PageEvent};
 use crate::reader::Reader;
+use std::io::Read;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, ResultExt};
 
@@ -29,8 +30,9 @@ impl Sizes {
     /// Covers the files listed in the map at `path`: header `file_kind,first_offset,bytes,file`.
     pub fn add_map(&mut self, path: &Path) -> Result<()> {
         let name = path.display();
-        let text =
-            std::fs::read_to_string(path).context(|| format!("cannot read the map {name}"))?;
+        let mut text = String::new();
+        let mut source = crate::source::open(path)?;
+        source.read_to_string(&mut text).context(|| format!("cannot read the map {name}"))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             if at == 0 && line.starts_with("file_kind,") {

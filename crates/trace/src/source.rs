@@ -1,22 +1,69 @@
 //! The source of a trace's bytes: plain, gzip or zstd, recognized by content, not by name.
 use crate::compression::{MAGIC_BYTES, Packing};
-use std::fs::File;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::fs::{File, FileType, metadata};
 use std::io::{BufReader, Cursor, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
-use tantalum_base::{Error, Result};
+use tantalum_base::file_kind::words_for;
+use tantalum_base::{Error, ErrorKind, Result};
 
 use crate::generate::NAMES;
 
 /// Bytes of a trace.
 pub type Source = Box<dyn Read + Send>;
 
-/// Opens the file at `path` without decompression; `-` is the standard input.
+/// Opens the file or the pipe at `path` without decompression; `-` is the standard input.
+///
+/// # Errors
+/// If there is something else, or a pipe to which no program writes.
 pub fn open(path: &Path) -> Result<Source> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdin()));
     }
-    let file = File::open(path).map_err(|error| cannot_open(path, error))?;
-    Ok(Box::new(file))
+    // To open a pipe would wait for a program that writes to it, perhaps for ever.
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = metadata(path).and_then(|there| {
+        refuse_other(there.file_type())?;
+        let file = File::options().read(true).custom_flags(nonblocking).open(path)?;
+        let kind = file.metadata()?.file_type();
+        refuse_other(kind)?;
+        Ok((kind, file))
+    });
+    let (kind, file) = opened.map_err(|error| cannot_open(path, error))?;
+    let first = if kind.is_fifo() { begin_pipe(path, &file)? } else { Vec::new() };
+    let waits = fcntl_getfl(&file).and_then(|flags| fcntl_setfl(&file, flags & !OFlags::NONBLOCK));
+    waits.map_err(|error| cannot_open(path, error.into()))?;
+    Ok(Box::new(Cursor::new(first).chain(file)))
+}
+
+/// Refuses everything except a file and a pipe.
+fn refuse_other(kind: FileType) -> std::io::Result<()> {
+    if kind.is_file() || kind.is_fifo() {
+        return Ok(());
+    }
+    let words = format!("it is {}: a file is needed, or - for the standard input", words_for(kind));
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, words))
+}
+
+/// The byte that the pipe at `path` has ready, if there is one.
+///
+/// # Errors
+/// `InvalidInput` if no program writes to the pipe.
+fn begin_pipe(path: &Path, mut pipe: &File) -> Result<Vec<u8>> {
+    let mut first = [0];
+    match pipe.read(&mut first) {
+        Ok(0) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "{} is a pipe, and no program writes to it: start that program first, or name a file",
+                path.display()
+            ),
+        )),
+        Ok(_) => Ok(first.to_vec()),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(Vec::new()),
+        Err(error) => Err(cannot_open(path, error)),
+    }
 }
 
 /// The error if `path` cannot be opened. If it does not exist, the user may have meant a generator.

@@ -6,8 +6,11 @@ use crate::event::{BlockEvent, PageEvent};
 use crate::formats::{Encode, Format, written_names};
 use crate::open::{AnyReader, OpenOptions, open};
 use crate::reader::Reader;
-use std::fs::File;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use std::fs::{File, metadata};
 use std::io::Write;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt, Spec};
 
@@ -16,6 +19,33 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// zstd's own default: the traces shrink to a sixth, faster than a disk can write them.
 const ZSTD_LEVEL: i32 = 3;
+
+/// Makes the file at `path`, or opens the pipe there.
+///
+/// # Errors
+/// `InvalidInput` for a pipe from which no program reads: to open it would wait for one, perhaps for ever.
+fn create_file(path: &Path) -> Result<File> {
+    let name = path.display();
+    let making = || format!("cannot create {name}");
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = options.custom_flags(nonblocking).open(path);
+    let is_pipe = || metadata(path).is_ok_and(|there| there.file_type().is_fifo());
+    if let Err(error) = &opened
+        && Errno::from_io_error(error) == Some(Errno::NXIO)
+        && is_pipe()
+    {
+        let context = format!(
+            "{name} is a pipe, and no program reads from it: start that program first, or name a file"
+        );
+        return Err(Error::new(ErrorKind::InvalidInput, context));
+    }
+    let file = opened.context(making)?;
+    let waits = fcntl_getfl(&file).and_then(|flags| fcntl_setfl(&file, flags & !OFlags::NONBLOCK));
+    waits.map_err(std::io::Error::from).context(making)?;
+    Ok(file)
+}
 
 /// The destination of the bytes.
 pub type Sink = Box<dyn Write + Send>;
@@ -91,8 +121,7 @@ impl<E> Writer<E> {
         if name == "-" {
             return Writer::begin(&name, Box::new(std::io::stdout()), encoder);
         }
-        let file = File::create(path).context(|| format!("cannot create {name}"))?;
-        Writer::begin(&name, Box::new(file), encoder)
+        Writer::begin(&name, Box::new(create_file(path)?), encoder)
     }
 
     /// Writes to `sink`; `name` is for messages and determines the compression.

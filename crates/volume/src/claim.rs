@@ -1,4 +1,5 @@
 //! The claim on the home of a new volume, and on a home whose flash and journal are gone.
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
@@ -9,9 +10,10 @@ use tantalum_cache::claim::{
 };
 use tantalum_cache::journal::Journal;
 use tantalum_media::BlockStore;
-use tantalum_media::block_store::refusals::{FOLDER, NOT_ALLOWED};
-use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there};
+use tantalum_media::block_store::refusals::NOT_ALLOWED;
+use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there, no_store};
 use tantalum_runtime::Live;
+use tantalum_runtime::live::named_file::{Named, open_named};
 
 use crate::config::VolumeConfig;
 use crate::folder::sync_name;
@@ -32,14 +34,13 @@ pub fn claim_of(path: &Path) -> Result<Option<Claim>> {
 /// Opens the file or block device at `path`, a home or a future home, for reading.
 ///
 /// # Errors
-/// `Io`, with advice, if it does not exist, is a folder, or this user may not open it.
+/// `Io` or `InvalidInput`, with advice, if it does not exist, is neither a file nor a block device, or this user may not open it.
 pub fn open_home_to_look(path: &Path) -> Result<File> {
     use std::io::ErrorKind::{NotFound, PermissionDenied};
     let at = path.display();
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.is_dir(), file)));
-    match opened {
-        Ok((false, file)) => Ok(file),
-        Ok((true, _)) => Err(FOLDER.error(ErrorKind::Io, format!("{at} {FOLDER}"))),
+    match open_named(path, File::options().read(true), OFlags::empty()) {
+        Ok(Named::Usable(file)) => Ok(file),
+        Ok(Named::Other(kind)) => Err(no_store(path, kind)),
         Err(error) if error.kind() == NotFound => {
             Err(NO_HOME.error(ErrorKind::Io, format!("the home {at} {NO_HOME}")))
         }

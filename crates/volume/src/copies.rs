@@ -10,11 +10,14 @@
 //! - Both are intact and contradict each other, or one has another version: a disk lost a write when a volume was created over an
 //!   older one. One copy would show the old volume's content in place of the new one's, and it is impossible to tell which. The
 //!   volume is not opened.
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
+use tantalum_media::block_store::no_store;
 use tantalum_runtime::Finding;
+use tantalum_runtime::live::named_file::{Named, open_named};
 
 use crate::refusals::CONTRADICTION;
 use crate::superblock::{
@@ -39,7 +42,10 @@ enum Copy {
 pub fn superblock_at(path: &Path) -> Result<Superblock> {
     let reading = || format!("reading {}", path.display());
     let mut bytes = vec![0; COPIES * SUPERBLOCK_BYTES];
-    File::open(path).and_then(|file| file.read_exact_at(&mut bytes, 0)).context(reading)?;
+    match open_named(path, File::options().read(true), OFlags::empty()).context(reading)? {
+        Named::Usable(file) => file.read_exact_at(&mut bytes, 0).context(reading)?,
+        Named::Other(kind) => return Err(no_store(path, kind)),
+    }
     Copies::decode(&bytes).in_force()
 }
 

@@ -4,6 +4,7 @@ use crate::support::{good, tantalum, text};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::process::Command;
 use tantalum::Volume;
 use tantalum_base::Refusal;
 use tantalum_cache::refusals as cache;
@@ -77,6 +78,10 @@ impl Place {
     }
 
     /// Makes the volume `f`, without a home.
+    fn pipe(&self, name: &str) {
+        assert!(Command::new("mkfifo").arg(self.at(name)).status().unwrap().success());
+    }
+
     fn flash(&self) {
         self.good("create @f.toml --capacity 4MiB");
     }
@@ -278,6 +283,13 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         media::FOLDER,
         Here(|place| {
             fs::create_dir(place.at("home")).unwrap();
+            place.refused_attach("--flash-size 64MiB")
+        }),
+    ),
+    (
+        media::NO_STORE,
+        Here(|place| {
+            place.pipe("home");
             place.refused_attach("--flash-size 64MiB")
         }),
     ),

@@ -44,7 +44,7 @@ pub use file::{FileStore, FileStoreOptions, PRIVATE_MODE};
 pub use flaky::Flaky;
 pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;
-pub use opening::holder;
+pub use opening::{holder, no_store};
 pub use place::{Place, is_there};
 pub use salvage::Salvage;
 /// A buffer for direct I/O. The store owns it while an operation runs.

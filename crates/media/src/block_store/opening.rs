@@ -6,14 +6,15 @@
 use super::Place;
 use super::file::FileStoreOptions;
 use super::in_use::{Kernel, is_busy};
-use super::refusals::{FOLDER, IN_USE, NOT_ALLOWED, OPEN};
+use super::refusals::{FOLDER, IN_USE, NO_STORE, NOT_ALLOWED, OPEN};
 use crate::fault_points::Fault;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::{Error, ErrorKind, Result, file_kind};
+use tantalum_runtime::live::named_file::{Named, open_named};
 
 /// Maximum wait for a file that no living process is known to hold.
 const WAIT: Duration = Duration::from_secs(5);
@@ -36,25 +37,26 @@ pub(super) fn open_alone(
         let flags = if exclusive { flags | OFlags::EXCL } else { flags };
         let mut open = OpenOptions::new();
         open.read(true).write(!options.read_only).create(create && !exclusive).mode(options.mode);
-        open.custom_flags(flags.bits() as i32).open(path)
+        open_named(path, &open, flags)
     };
     let opened = wait_for(path, || match open_direct(open, options) {
         Ok(opened) => Ok(Some(opened)),
         Err(error) if exclusive && is_busy(&error) => refuse_used(path).map(|()| None),
         Err(error) => Err(not_opened(path, error)),
     })?;
-    if opened.0.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(folder_error(path));
-    }
+    let opened = match opened {
+        (Named::Usable(file), options) => (file, options),
+        (Named::Other(kind), _) => return Err(no_store(path, kind)),
+    };
     lock(&opened.0, path, options.read_only)?;
     Ok(opened)
 }
 
 /// Opens with direct I/O if requested and possible; returns the options in effect.
 fn open_direct(
-    open: impl Fn(OFlags) -> std::io::Result<File>,
+    open: impl Fn(OFlags) -> std::io::Result<Named>,
     options: FileStoreOptions,
-) -> std::io::Result<(File, FileStoreOptions)> {
+) -> std::io::Result<(Named, FileStoreOptions)> {
     if options.direct {
         match open(OFlags::DIRECT) {
             Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
@@ -68,7 +70,7 @@ fn open_direct(
 fn not_opened(path: &Path, error: std::io::Error) -> Error {
     use std::io::ErrorKind::{IsADirectory, PermissionDenied};
     match error.kind() {
-        IsADirectory => folder_error(path),
+        IsADirectory => no_store(path, file_kind::FOLDER),
         PermissionDenied => {
             let context = format!(
                 "{} {NOT_ALLOWED}: run the command as root, or as a user who may read and write it",
@@ -80,8 +82,13 @@ fn not_opened(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
-fn folder_error(path: &Path) -> Error {
-    FOLDER.error(ErrorKind::Io, format!("{} {FOLDER}", path.display()))
+/// The error for something at `path` that is no file and no block device, but of this `kind`.
+pub fn no_store(path: &Path, kind: &str) -> Error {
+    let at = path.display();
+    match kind {
+        file_kind::FOLDER => FOLDER.error(ErrorKind::Io, format!("{at} {FOLDER}")),
+        _ => NO_STORE.error(ErrorKind::InvalidInput, format!("{at} is {kind}{NO_STORE}")),
+    }
 }
 
 /// Refuses a file or device that the kernel uses.

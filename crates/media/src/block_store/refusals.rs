@@ -2,6 +2,8 @@
 tantalum_base::refusals! {
     /// It is a folder.
     FOLDER = "is a folder: a file or a block device is needed",
+    /// It is a pipe, a socket, or a device without blocks.
+    NO_STORE = ": a file or a block device is needed",
     /// The user has no permission.
     NOT_ALLOWED = "may not be opened by this user",
     /// A file system on it is mounted.

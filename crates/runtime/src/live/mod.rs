@@ -5,7 +5,7 @@
 //! file         positioned file I/O     net              sockets            signal      signals
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        claims a listening address               socket_file         who may connect to a Unix socket
-//! memory       frees memory of the allocator
+//! memory       the memory that there is                 named_file          opens what somebody named
 //! spin         a short spin before it blocks
 //! confined     an executor that moves between threads as a whole    callers   its waiting callers
 //! fork         protects a forked child from handles    wall_clock         the time of day, for people
@@ -19,6 +19,7 @@ mod file;
 mod fork;
 mod host;
 pub mod memory;
+pub mod named_file;
 pub mod net;
 mod operation;
 pub mod remote;

@@ -2,15 +2,17 @@
 mod flash_size;
 mod memory;
 
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt, file_kind};
 use tantalum_ftl::FtlOptions;
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::live::memory::limit_bytes;
+use tantalum_runtime::live::named_file::{Named, open_named};
 use tantalum_ssd::{CacheKind, SsdOptions};
 
 use crate::home_config::HomeConfig;
@@ -232,6 +234,23 @@ fn unread(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
+/// Opens the file at `path`, which is to be a configuration.
+fn open_text(path: &Path) -> Result<File> {
+    let kind = match open_named(path, File::options().read(true), OFlags::empty()) {
+        Ok(Named::Usable(file)) if file.metadata().is_ok_and(|about| about.is_file()) => {
+            return Ok(file);
+        }
+        Ok(Named::Usable(_)) => "a block device",
+        Ok(Named::Other(file_kind::FOLDER)) => {
+            return Err(unread(path, std::io::ErrorKind::IsADirectory.into()));
+        }
+        Ok(Named::Other(kind)) => kind,
+        Err(error) => return Err(unread(path, error)),
+    };
+    let context = format!("{}, {kind}, {NOT_A_CONFIGURATION} of the volume", path.display());
+    Err(NOT_A_CONFIGURATION.error(ErrorKind::InvalidInput, context))
+}
+
 impl VolumeConfig {
     /// Reads `path`.
     ///
@@ -240,11 +259,9 @@ impl VolumeConfig {
     pub fn read(path: &Path) -> Result<Self> {
         let failed = |error| unread(path, error);
         let mut bytes = Vec::new();
-        let file = File::open(path).map_err(failed)?;
-        // A device that reads as empty, such as /dev/null, must not be removed.
-        let is_file = file.metadata().map_err(failed)?.is_file();
+        let file = open_text(path)?;
         file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.is_empty() && is_file {
+        if bytes.is_empty() {
             let context = format!(
                 "{} {CONFIGURATION_EMPTY}, and `tantalum create` or `tantalum attach` writes one",
                 path.display()

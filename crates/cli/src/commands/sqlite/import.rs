@@ -6,6 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use tantalum::Volume;
 use tantalum_base::ErrorKind;
+use tantalum_base::file_kind::words_for;
 use tantalum_base::size::human_bytes;
 use tantalum_console::Verdict;
 use tantalum_console::output::{discard_unfinished, print_line};
@@ -58,6 +59,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     })?;
     if metadata.is_dir() {
         bail!("{} is a folder: name the database's file in it", file.display());
+    }
+    if !metadata.is_file() {
+        // SQLite would wait for the other end of a pipe.
+        let kind = words_for(metadata.file_type());
+        bail!("{} is {kind}: name the database's file", file.display());
     }
     let from = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(said_once)

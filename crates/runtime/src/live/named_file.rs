@@ -1,0 +1,79 @@
+//! Opens what somebody named: a file, a block device, or by mistake anything else.
+//!
+//! To open a pipe waits for its other end, perhaps for ever, and to open a device may already do something, such as rewind a tape.
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::fs::{File, FileType, OpenOptions, metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use tantalum_base::file_kind::words_for;
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Named {
+    /// A file or a block device, open.
+    Usable(File),
+    /// Anything else, in words, such as "a pipe".
+    Other(&'static str),
+}
+
+/// Opens `path` with `options` and `flags`, and does not wait for anybody.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_named(path: &Path, options: &OpenOptions, flags: OFlags) -> io::Result<Named> {
+    // What cannot be looked at, or is not there yet, is reported by the attempt to open it.
+    if let Ok(there) = metadata(path)
+        && !is_usable(there.file_type())
+    {
+        return Ok(Named::Other(words_for(there.file_type())));
+    }
+    let flags = flags | OFlags::NONBLOCK;
+    let file = options.clone().custom_flags(flags.bits().cast_signed()).open(path)?;
+    // It may have been replaced meanwhile.
+    let kind = file.metadata()?.file_type();
+    if !is_usable(kind) {
+        return Ok(Named::Other(words_for(kind)));
+    }
+    // Under this flag the kernel fails reads and writes that it cannot do at once.
+    fcntl_setfl(&file, fcntl_getfl(&file)? & !OFlags::NONBLOCK)?;
+    Ok(Named::Usable(file))
+}
+
+fn is_usable(kind: FileType) -> bool {
+    kind.is_file() || kind.is_block_device()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn nothing_but_files_is_opened_and_nobody_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, socket, file] = ["pipe", "socket", "file"].map(|name| folder.path().join(name));
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let (mut reads, mut writes) = (OpenOptions::new(), OpenOptions::new());
+        reads.read(true);
+        writes.write(true).create(true);
+        for options in [&reads, &writes] {
+            for (path, kind) in [
+                (&*pipe, "a pipe"),
+                (&socket, "a socket"),
+                (folder.path(), "a folder"),
+                (Path::new("/dev/null"), "a device without blocks"),
+            ] {
+                let opened = open_named(path, options, OFlags::empty()).unwrap();
+                assert!(matches!(opened, Named::Other(told) if told == kind), "{opened:?}");
+            }
+        }
+        assert!(open_named(&file, &reads, OFlags::empty()).is_err());
+        let Named::Usable(file) = open_named(&file, &writes, OFlags::empty()).unwrap() else {
+            panic!("a new file")
+        };
+        assert!(!fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
+    }
+}
