@@ -127,7 +127,8 @@ fn wait_for<T>(path: &Path, mut attempt: impl FnMut() -> Result<Option<T>>) -> R
         if holder.is_some_and(is_alive) || waited >= WAIT {
             let holder = match holder {
                 Some(pid) => format!(
-                    "{OPEN} {pid}) has {} open: stop it first, or use the volume through it",
+                    "{OPEN} {pid}) has {} open: stop it first, or let `tantalum serve` share the \
+                     volume (with --socket for SQLite and programs)",
                     path.display()
                 ),
                 None => format!(
