@@ -7,8 +7,10 @@
 //! life_cycle        makes, opens, starts, closes and checks a device
 //! metrics           numbers that can be watched from outside, with their meanings
 //! transport         the network interface that a server needs
+//! accepting         the pace at which a server accepts connections, and who gets in
 //! pipe              a network in memory, for servers in virtual time
 //! sync              wait queues, semaphores, channels: work in both implementations
+//! rounds            fair shares of the executor for connections
 //! supervision       progress of long runs, and requests to stop them
 //! huge_pages        huge pages for large tables
 //! fault_points      protections that a test can switch off
@@ -16,6 +18,7 @@
 //!
 //! One executor is one thread. Below `live` nothing reads a clock, draws randomness from the OS or starts a thread.
 //! So a run in virtual time is a pure function of configuration, trace and seed.
+mod accepting;
 pub mod fault_points;
 mod huge_pages;
 mod io_buf;
@@ -26,6 +29,7 @@ pub mod pipe;
 mod primitives;
 mod race;
 mod ready_queue;
+pub mod rounds;
 pub mod supervision;
 pub mod sync;
 mod task;
@@ -34,6 +38,7 @@ mod transport;
 pub mod virtual_time;
 mod waker;
 
+pub use accepting::{Admission, Places, Stage, accept_each};
 pub use huge_pages::prefer_huge_pages;
 pub use io_buf::{IO_ALIGN, IoBuf};
 pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};

@@ -18,6 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
+/// Connections that the kernel queues until they are accepted.
+const QUEUE_MAX: i32 = 1024;
+
 /// A listening address: `unix:/run/x.sock`, `127.0.0.1:10809`, `[::1]:10809`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -115,6 +118,8 @@ impl Listener {
                 }
                 _ => Error::io(listening(), error),
             })?;
+        // A queue that holds more would keep a client waiting for longer behind others that left.
+        rustix::net::listen(&fd, QUEUE_MAX).map_err(io::Error::from).context(listening)?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(io::Error::from).context(listening)?;
         let address = match address {
             Address::Unix(_) => address.clone(),

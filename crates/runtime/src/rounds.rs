@@ -1,0 +1,456 @@
+//! Fair shares of an executor for connections: deficit round robin.
+//!
+//! Each connection has a [`Seat`]. Its tasks wait for a turn before each step of their work, and pay for it with
+//! credit, which the seats receive in turn. So a client that sends much waits for itself, and one that sends little
+//! always has credit. Large steps also wait until few pages of other large steps are in flight, as the device serves
+//! requests in order of arrival: they are granted to one seat after the other.
+//!
+//! Credit is paid in units of about a page that is copied and checked.
+use crate::task::waiting_on;
+use crate::{Body, Runtime, yield_now};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Credit that a request costs besides its pages: it is received, passed to a task and answered.
+const REQUEST: u64 = 8;
+/// Pages without content that are examined for one unit of credit.
+const SCANNED_PAGES: u64 = 8;
+/// Credit that a seat receives when its turn comes.
+const QUANTUM: i64 = 16;
+/// Credit for all seats together in one turn of the executor: the time that a request of another client waits at each
+/// of its steps.
+const ROUND: i64 = 32;
+/// The same for a seat that has no company.
+const ROUND_ALONE: i64 = 1024;
+/// Most credit that a seat saves.
+const SAVED_MAX: i64 = 128;
+/// Most credit that a seat owes.
+const OWED_MAX: i64 = 1024;
+/// Turns of the executor for which a seat that asks for nothing counts as company.
+const COMPANY_TURNS: u64 = 64;
+/// Steps of more pages are large.
+const SMALL_PAGES_MAX: u64 = 16;
+/// Pages of large steps in flight at once; one step may have more.
+const LARGE_PAGES_MAX: u64 = 2048;
+
+/// The credit of a request for `pages` pages. Large steps pay for their pages themselves.
+pub const fn request_cost(pages: u64) -> u64 {
+    if pages > SMALL_PAGES_MAX { REQUEST } else { REQUEST + pages }
+}
+
+/// The credit of examining `pages` pages.
+pub const fn scan_cost(pages: u64) -> u64 {
+    pages.div_ceil(SCANNED_PAGES)
+}
+
+/// The seats of connections that share an executor. Clones are handles to the same seats.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds(Rc<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// In the order in which they receive credit.
+    seats: RefCell<VecDeque<Rc<Place>>>,
+    /// Those with large steps that wait, in the order in which they are granted one.
+    large: RefCell<VecDeque<Rc<Place>>>,
+    large_pages: Cell<u64>,
+    /// Small steps that wait.
+    waiting: Cell<usize>,
+    turns: Cell<u64>,
+    /// Whether a task hands out credit.
+    is_running: Cell<bool>,
+    next_ticket: Cell<u64>,
+}
+
+#[derive(Debug)]
+struct Place {
+    credit: Cell<i64>,
+    /// The turn in which it last asked for a step.
+    asked: Cell<u64>,
+    small: RefCell<VecDeque<Waiter>>,
+    large: RefCell<VecDeque<Waiter>>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    ticket: u64,
+    cost: u64,
+    waker: Waker,
+}
+
+/// The place of one connection.
+pub struct Seat {
+    table: Rc<Table>,
+    place: Rc<Place>,
+    /// Runs a task.
+    detach: Box<dyn Fn(Body)>,
+}
+
+/// A large step in flight, until dropped.
+pub struct Step<'a>(Option<(&'a Seat, u64)>);
+
+impl Rounds {
+    /// The seat of one more connection.
+    pub fn seat<R: Runtime>(&self, runtime: &R) -> Seat {
+        let table = Rc::clone(&self.0);
+        let place = Rc::new(Place {
+            credit: Cell::new(SAVED_MAX),
+            asked: Cell::new(table.turns.get()),
+            small: RefCell::default(),
+            large: RefCell::default(),
+        });
+        table.seats.borrow_mut().push_back(Rc::clone(&place));
+        let runtime = runtime.clone();
+        Seat { table, place, detach: Box::new(move |body| runtime.detach("turns", body)) }
+    }
+}
+
+impl Seat {
+    /// Whether there is no other seat.
+    pub fn is_alone(&self) -> bool {
+        self.table.seats.borrow().len() == 1
+    }
+
+    /// Waits for a turn to do work that costs `cost`.
+    pub async fn turn(&self, cost: u64) {
+        let Place { credit, asked, small, .. } = &*self.place;
+        asked.set(self.table.turns.get());
+        if small.borrow().is_empty() && credit.get() > 0 {
+            self.place.pay(cost);
+            return;
+        }
+        self.wait(small, cost, || self.table.waiting.set(self.table.waiting.get() + 1)).await;
+    }
+
+    /// Waits for a turn to move `pages` pages at the device. The result is kept until that is done. Few pages were
+    /// paid with the request.
+    pub async fn step(&self, pages: u64) -> Step<'_> {
+        if pages <= SMALL_PAGES_MAX {
+            return Step(None);
+        }
+        self.place.asked.set(self.table.turns.get());
+        let large = &self.place.large;
+        if self.table.large.borrow().is_empty() && self.table.has_room(pages) {
+            self.place.pay(pages);
+            self.table.large_pages.set(self.table.large_pages.get() + pages);
+        } else {
+            let is_first = large.borrow().is_empty();
+            let join = || {
+                if is_first {
+                    self.table.large.borrow_mut().push_back(Rc::clone(&self.place));
+                }
+            };
+            self.wait(large, pages, join).await;
+        }
+        Step(Some((self, pages)))
+    }
+
+    /// Waits in `queue` until the step is granted.
+    async fn wait(&self, queue: &RefCell<VecDeque<Waiter>>, cost: u64, join: impl FnOnce()) {
+        let ticket = self.table.next_ticket.get();
+        self.table.next_ticket.set(ticket + 1);
+        let mut place = Waiting { seat: self, queue, ticket, cost, is_granted: false };
+        let mut join = Some(join);
+        poll_fn(|context| {
+            if let Some(join) = join.take() {
+                let waker = context.waker().clone();
+                queue.borrow_mut().push_back(Waiter { ticket, cost, waker });
+                join();
+                self.run();
+                waiting_on("its turn among connections");
+                return Poll::Pending;
+            }
+            place.poll(context)
+        })
+        .await;
+    }
+
+    /// Hands out credit from now on, until nobody waits.
+    fn run(&self) {
+        if self.table.is_running.replace(true) {
+            return;
+        }
+        let table = Rc::clone(&self.table);
+        (self.detach)(Box::pin(async move {
+            loop {
+                yield_now().await;
+                if !table.round() {
+                    table.is_running.set(false);
+                    return;
+                }
+            }
+        }));
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.table.seats.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.place));
+    }
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        if let Some((seat, pages)) = self.0.take() {
+            seat.table.give_back(pages);
+            if !seat.table.large.borrow().is_empty() {
+                seat.run();
+            }
+        }
+    }
+}
+
+/// A wait for a turn, which may be dropped.
+struct Waiting<'a> {
+    seat: &'a Seat,
+    queue: &'a RefCell<VecDeque<Waiter>>,
+    ticket: u64,
+    cost: u64,
+    is_granted: bool,
+}
+
+impl Waiting<'_> {
+    fn place(&self) -> Option<usize> {
+        self.queue.borrow().binary_search_by_key(&self.ticket, |waiter| waiter.ticket).ok()
+    }
+
+    fn poll(&mut self, context: &Context<'_>) -> Poll<()> {
+        match self.place() {
+            Some(place) => {
+                self.queue.borrow_mut()[place].waker.clone_from(context.waker());
+                waiting_on("its turn among connections");
+                Poll::Pending
+            }
+            None => {
+                self.is_granted = true;
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.is_granted {
+            return;
+        }
+        let table = &self.seat.table;
+        let is_large = std::ptr::eq(self.queue, &raw const self.seat.place.large);
+        match self.place() {
+            Some(place) => {
+                self.queue.borrow_mut().remove(place);
+                if !is_large {
+                    table.waiting.set(table.waiting.get() - 1);
+                } else if self.queue.borrow().is_empty() {
+                    let mine = &self.seat.place;
+                    table.large.borrow_mut().retain(|other| !Rc::ptr_eq(other, mine));
+                }
+            }
+            // It was granted a step, and does not do it.
+            None if is_large => drop(Step(Some((self.seat, self.cost)))),
+            None => {}
+        }
+    }
+}
+
+impl Place {
+    fn pay(&self, cost: u64) {
+        let cost = i64::try_from(cost).unwrap_or(i64::MAX);
+        self.credit.set(self.credit.get().saturating_sub(cost).max(-OWED_MAX));
+    }
+
+    /// Grants small steps as long as there is credit; returns their number.
+    fn grant(&self) -> usize {
+        let mut granted = 0;
+        while self.credit.get() > 0 {
+            let Some(waiter) = self.small.borrow_mut().pop_front() else { break };
+            self.pay(waiter.cost);
+            // A wake only queues a task; it cannot re-enter this code.
+            waiter.waker.wake();
+            granted += 1;
+        }
+        granted
+    }
+}
+
+impl Table {
+    fn has_room(&self, pages: u64) -> bool {
+        let taken = self.large_pages.get();
+        taken == 0 || taken + pages <= LARGE_PAGES_MAX
+    }
+
+    fn give_back(&self, pages: u64) {
+        self.large_pages.set(self.large_pages.get() - pages);
+    }
+
+    /// Hands out the credit of one turn of the executor; returns whether another is needed.
+    fn round(&self) -> bool {
+        let turn = self.turns.get() + 1;
+        self.turns.set(turn);
+        let is_company = |place: &&Rc<Place>| {
+            !place.small.borrow().is_empty() || place.asked.get() + COMPANY_TURNS >= turn
+        };
+        let company = self.seats.borrow().iter().filter(is_company).count();
+        let (mut left, saved_max) = match company > 1 {
+            true => (ROUND, SAVED_MAX),
+            false => (ROUND_ALONE, ROUND_ALONE),
+        };
+        let mut seats = self.seats.borrow_mut();
+        let mut content = 0;
+        while left > 0 && content < seats.len() {
+            let Some(place) = seats.pop_front() else { break };
+            if place.credit.get() >= saved_max && place.small.borrow().is_empty() {
+                place.credit.set(saved_max);
+                content += 1;
+            } else {
+                place.credit.set(place.credit.get() + QUANTUM);
+                self.waiting.set(self.waiting.get() - place.grant());
+                left -= QUANTUM;
+                content = 0;
+            }
+            seats.push_back(place);
+        }
+        drop(seats);
+        let granted = self.grant_large(if company > 1 { 1 } else { usize::MAX });
+        self.waiting.get() > 0 || (granted && !self.large.borrow().is_empty())
+    }
+
+    /// Grants at most `most` large steps, to one seat after the other; returns whether it granted that many.
+    fn grant_large(&self, most: usize) -> bool {
+        for _ in 0..most {
+            let Some(place) = self.large.borrow().front().map(Rc::clone) else { return false };
+            let cost = place.large.borrow().front().map_or(0, |waiter| waiter.cost);
+            if !self.has_room(cost) {
+                return false;
+            }
+            self.large.borrow_mut().pop_front();
+            let Some(waiter) = place.large.borrow_mut().pop_front() else { continue };
+            place.pay(cost);
+            self.large_pages.set(self.large_pages.get() + cost);
+            waiter.waker.wake();
+            if !place.large.borrow().is_empty() {
+                self.large.borrow_mut().push_back(place);
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Virtual;
+    use crate::virtual_time::Schedule;
+
+    /// Work done by each client, of `greedy` that ask for steps without a pause from many tasks, and of one that
+    /// works on one request at a time, of which each takes several turns of the executor.
+    fn shares(greedy: usize, cost: u64) -> Vec<u64> {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let clock = runtime.clone();
+        let done: Rc<Vec<Cell<u64>>> = Rc::new((0..=greedy).map(|_| Cell::new(0)).collect());
+        let (counts, rounds) = (Rc::clone(&done), Rounds::default());
+        let run = runtime.run(async move {
+            let over = Rc::new(Cell::new(false));
+            for number in 1..=greedy {
+                let seat = Rc::new(rounds.seat(&clock));
+                for _ in 0..64 {
+                    let (seat, counts) = (Rc::clone(&seat), Rc::clone(&counts));
+                    let over = Rc::clone(&over);
+                    drop(clock.spawn("greedy", async move {
+                        while !over.get() {
+                            seat.turn(cost).await;
+                            counts[number].set(counts[number].get() + 1);
+                        }
+                    }));
+                }
+            }
+            let seat = rounds.seat(&clock);
+            for _ in 0..1_000 {
+                seat.turn(request_cost(1)).await;
+                for _ in 0..5 {
+                    yield_now().await;
+                }
+                counts[0].set(counts[0].get() + 1);
+            }
+            over.set(true);
+        });
+        run.unwrap();
+        done.iter().map(Cell::get).collect()
+    }
+
+    #[test]
+    fn a_modest_client_has_its_share_beside_greedy_ones() {
+        for greedy in [1, 3, 15] {
+            let shares = shares(greedy, request_cost(1));
+            let fair = shares.iter().sum::<u64>() / (greedy as u64 + 1);
+            assert!(shares[0] >= fair / 2 || greedy < 15, "{shares:?}");
+            let [least, most] = [shares[1..].iter().min(), shares[1..].iter().max()];
+            let (least, most) = (least.unwrap(), most.unwrap());
+            assert!(most - least <= most / 4 + 64, "greedy ones share alike: {shares:?}");
+        }
+    }
+
+    #[test]
+    fn large_steps_take_turns_and_few_are_in_flight() {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let clock = runtime.clone();
+        let rounds = Rounds::default();
+        let order = runtime.run(async move {
+            let (order, flight) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(0u64)));
+            let mut tasks = Vec::new();
+            for number in 0..3 {
+                let seat = Rc::new(rounds.seat(&clock));
+                for _ in 0..[40, 10, 10][number] {
+                    let (seat, clock_of_task) = (Rc::clone(&seat), clock.clone());
+                    let (order, flight) = (Rc::clone(&order), Rc::clone(&flight));
+                    tasks.push(clock.spawn("writer", async move {
+                        let _step = seat.step(256).await;
+                        order.borrow_mut().push(number);
+                        flight.set(flight.get() + 256);
+                        assert!(flight.get() <= LARGE_PAGES_MAX, "too much is in flight");
+                        clock_of_task.sleep(1_000).await;
+                        flight.set(flight.get() - 256);
+                    }));
+                }
+            }
+            for task in tasks {
+                task.await;
+            }
+            order.take()
+        });
+        let order = order.unwrap();
+        assert_eq!(order.len(), 60);
+        let early = &order[8..38];
+        for number in 0..3 {
+            let steps = early.iter().filter(|other| **other == number).count();
+            assert!((9..=12).contains(&steps), "they take turns: {order:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_given_up_leaves_nothing() {
+        let runtime = Virtual::new(Schedule::Fifo);
+        let clock = runtime.clone();
+        let rounds = Rounds::default();
+        let table = Rc::clone(&rounds.0);
+        let run = runtime.run(async move {
+            let (one, two) = (rounds.seat(&clock), rounds.seat(&clock));
+            let held = one.step(LARGE_PAGES_MAX + 1).await;
+            let limit = clock.sleep(1_000);
+            crate::first(two.step(100), limit).await;
+            drop(held);
+            one.turn(SAVED_MAX.unsigned_abs() * 2).await;
+            crate::first(one.turn(1), std::future::ready(())).await;
+            two.step(100).await;
+            yield_now().await;
+            yield_now().await;
+        });
+        run.unwrap();
+        assert_eq!((table.waiting.get(), table.large_pages.get()), (0, 0));
+        assert!(table.large.borrow().is_empty() && table.seats.borrow().is_empty());
+        assert!(!table.is_running.get());
+    }
+}
