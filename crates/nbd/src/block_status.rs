@@ -1,14 +1,17 @@
 //! Block status: which bytes of the export are allocated, and which are zeros.
+use crate::client::Client;
 use crate::export::Export;
 use crate::pieces::split;
 use crate::protocol::structured::{
     CHUNK_BYTES, DESCRIPTOR_BYTES, Descriptor, STATE_HOLE, STATE_ZERO,
 };
 use crate::span::Span;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Result};
 
-/// Most pages covered by one reply (256 MiB): examining each takes time, in which nothing else runs.
-const PAGES_MAX: u64 = 1 << 16;
+/// Most pages covered by one reply to the only client (256 MiB): examining each takes time, in which nothing else runs.
+const PAGES_ALONE_MAX: u64 = 1 << 16;
+/// The same while other clients are connected (8 MiB).
+const PAGES_MAX: u64 = 1 << 11;
 /// Most pages read for one reply because they seem to be zeros (8 MiB).
 const READ_PAGES_MAX: u64 = 2048;
 /// Pages of these read at a time.
@@ -39,18 +42,22 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         span: Span,
         one: bool,
         pages: &mut Vec<PageBuf>,
-    ) -> Vec<Descriptor> {
+        client: &Client,
+    ) -> Result<Vec<Descriptor>> {
         let covering = span.covering();
-        let range = PageRange::new(covering.first, covering.pages.min(PAGES_MAX));
+        let pages_max = if client.seat.is_alone() { PAGES_ALONE_MAX } else { PAGES_MAX };
+        let range = PageRange::new(covering.first, covering.pages.min(pages_max));
+        client.scan(range.pages).await?;
         let first = self.told(span, range, one, READ_PAGES_MAX, |_| true);
         if first.seem_zero.is_empty() {
-            return first.descriptors;
+            return Ok(first.descriptors);
         }
-        let zeros = self.zeros_of(&first.seem_zero, pages).await;
+        let zeros = self.zeros_of(&first.seem_zero, pages, client).await?;
+        client.scan(range.pages).await?;
         let range = PageRange::new(range.first, first.end.0 - range.first.0);
         // No await follows, so this needs no lock.
         let is_zero = |page| zeros.binary_search(&page).is_ok();
-        self.told(span, range, one, u64::MAX, is_zero).descriptors
+        Ok(self.told(span, range, one, u64::MAX, is_zero).descriptors)
     }
 
     /// The status of the first pages of `range`, without reading any. `is_zero` decides about pages that seem to be
@@ -97,10 +104,16 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
     }
 
     /// The pages that are zeros, in ascending order. Pages that cannot be read are not among them.
-    async fn zeros_of(&self, ranges: &[PageRange], pages: &mut Vec<PageBuf>) -> Vec<PageNo> {
+    async fn zeros_of(
+        &self,
+        ranges: &[PageRange],
+        pages: &mut Vec<PageBuf>,
+        client: &Client,
+    ) -> Result<Vec<PageNo>> {
         let zero = PageBuf::zero();
         let mut zeros = Vec::new();
         for range in ranges.iter().flat_map(|range| split(*range, READ_PAGES)) {
+            let _step = client.step(range.pages).await?;
             pages.clear();
             pages.resize(range.pages as usize, zero.clone());
             if self.device.read(range.first, pages, None).await.is_ok() {
@@ -109,6 +122,6 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             }
         }
         pages.clear();
-        zeros
+        Ok(zeros)
     }
 }

@@ -1,5 +1,5 @@
 //! A page device as an export of bytes: implements the commands on pages.
-use crate::failure_log::FailureLog;
+use crate::client::Client;
 use crate::holds::Holds;
 use crate::options::ServerOptions;
 use crate::pieces::{side_by_side, split};
@@ -11,18 +11,23 @@ use crate::protocol::transmission::{
 use crate::range_lock::{Mode, RangeLock};
 use crate::span::Span;
 use crate::statistics::Counters;
+use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{
     Durability, Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload,
     Result,
 };
-use tantalum_runtime::sync::Semaphore;
+use tantalum_runtime::Places;
+use tantalum_runtime::rounds::Rounds;
+use tantalum_runtime::sync::WaitQueue;
 
 /// Smallest block size announced to clients.
 const BLOCK_BYTES_MIN: u32 = 512;
 /// Most zero pages in one write, if a client wants no holes and the device allows that many.
 const ZERO_PAGES_MAX: u64 = 256;
-/// Pieces of one long WRITE in flight at once: they share the device's durable writes. More would only delay other
+/// Pages read in one step, as of one moment.
+const READ_PAGES_MAX: u64 = 256;
+/// Pieces of one long READ or WRITE in flight at once: they share the device's durable writes. More would only delay other
 /// clients.
 const PIECES_AT_ONCE: usize = 8;
 /// Pages trimmed in one step, during which the device does nothing else.
@@ -46,10 +51,11 @@ pub(crate) struct Export<D> {
     pub(crate) options: ServerOptions,
     pub(crate) info: ExportInfo,
     pub(crate) counters: Counters,
-    pub(crate) failure_log: FailureLog,
-    /// Memory for the requests of all connections, in bytes.
-    pub(crate) memory: Semaphore,
+    /// The turns of all connections.
+    pub(crate) rounds: Rounds,
     holds: Holds,
+    /// Set if a stop shall be quick.
+    pub(crate) hurry: (Cell<bool>, WaitQueue),
     // Most pages of an atomic write; longer writes are split into pieces.
     atomic_pages: u64,
     // Whether FUA needs a flush: not if completed writes survive a power cut anyway.
@@ -79,7 +85,7 @@ fn export_bytes(pages: u64, asked: Option<u64>) -> Result<u64> {
 }
 
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
-    pub(crate) fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
+    pub(crate) fn new(device: Rc<D>, options: ServerOptions, rounds: Rounds) -> Result<Self> {
         options.check()?;
         let limits = device.limits().clone();
         let bad = |what: String| Err(Error::new(ErrorKind::InvalidInput, what));
@@ -109,27 +115,34 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             block_bytes_preferred: PAGE_BYTES as u32,
             request_bytes_max: options.request_bytes_max,
         };
-        let memory_bytes = options.in_flight_bytes_total_max;
         Ok(Export {
             device,
             locks: RangeLock::new(),
             options,
             info,
             counters: Counters::default(),
-            failure_log: FailureLog::default(),
-            memory: Semaphore::new("memory for requests", memory_bytes),
+            rounds,
             holds: Holds::new(),
+            hurry: (Cell::new(false), WaitQueue::new("haste")),
             atomic_pages: limits.atomic_write_pages_max.max(1).into(),
             fua_flushes: limits.durability != Durability::OnAck,
         })
     }
 
+    /// The places of connections.
+    pub(crate) fn places(&self) -> Places {
+        let ServerOptions { connections_max, handshakes_max, .. } = self.options;
+        Places { served_max: connections_max, silent_max: handshakes_max }
+    }
+
     /// Performs a checked request. `pages` holds a write's payload (at its place in the covering
-    /// pages) and receives a read's covering pages.
+    /// pages) and receives a read's covering pages. A long command takes turns with those of other clients, and ends
+    /// early if its `client` has gone.
     pub(crate) async fn perform(
         &self,
         request: &Request,
         pages: &mut Vec<PageBuf>,
+        client: &Client,
     ) -> Result<Done> {
         let span = Span { offset: request.offset, length: u64::from(request.length) };
         let counters = &self.counters;
@@ -138,18 +151,18 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             Command::Read => {
                 counters.reads.add(1);
                 counters.bytes_read.add(span.length);
-                self.read(span, pages).await?;
+                self.read(span, pages, client).await?;
                 return Ok(Done::Read);
             }
             Command::BlockStatus => {
                 counters.block_statuses.add(1);
                 let one = request.has(CMD_FLAG_REQ_ONE);
-                return Ok(Done::Status(self.block_status(span, one, pages).await));
+                return Ok(Done::Status(self.block_status(span, one, pages, client).await?));
             }
             Command::Write => {
                 counters.writes.add(1);
                 counters.bytes_written.add(span.length);
-                self.write(whole, pages).await?;
+                self.write(whole, pages, client).await?;
             }
             Command::Flush => {
                 counters.flushes.add(1);
@@ -159,12 +172,12 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             Command::Trim => {
                 counters.trims.add(1);
                 counters.bytes_trimmed.add(span.length);
-                self.trim(whole.whole()).await?;
+                self.trim(whole.whole(), client).await?;
             }
             Command::WriteZeroes => {
                 counters.write_zeroes.add(1);
                 counters.bytes_zeroed.add(span.length);
-                self.write_zeroes(whole, request.has(CMD_FLAG_NO_HOLE)).await?;
+                self.write_zeroes(whole, request.has(CMD_FLAG_NO_HOLE), client).await?;
             }
             Command::Disconnect | Command::Unknown(_) => return Ok(Done::Changed),
         }
@@ -186,18 +199,26 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         }
     }
 
-    async fn read(&self, span: Span, pages: &mut Vec<PageBuf>) -> Result<()> {
+    async fn read(&self, span: Span, pages: &mut Vec<PageBuf>, client: &Client) -> Result<()> {
         let range = span.covering();
         pages.clear();
         pages.resize_with(range.pages as usize, PageBuf::zero);
         if pages.is_empty() {
             return Ok(());
         }
-        self.device.read(range.first, pages, None).await
+        let read = async |piece: PageRange, pages: &mut [PageBuf]| {
+            let _step = client.step(piece.pages).await?;
+            self.device.read(piece.first, pages, None).await
+        };
+        if range.pages <= READ_PAGES_MAX {
+            return read(range, pages).await;
+        }
+        let pieces = split(range, READ_PAGES_MAX).zip(pages.chunks_mut(READ_PAGES_MAX as usize));
+        side_by_side(PIECES_AT_ONCE, pieces.map(|(piece, pages)| read(piece, pages))).await
     }
 
     /// Writes a span's covering pages, in pieces that are each atomic.
-    async fn write(&self, span: Span, pages: &mut [PageBuf]) -> Result<()> {
+    async fn write(&self, span: Span, pages: &mut [PageBuf], client: &Client) -> Result<()> {
         let range = span.covering();
         if range.pages == 0 {
             return Ok(());
@@ -208,7 +229,11 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         if !aligned {
             self.counters.read_modify_writes.add(1);
         }
-        let write = async || {
+        let write = async |piece: PageRange, pages: &[PageBuf]| {
+            let _step = client.step(piece.pages).await?;
+            self.device.write(piece.first, pages, None).await
+        };
+        let change = async || {
             for (page, inside) in span.edges() {
                 let old = self.read_page(page).await?;
                 let new = pages[(page.0 - range.first.0) as usize].make_mut();
@@ -216,14 +241,14 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
                 new[inside.end..].copy_from_slice(&old[inside.end..]);
             }
             if range.pages <= self.atomic_pages {
-                return self.device.write(range.first, pages, None).await;
+                return write(range, pages).await;
             }
             let chunks = pages.chunks(self.atomic_pages as usize);
             let pieces = split(range, self.atomic_pages).zip(chunks);
-            let writes = pieces.map(|(piece, pages)| self.device.write(piece.first, pages, None));
+            let writes = pieces.map(|(piece, pages)| write(piece, pages));
             side_by_side(PIECES_AT_ONCE, writes).await
         };
-        self.holds.when_released(&*self.device, range, write).await
+        self.holds.when_released(&*self.device, client, range, change).await
     }
 
     /// Requests that wait for pages held by a transaction stop waiting, and are refused.
@@ -231,15 +256,15 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         self.holds.wait_no_longer();
     }
 
-    async fn trim(&self, range: PageRange) -> Result<()> {
+    async fn trim(&self, range: PageRange, client: &Client) -> Result<()> {
         if range.pages == 0 {
             return Ok(());
         }
         let _shared = self.locks.acquire(range, Mode::Shared).await;
-        self.trim_pieces(range).await
+        self.trim_pieces(range, client).await
     }
 
-    async fn write_zeroes(&self, span: Span, no_hole: bool) -> Result<()> {
+    async fn write_zeroes(&self, span: Span, no_hole: bool, client: &Client) -> Result<()> {
         let whole = span.whole();
         let aligned = span.is_aligned();
         let mode = if aligned { Mode::Shared } else { Mode::Exclusive };
@@ -258,20 +283,23 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
                     false => self.device.write(page, &[content], None).await,
                 }
             };
-            self.holds.when_released(&*self.device, edge, write).await?;
+            self.holds.when_released(&*self.device, client, edge, write).await?;
         }
         if whole.pages == 0 {
             return Ok(());
         }
         if !no_hole {
-            return self.trim_pieces(whole).await;
+            return self.trim_pieces(whole, client).await;
         }
         let pages_max = ZERO_PAGES_MAX.min(self.atomic_pages);
         let zeros = vec![PageBuf::zero(); whole.pages.min(pages_max) as usize];
         let write = |piece: PageRange| {
             let zeros = &zeros[..piece.pages as usize];
-            let write = move || self.device.write(piece.first, zeros, None);
-            self.holds.when_released(&*self.device, piece, write)
+            let write = async move || {
+                let _step = client.step(piece.pages).await?;
+                self.device.write(piece.first, zeros, None).await
+            };
+            self.holds.when_released(&*self.device, client, piece, write)
         };
         side_by_side(PIECES_AT_ONCE, split(whole, pages_max).map(write)).await
     }
@@ -284,10 +312,11 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
     }
 
     /// Trims `range` in pieces that are each atomic; other requests run in between.
-    async fn trim_pieces(&self, range: PageRange) -> Result<()> {
+    async fn trim_pieces(&self, range: PageRange, client: &Client) -> Result<()> {
         for piece in split(range, TRIM_PAGES_MAX) {
+            client.scan(piece.pages).await?;
             let trim = async || self.device.trim(piece).await;
-            self.holds.when_released(&*self.device, piece, trim).await?;
+            self.holds.when_released(&*self.device, client, piece, trim).await?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Waits for pages that a transaction of another client of the device holds: a change of such a page is delayed, as by
 //! a slow disk. NBD has no error after which file systems would try again.
+use crate::client::Client;
 use std::cell::Cell;
 use std::ops::AsyncFnMut;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageRange, Result};
@@ -25,13 +26,14 @@ impl Holds {
     }
 
     /// Does `change` to pages in `range`; if a transaction holds some of them, waits for their release and does it
-    /// again from its beginning.
+    /// again from its beginning. A client that has gone waits no longer.
     ///
     /// # Errors
-    /// The errors of the change; `Closed` if waiting is no longer allowed.
+    /// The errors of the change; `Closed` if waiting is no longer allowed, or the client has gone.
     pub(crate) async fn when_released(
         &self,
         device: &impl PageDevice,
+        client: &Client,
         range: PageRange,
         mut change: impl AsyncFnMut() -> Result<()>,
     ) -> Result<()> {
@@ -41,7 +43,8 @@ impl Holds {
                 done => return done,
             };
             let ended = self.ended.until(|| self.no_longer.get().then_some(()));
-            if let First::One(()) = first(ended, device.until_released(range)).await {
+            let ended = first(ended, client.until_gone());
+            if let First::One(_) = first(ended, device.until_released(range)).await {
                 let context = "the server is stopping and no longer waits for a transaction";
                 return Err(Error::with_source(ErrorKind::Closed, context, refused));
             }

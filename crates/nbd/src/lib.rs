@@ -7,6 +7,7 @@
 //!     session::inbox, link   receive buffer; state shared by the tasks of a connection
 //!     session::reply         simple or structured replies
 //!   part                     parts of an export by their names
+//!   client                   its turns among all clients, and whether it has gone
 //!   export                   the commands, in pages; shared by all connections
 //!     pieces                 long requests as several commands of the device
 //!     block_status           which bytes are allocated, and which are zeros
@@ -21,6 +22,7 @@
 //! Of a volume it knows only [`tantalum_base::PageDevice`]. It runs as tasks on the executor of the volume's own
 //! thread, so a request does not switch threads. `docs/nbd.md` has the promises to clients.
 mod block_status;
+mod client;
 mod export;
 mod failure_log;
 mod holds;

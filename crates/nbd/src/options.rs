@@ -18,14 +18,13 @@ pub struct ServerOptions {
     /// Also listen on TCP addresses that other machines can reach. This server has no
     /// authentication: whoever can connect can read and write all data.
     pub allow_remote: bool,
-    /// Connections open at once. One more replaces the one longest in negotiation; if none is in
-    /// negotiation, the new one is closed at once.
+    /// Connections that have finished negotiation, at once. One more is closed at once.
     pub connections_max: usize,
-    /// Bytes of one connection's requests in flight, from request to reply, in whole pages and at
-    /// least one page per request. At this limit the connection is not read.
+    /// Connections in negotiation, besides. One more replaces the one longest in negotiation.
+    pub handshakes_max: usize,
+    /// Bytes of one connection's requests in flight, from the request until its reply is sent, in whole pages and at
+    /// least one page per request. At this limit the connection is not read. No connection can take another's.
     pub in_flight_bytes_max: u64,
-    /// The limit for all connections together, besides 1 MiB for each.
-    pub in_flight_bytes_total_max: u64,
     /// Longest READ or WRITE, in bytes; announced to clients.
     pub request_bytes_max: u32,
     /// Requests of one connection that the device works on at once.
@@ -48,8 +47,8 @@ impl Default for ServerOptions {
             read_only: false,
             allow_remote: false,
             connections_max: 16,
-            in_flight_bytes_max: 64 << 20,
-            in_flight_bytes_total_max: 256 << 20,
+            handshakes_max: 64,
+            in_flight_bytes_max: 33 << 20,
             request_bytes_max: 32 << 20,
             requests_max: 64,
             negotiation_ms_max: 10_000,
@@ -84,8 +83,9 @@ impl ServerOptions {
                 return bad(format!("NBD export {what} is longer than {NAME_BYTES_MAX} bytes"));
             }
         }
-        if self.connections_max == 0 || self.requests_max == 0 {
-            return bad("connections_max and requests_max must be at least 1".into());
+        if [self.connections_max, self.handshakes_max, self.requests_max].contains(&0) {
+            let what = "connections_max, handshakes_max and requests_max must be at least 1";
+            return bad(what.into());
         }
         let page = PAGE_BYTES as u32;
         if self.request_bytes_max < page || !self.request_bytes_max.is_multiple_of(page) {
@@ -93,16 +93,11 @@ impl ServerOptions {
         }
         // A request that starts and ends inside pages covers one page more than its length.
         let least = u64::from(self.request_bytes_max) + u64::from(page);
-        for (what, bytes) in [
-            ("in_flight_bytes_max", self.in_flight_bytes_max),
-            ("in_flight_bytes_total_max", self.in_flight_bytes_total_max),
-        ] {
-            if bytes < least {
-                return bad(format!(
-                    "{what} ({bytes}) must hold the longest request ({}) and a page",
-                    self.request_bytes_max
-                ));
-            }
+        if self.in_flight_bytes_max < least {
+            return bad(format!(
+                "in_flight_bytes_max ({}) must hold the longest request ({}) and a page",
+                self.in_flight_bytes_max, self.request_bytes_max
+            ));
         }
         Ok(())
     }
@@ -138,7 +133,7 @@ mod tests {
             ServerOptions { requests_max: 0, ..good.clone() },
             ServerOptions { request_bytes_max: 5000, ..good.clone() },
             ServerOptions { in_flight_bytes_max: 32 << 20, ..good.clone() },
-            ServerOptions { in_flight_bytes_total_max: 32 << 20, ..good.clone() },
+            ServerOptions { handshakes_max: 0, ..good.clone() },
             ServerOptions { export_name: "x".repeat(4097), ..good.clone() },
         ];
         for options in bad {

@@ -4,8 +4,9 @@
 //! overlaps it and either is exclusive. So no request starves, and since a task holds one range at
 //! a time, there is no deadlock.
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
 use tantalum_base::PageRange;
-use tantalum_runtime::sync::WaitQueue;
 
 /// The mode in which a range is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,9 @@ struct Lock {
     ticket: u64,
     range: PageRange,
     mode: Mode,
+    /// Number of earlier requests that it waits for.
+    blockers: usize,
+    waker: Option<Waker>,
 }
 
 impl Lock {
@@ -37,14 +41,12 @@ pub(crate) struct RangeLock {
     free: RefCell<Vec<usize>>,
     next_ticket: Cell<u64>,
     exclusive: Cell<usize>,
-    released: WaitQueue,
 }
 
 /// A range that is held or waited for, until dropped.
 pub(crate) struct RangeGuard<'a> {
     lock: &'a RangeLock,
     slot: usize,
-    mode: Mode,
 }
 
 impl RangeLock {
@@ -54,60 +56,70 @@ impl RangeLock {
             free: RefCell::new(Vec::new()),
             next_ticket: Cell::new(0),
             exclusive: Cell::new(0),
-            released: WaitQueue::new("an overlapping write"),
         }
     }
 
     /// Locks `range`, waiting for earlier requests.
     pub(crate) async fn acquire(&self, range: PageRange, mode: Mode) -> RangeGuard<'_> {
         let guard = self.enter(range, mode);
-        // The common case, only whole-page writes, need not look at the other ranges.
-        if self.exclusive.get() > 0 {
-            self.released.until(|| (!self.blocked(guard.slot)).then_some(())).await;
-        }
+        poll_fn(|context| match &mut self.entries.borrow_mut()[guard.slot] {
+            Some(lock) if lock.blockers > 0 => {
+                lock.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        })
+        .await;
         guard
     }
 
     fn enter(&self, range: PageRange, mode: Mode) -> RangeGuard<'_> {
         let ticket = self.next_ticket.get();
         self.next_ticket.set(ticket + 1);
-        let entry = Some(Lock { ticket, range, mode });
-        let mut entries = self.entries.borrow_mut();
-        let slot = match self.free.borrow_mut().pop() {
-            Some(slot) => {
-                entries[slot] = entry;
-                slot
-            }
-            None => {
-                entries.push(entry);
-                entries.len() - 1
-            }
-        };
         if mode == Mode::Exclusive {
             self.exclusive.set(self.exclusive.get() + 1);
         }
-        RangeGuard { lock: self, slot, mode }
-    }
-
-    fn blocked(&self, slot: usize) -> bool {
-        let entries = self.entries.borrow();
-        entries[slot]
-            .as_ref()
-            .is_some_and(|mine| entries.iter().flatten().any(|other| other.blocks(mine)))
+        let mut lock = Lock { ticket, range, mode, blockers: 0, waker: None };
+        let mut entries = self.entries.borrow_mut();
+        // The common case, only whole-page writes, need not look at the other ranges.
+        if self.exclusive.get() > 0 {
+            lock.blockers = entries.iter().flatten().filter(|other| other.blocks(&lock)).count();
+        }
+        let slot = match self.free.borrow_mut().pop() {
+            Some(slot) => {
+                entries[slot] = Some(lock);
+                slot
+            }
+            None => {
+                entries.push(Some(lock));
+                entries.len() - 1
+            }
+        };
+        RangeGuard { lock: self, slot }
     }
 }
 
 impl Drop for RangeGuard<'_> {
     fn drop(&mut self) {
-        let lock = self.lock;
-        lock.entries.borrow_mut()[self.slot] = None;
-        lock.free.borrow_mut().push(self.slot);
+        let RangeLock { entries, free, exclusive, .. } = self.lock;
+        let mut entries = entries.borrow_mut();
+        let Some(gone) = entries[self.slot].take() else { return };
+        free.borrow_mut().push(self.slot);
         // Requests wait only while an exclusive range is held or waited for.
-        if lock.exclusive.get() > 0 {
-            if self.mode == Mode::Exclusive {
-                lock.exclusive.set(lock.exclusive.get() - 1);
+        if exclusive.get() == 0 {
+            return;
+        }
+        if gone.mode == Mode::Exclusive {
+            exclusive.set(exclusive.get() - 1);
+        }
+        // Only requests that wait for this one, and for no other any more, are woken: one range may have a thousand.
+        for later in entries.iter_mut().flatten().filter(|later| gone.blocks(later)) {
+            later.blockers -= 1;
+            if later.blockers == 0
+                && let Some(waker) = later.waker.take()
+            {
+                waker.wake();
             }
-            lock.released.wake_all();
         }
     }
 }
@@ -117,7 +129,9 @@ mod tests {
     use super::*;
     use std::future::Future;
     use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake};
     use tantalum_base::PageNo;
 
     fn range(first: u64, pages: u64) -> PageRange {
@@ -173,5 +187,33 @@ mod tests {
         drop(held);
         assert!(ready(pin!(lock.acquire(range(0, 9), Mode::Shared))).is_some());
         assert_eq!(lock.exclusive.get(), 0);
+    }
+
+    /// Counts how often it is woken.
+    struct Counted(AtomicUsize);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_release_wakes_only_the_next_that_waits_for_it() {
+        let lock = RangeLock::new();
+        let held = ready(pin!(lock.acquire(range(3, 1), Mode::Exclusive))).unwrap();
+        let other = ready(pin!(lock.acquire(range(9, 1), Mode::Exclusive))).unwrap();
+        let wakers: Vec<_> = (0..100).map(|_| Arc::new(Counted(AtomicUsize::new(0)))).collect();
+        let mut waits: Vec<_> =
+            wakers.iter().map(|_| Box::pin(lock.acquire(range(3, 1), Mode::Exclusive))).collect();
+        for (wait, waker) in waits.iter_mut().zip(&wakers) {
+            let waker = Waker::from(Arc::clone(waker));
+            assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let woken = || wakers.iter().map(|waker| waker.0.load(Ordering::Relaxed)).sum::<usize>();
+        drop(other);
+        assert_eq!(woken(), 0, "nobody waits for this range");
+        drop(held);
+        assert_eq!((woken(), wakers[0].0.load(Ordering::Relaxed)), (1, 1));
     }
 }

@@ -1,4 +1,5 @@
 //! Accepts, limits and stops connections.
+use crate::client::Client;
 use crate::export::Export;
 use crate::options::ServerOptions;
 use crate::session::{self, Budget, Link, UNFINISHED};
@@ -7,12 +8,12 @@ use crate::statistics::Statistics;
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
-use tantalum_base::{ErrorKind, PageBuf, PageDevice, Result};
+use tantalum_base::{PageBuf, PageDevice, Result};
 use tantalum_runtime::metrics::Histogram;
-use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
-
-/// Pause after a failure to accept that may be temporary, such as too many open files.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+use tantalum_runtime::rounds::Rounds;
+use tantalum_runtime::{
+    Accept, Admission, ByteStream, First, Places, Runtime, Stage, accept_each, first,
+};
 
 /// Memory is returned to the operating system once connections hold this many bytes less.
 const GIVE_BACK_BYTES_MIN: u64 = 32 << 20;
@@ -31,7 +32,18 @@ impl<D> Clone for Server<D> {
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
     /// A server for `device`. Checks the options and the page size (`InvalidInput`).
     pub fn new(device: Rc<D>, options: ServerOptions) -> Result<Self> {
-        Ok(Server { export: Rc::new(Export::new(device, options)?) })
+        Self::beside(Rounds::default(), device, options)
+    }
+
+    /// The same for a server whose clients take turns with others that have seats of `rounds`.
+    pub fn beside(rounds: Rounds, device: Rc<D>, options: ServerOptions) -> Result<Self> {
+        Ok(Server { export: Rc::new(Export::new(device, options, rounds)?) })
+    }
+
+    /// Stops sooner, once it stops: clients get no time to receive their replies.
+    pub fn hasten(&self) {
+        self.export.hurry.0.set(true);
+        self.export.hurry.1.wake_all();
     }
 
     /// The counters so far.
@@ -50,8 +62,8 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     }
 
     /// Serves until `stop` completes, then accepts no further request, sends the replies to those in flight, and
-    /// closes. Clients that do not receive their replies are disconnected after `stop_ms_max`. Fails only when the
-    /// listener has closed (`Closed`).
+    /// closes. Clients that do not receive their replies are disconnected after `stop_ms_max`, and long commands end at
+    /// their next step. Fails only when the listener has closed (`Closed`).
     pub async fn serve<R: Runtime, A: Accept>(
         self,
         runtime: &R,
@@ -66,7 +78,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         drop(listener);
         open.each(|link| link.stop());
         let grace_ns = self.export.options.stop_ms_max.saturating_mul(1_000_000);
-        if !open.emptied_within(runtime, grace_ns).await {
+        let hurry = self.export.hurry.1.until(|| self.export.hurry.0.get().then_some(()));
+        let late = first(hurry, runtime.sleep(grace_ns));
+        if let First::Other(_) = first(open.emptied(), late).await {
             self.export.wait_no_longer();
             open.each(|link| link.give_up());
             open.emptied().await;
@@ -81,28 +95,36 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         listener: &A,
         open: &Rc<Open<A::Stream>>,
     ) -> Result<()> {
-        loop {
-            let stream = match listener.accept().await {
-                Ok(stream) => stream,
-                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    *self.export.counters.last_error.borrow_mut() = Some(error);
-                    runtime.sleep(ACCEPT_PAUSE_NS).await;
-                    continue;
-                }
-            };
-            if open.count() >= self.export.options.connections_max {
-                if !open.evict() {
-                    self.export.counters.connections_refused.add(1);
-                    tracing::warn!("a client was turned away: too many are connected");
-                    stream.shutdown();
-                    continue;
-                }
-                self.export.counters.connections_evicted.add(1);
+        let take = |accepted| match accepted {
+            Ok(stream) => self.admit::<R, A>(runtime, stream, open),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                *self.export.counters.last_error.borrow_mut() = Some(error);
             }
-            self.start::<R, A>(runtime, stream, open);
+        };
+        Err(accept_each(runtime, listener, take).await)
+    }
+
+    fn admit<R: Runtime, A: Accept>(
+        &self,
+        runtime: &R,
+        stream: A::Stream,
+        open: &Rc<Open<A::Stream>>,
+    ) {
+        let counters = &self.export.counters;
+        match open.admission(self.export.places()) {
+            Admission::Full => {
+                counters.connections_refused.add(1);
+                tell_turned_away();
+                return stream.shutdown();
+            }
+            Admission::Replaces(oldest) => {
+                counters.connections_evicted.add(1);
+                oldest.cut(UNFINISHED);
+            }
+            Admission::Free => {}
         }
+        self.start::<R, A>(runtime, stream, open);
     }
 
     fn start<R: Runtime, A: Accept>(
@@ -114,9 +136,10 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         let export = Rc::clone(&self.export);
         let held = Rc::clone(&export.counters.bytes_held);
         let bytes_max = export.options.in_flight_bytes_max;
-        let budget = Budget::new(bytes_max, export.memory.clone(), held);
+        let budget = Budget::new(bytes_max, held);
+        let client = Client::new(export.rounds.seat(runtime));
         let clock = runtime.clone();
-        let link = Rc::new(Link::new(stream, budget, move || clock.now_ns()));
+        let link = Rc::new(Link::new(stream, budget, client, move || clock.now_ns()));
         open.links.borrow_mut().push(Rc::clone(&link));
         export.counters.connections_accepted.add(1);
         export.counters.connections_open.add(1);
@@ -125,8 +148,12 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         let (session_runtime, open) = (runtime.clone(), Rc::clone(open));
         // Nobody joins the task: it removes itself from the list of open connections.
         drop(runtime.spawn("nbd connection", async move {
-            let end = session::run(&session_runtime, &link, &export).await;
+            let is_room = || !open.admission(export.places()).is_full();
+            let end = session::run(&session_runtime, &link, &export, is_room).await;
             tell_end(connection, &end);
+            if matches!(end, session::End::TurnedAway) {
+                export.counters.connections_refused.add(1);
+            }
             if let Some(failure) = end.failure() {
                 export.counters.connections_failed.add(1);
                 *export.counters.last_failure.borrow_mut() = Some(failure);
@@ -142,8 +169,13 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     }
 }
 
+fn tell_turned_away() {
+    tracing::warn!("a client was turned away: too many are connected");
+}
+
 fn tell_end(connection: u64, end: &session::End) {
     match end.failure() {
+        None if matches!(end, session::End::TurnedAway) => tell_turned_away(),
         None => tracing::info!(connection, "a client disconnected"),
         Some(failure) => tracing::warn!(connection, failure, "a connection failed"),
     }
@@ -167,21 +199,18 @@ impl<S: ByteStream> Open<S> {
         self.removed.wake();
     }
 
-    /// Connections that are not being cut off.
-    fn count(&self) -> usize {
-        self.links.borrow().iter().filter(|link| link.cut_for().is_none()).count()
-    }
-
-    /// Cuts off the connection that has been in negotiation for the longest, if any is in negotiation.
-    fn evict(&self) -> bool {
+    /// Decides about one more connection. One that was cut off keeps its place until its commands have ended.
+    fn admission(&self, places: Places) -> Admission<Rc<Link<S>>> {
         let links = self.links.borrow();
         // The list is in order of arrival.
-        let mut slow = links.iter().filter(|link| link.is_negotiating());
-        let slowest = slow.find(|link| link.cut_for().is_none());
-        slowest.is_some_and(|link| {
-            link.cut(UNFINISHED);
-            true
-        })
+        places.admission(links.iter().map(|link| {
+            let stage = match link.is_negotiating() {
+                false => Stage::Served,
+                true if link.cut_for().is_some() => Stage::Cut,
+                true => Stage::Silent,
+            };
+            (Rc::clone(link), stage)
+        }))
     }
 
     fn each(&self, visit: impl Fn(&Link<S>)) {
@@ -191,9 +220,5 @@ impl<S: ByteStream> Open<S> {
 
     async fn emptied(&self) {
         self.removed.until(|| self.links.borrow().is_empty().then_some(())).await;
-    }
-
-    async fn emptied_within<R: Runtime>(&self, runtime: &R, grace_ns: u64) -> bool {
-        first(self.emptied(), runtime.sleep(grace_ns)).await == First::One(())
     }
 }

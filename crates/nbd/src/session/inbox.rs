@@ -10,13 +10,9 @@ use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf};
 use tantalum_runtime::ByteStream;
-use tantalum_runtime::yield_now;
 
 /// Most bytes of one `recv`; more than any `take` needs.
 const INBOX_BYTES: usize = 256 << 10;
-/// Receives that may succeed without a wait before other tasks get a turn: a client that sends
-/// faster than it is read would otherwise keep the thread to itself.
-const RECEIVES_IN_A_ROW_MAX: u32 = 8;
 
 pub(crate) struct Inbox<S> {
     link: Rc<Link<S>>,
@@ -24,7 +20,8 @@ pub(crate) struct Inbox<S> {
     // Received and not consumed: `bytes[start..end]`.
     start: usize,
     end: usize,
-    receives_in_a_row: u32,
+    // Bytes received since the connection's last turn.
+    received_bytes: u64,
     // Bytes left of the payload being received.
     payload_bytes: Option<u64>,
     // The message in progress, while the reader waits for the client.
@@ -42,7 +39,7 @@ impl<S: ByteStream> Inbox<S> {
             bytes: vec![0; INBOX_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
-            receives_in_a_row: 0,
+            received_bytes: 0,
         }
     }
 
@@ -113,13 +110,9 @@ impl<S: ByteStream> Inbox<S> {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        if self.receives_in_a_row == RECEIVES_IN_A_ROW_MAX {
-            self.receives_in_a_row = 0;
-            yield_now().await;
-        }
-        self.receives_in_a_row += 1;
         let link = &self.link;
-        let in_a_row = &mut self.receives_in_a_row;
+        let received_pages = std::mem::take(&mut self.received_bytes).div_ceil(PAGE_BYTES as u64);
+        link.client.seat.turn(received_pages).await;
         // Between two messages the client may be silent without limit.
         let begun = self.payload_bytes.or((self.start < self.end).then_some(count as u64));
         let wait = &mut self.wait;
@@ -130,7 +123,6 @@ impl<S: ByteStream> Inbox<S> {
             }
             let received = receiving.as_mut().poll(context).map_err(End::Failed);
             if received.is_pending() {
-                *in_a_row = 0;
                 link.reader.register(context);
                 if let Some(bytes) = begun {
                     let wait = wait.get_or_insert_with(|| Wait::new(link.now_ns(), bytes));
@@ -148,6 +140,7 @@ impl<S: ByteStream> Inbox<S> {
             return Err(if self.start == self.end { End::Closed } else { End::Truncated });
         }
         self.end += received;
+        self.received_bytes += received as u64;
         Ok(())
     }
 }

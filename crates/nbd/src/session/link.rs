@@ -1,7 +1,9 @@
 //! State shared by the tasks of one connection: the reader, the workers, the writer.
 use super::budget::{Budget, Held};
+use super::replies::Replies;
 use super::reply::Outcome;
 use super::stalls::{Wait, Waits};
+use crate::client::Client;
 use crate::protocol::transmission::Request;
 use crate::signal::Signal;
 use crate::terms::Terms;
@@ -9,7 +11,6 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PageBuf};
 use tantalum_runtime::ByteStream;
 
@@ -17,25 +18,13 @@ use tantalum_runtime::ByteStream;
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;
 /// Most pages whose memory a worker keeps between requests.
 pub(super) const PAGES_KEPT: usize = 256;
-/// Step by which a large output buffer grows: doubling could hold twice what the replies need.
-const OUTPUT_BYTES_STEP: usize = 1 << 20;
 
 /// Replies that are not yet sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) replies: Replies,
     // The part of the connection's budget that the requests of these replies still hold.
     pub(crate) held: Held,
-}
-
-impl Outbox {
-    /// Makes room for `bytes` more.
-    fn make_room(&mut self, bytes: usize) {
-        let (used, capacity) = (self.bytes.len(), self.bytes.capacity());
-        if used + bytes > capacity.max(OUTPUT_BYTES_STEP) {
-            self.bytes.reserve_exact(bytes.max(OUTPUT_BYTES_STEP));
-        }
-    }
 }
 
 /// A request on its way to a worker.
@@ -63,6 +52,7 @@ pub(crate) struct Link<S> {
     pub(crate) stream: S,
     outbox: RefCell<Outbox>,
     budget: Budget,
+    pub(crate) client: Client,
     pub(crate) waits: Waits,
     clock: Clock,
     slots: RefCell<Vec<Rc<Slot>>>,
@@ -85,11 +75,17 @@ pub(crate) struct Link<S> {
 }
 
 impl<S: ByteStream> Link<S> {
-    pub(crate) fn new(stream: S, budget: Budget, clock: impl Fn() -> u64 + 'static) -> Self {
+    pub(crate) fn new(
+        stream: S,
+        budget: Budget,
+        client: Client,
+        clock: impl Fn() -> u64 + 'static,
+    ) -> Self {
         Link {
             stream,
             outbox: RefCell::default(),
             budget,
+            client,
             waits: Waits::default(),
             clock: Box::new(clock),
             slots: RefCell::default(),
@@ -118,6 +114,7 @@ impl<S: ByteStream> Link<S> {
     /// Abandons the connection: later replies are dropped.
     pub(crate) fn give_up(&self) {
         self.broken.set(true);
+        self.client.leave();
         self.stream.shutdown();
         self.reader.wake();
         self.room.wake();
@@ -157,28 +154,12 @@ impl<S: ByteStream> Link<S> {
         self.writer.wake();
     }
 
-    /// Waits for `bytes` of the budget and of memory, and takes them; `None` if the connection is gone.
+    /// Waits for `bytes` of the budget, and takes them; `None` if the connection is gone.
     pub(crate) async fn reserve(&self, bytes: u64) -> Option<Held> {
         let taken = || {
             if self.broken.get() { Some(None) } else { self.budget.try_take(bytes).map(Some) }
         };
-        let mut held = self.room.until(taken).await?;
-        {
-            let mut fill = pin!(self.budget.fill(&mut held));
-            poll_fn(|context| {
-                if self.broken.get() {
-                    return Poll::Ready(());
-                }
-                self.room.register(context);
-                fill.as_mut().poll(context)
-            })
-            .await;
-        }
-        if self.broken.get() {
-            self.give_back(&mut held);
-            return None;
-        }
-        Some(held)
+        self.room.until(taken).await
     }
 
     /// Returns what `held` took from the budget.
@@ -247,42 +228,53 @@ impl<S: ByteStream> Link<S> {
         let structured = self.terms.get().is_some_and(|terms| terms.structured);
         let mut outbox = self.outbox.borrow_mut();
         outbox.held.absorb(&mut job.held);
-        outbox.make_room(outcome.bytes(&job.request, structured));
-        outcome.write(&mut outbox.bytes, &job.request, structured);
+        outbox.replies.make_room(outcome.bytes(&job.request, structured));
+        outcome.write(&mut outbox.replies, &job.request, structured);
         self.writer.wake();
     }
 
     /// The writer task: sends all queued replies together, until the connection closes.
     pub(crate) async fn write_replies(&self) {
-        let mut sending = Outbox::default();
+        let (mut sending, mut piece) = (Outbox::default(), Vec::new());
         while self.take_replies(&mut sending).await {
-            if !self.broken.get() && self.send_watched(&sending.bytes).await.is_err() {
-                self.give_up();
+            let bytes = sending.replies.total_bytes();
+            let mut wait = None;
+            while let Some(copied) = sending.replies.next(&mut piece) {
+                if copied > 0 {
+                    self.client.seat.turn(copied as u64).await;
+                }
+                let is_broken = self.broken.get();
+                if !is_broken && self.send_watched(&piece, &mut wait, bytes).await.is_err() {
+                    self.give_up();
+                }
             }
-            sending.bytes.clear();
-            sending.bytes.shrink_to(OUTPUT_BYTES_KEPT);
+            piece.clear();
+            piece.shrink_to(OUTPUT_BYTES_KEPT);
             self.give_back(&mut sending.held);
         }
     }
 
-    /// Sends all of `bytes`, and lets `waits` watch how fast the client receives them.
-    async fn send_watched(&self, mut bytes: &[u8]) -> tantalum_base::Result<()> {
-        let mut wait: Option<Wait> = None;
+    /// Sends all of `bytes`, which are a part of `all`, and lets `waits` watch how fast the client receives them.
+    async fn send_watched(
+        &self,
+        mut bytes: &[u8],
+        wait: &mut Option<Wait>,
+        all: u64,
+    ) -> tantalum_base::Result<()> {
         while !bytes.is_empty() {
             let sent = {
                 let mut sending = pin!(self.stream.send(bytes));
                 poll_fn(|context| {
                     let sent = sending.as_mut().poll(context);
                     if sent.is_pending() {
-                        let wait = *wait
-                            .get_or_insert_with(|| Wait::new(self.now_ns(), bytes.len() as u64));
+                        let wait = *wait.get_or_insert_with(|| Wait::new(self.now_ns(), all));
                         self.waits.send(Some(wait));
                     }
                     sent
                 })
                 .await
             };
-            if let Some(wait) = &mut wait {
+            if let Some(wait) = wait {
                 wait.moved(self.now_ns());
                 self.waits.send(None);
             }
@@ -296,7 +288,7 @@ impl<S: ByteStream> Link<S> {
         self.writer
             .until(|| {
                 let mut outbox = self.outbox.borrow_mut();
-                if !outbox.bytes.is_empty() {
+                if !outbox.replies.is_empty() {
                     std::mem::swap(&mut *outbox, into);
                     return Some(true);
                 }

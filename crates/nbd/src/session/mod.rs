@@ -11,6 +11,7 @@ mod budget;
 mod inbox;
 mod link;
 mod negotiation;
+mod replies;
 mod reply;
 mod stalls;
 
@@ -19,6 +20,7 @@ pub(crate) use link::Link;
 
 use crate::block_status::REPLY_PAGES;
 use crate::export::{Done, Export};
+use crate::failure_log;
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::transmission::{Command, REQUEST_BYTES, Request};
 use crate::span::Span;
@@ -29,6 +31,7 @@ use link::{Job, PAGES_KEPT, Slot};
 use reply::Outcome;
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
+use tantalum_runtime::rounds::request_cost;
 use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
 
 /// Why a client that does not finish negotiation is cut off.
@@ -37,8 +40,12 @@ pub(crate) const UNFINISHED: &str = "did not finish negotiation";
 /// Why a session ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The client disconnected, or closed between two messages.
+    /// The client disconnected.
+    Disconnected,
+    /// The client closed between two messages.
     Closed,
+    /// The client finished negotiation when all places were taken.
+    TurnedAway,
     /// The server is stopping.
     Stopped,
     /// The client closed in the middle of a message.
@@ -55,7 +62,7 @@ impl End {
     /// The fault of the client or the network, if there is one.
     pub(crate) fn failure(&self) -> Option<String> {
         match self {
-            End::Closed | End::Stopped => None,
+            End::Disconnected | End::Closed | End::TurnedAway | End::Stopped => None,
             End::Truncated => Some("the client closed in the middle of a message".into()),
             End::Violation(what) => Some(format!("the client sent {what}")),
             End::Cut(what) => Some(format!("the client {what} in time")),
@@ -64,15 +71,26 @@ impl End {
     }
 }
 
-/// Serves one connection to its end: every request is done, and every reply is sent if possible.
-pub(crate) async fn run<R, S, D>(runtime: &R, link: &Rc<Link<S>>, export: &Rc<Export<D>>) -> End
+/// Serves one connection to its end, if there `is_room` for it when it has finished negotiation: every request is done,
+/// and every reply is sent if possible. If the client has gone, long commands end early.
+pub(crate) async fn run<R, S, D>(
+    runtime: &R,
+    link: &Rc<Link<S>>,
+    export: &Rc<Export<D>>,
+    is_room: impl FnOnce() -> bool,
+) -> End
 where
     R: Runtime,
     S: ByteStream,
     D: PageDevice<Page = PageBuf>,
 {
     let mut inbox = Inbox::new(Rc::clone(link), Rc::clone(&export.counters.bytes_held));
-    let terms = match negotiate_in_time(runtime, link, export, &mut inbox).await {
+    let negotiated = negotiate_in_time(runtime, link, export, &mut inbox).await;
+    let terms = match negotiated {
+        Ok(_) if !is_room() => {
+            link.stream.shutdown();
+            return End::TurnedAway;
+        }
         Ok(terms) => terms,
         Err(end) => {
             link.stream.shutdown();
@@ -101,6 +119,9 @@ where
         workers: Vec::new(),
     };
     let end = reader.read_requests().await;
+    if matches!(end, End::Closed | End::Truncated | End::Failed(_)) {
+        link.client.leave();
+    }
     link.close();
     for worker in reader.workers {
         worker.await;
@@ -156,15 +177,19 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
             return Err(End::Violation("a request without its magic"));
         };
         if request.command == Command::Disconnect {
-            return Err(End::Closed);
+            return Err(End::Disconnected);
         }
         let span = Span { offset: request.offset, length: request.length.into() };
         let refusal = self.export.check(&request, &self.terms);
+        let pages = match request.command {
+            Command::Read | Command::Write if refusal.is_none() => span.covering().pages,
+            _ => 0,
+        };
+        self.link.client.seat.turn(request_cost(pages)).await;
         // At least one page per request, to bound a flood of small requests too.
         let cost_bytes = match request.command {
-            Command::Read | Command::Write if refusal.is_none() => span.covering().pages.max(1),
             Command::BlockStatus => REPLY_PAGES,
-            _ => 1,
+            _ => pages.max(1),
         } * PAGE_BYTES as u64;
         let Some(mut held) = self.link.reserve(cost_bytes).await else { return Err(End::Closed) };
         if request.command == Command::Write {
@@ -223,15 +248,16 @@ async fn work<S, D>(
         std::mem::swap(&mut pages, &mut slot.pages.borrow_mut());
         let (timed, came_ns) = (timed(job.request.command), job.came_ns);
         let asked = Request { offset: first_byte + job.request.offset, ..job.request };
-        match export.perform(&asked, &mut pages).await {
+        match export.perform(&asked, &mut pages, &link.client).await {
             Ok(Done::Changed) => link.reply(job, Outcome::Done),
             Ok(Done::Read) => {
                 let Request { offset, length, .. } = job.request;
                 link.reply(job, Outcome::Read(Span { offset, length: length.into() }, &pages));
             }
             Ok(Done::Status(extents)) => link.reply(job, Outcome::Status(&extents)),
+            Err(_) if link.client.is_gone() => link.reply(job, Outcome::Done),
             Err(error) => {
-                export.failure_log.tell(link.now_ns(), &asked, &error);
+                failure_log::tell(&asked, &error);
                 let code = ErrorCode::of(error.kind());
                 link.reply(job, Outcome::Failed(code, &error.to_string()));
                 export.counters.failed(error);

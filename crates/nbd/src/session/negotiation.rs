@@ -14,6 +14,9 @@ const OPTIONS_MAX: usize = 64;
 /// Longest option that is read to its end and answered "too big"; a longer one closes the connection.
 const OPTION_BYTES_DISCARDED_MAX: u32 = 1 << 20;
 
+/// Bytes of an unknown name in the log.
+const NAME_BYTES_TOLD_MAX: usize = 100;
+
 /// The step that follows an option.
 enum Next {
     Option,
@@ -185,7 +188,7 @@ impl Answer<'_> {
     fn part_named(&self, name: &[u8]) -> Result<Part, &'static str> {
         let part = Part::named(name, &self.options.export_name, self.info.size_bytes);
         part.inspect_err(|why| {
-            tracing::info!(name = %name.escape_ascii(), why, "a client asked for an export that does not exist");
+            tracing::info!(name = %name[..name.len().min(NAME_BYTES_TOLD_MAX)].escape_ascii(), why, "a client asked for an export that does not exist");
         })
     }
 }

@@ -1,4 +1,5 @@
 //! The outcome of a request, as bytes for the client.
+use super::replies::{Replies, are_kept};
 use crate::protocol::error_code::ErrorCode;
 use crate::protocol::meta_context::ALLOCATION_ID;
 use crate::protocol::structured::{
@@ -6,7 +7,7 @@ use crate::protocol::structured::{
 };
 use crate::protocol::transmission::{CMD_FLAG_DF, Request, SIMPLE_REPLY_BYTES, simple_reply};
 use crate::span::Span;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageRange};
+use tantalum_base::{PageBuf, PageRange};
 
 /// The outcome of a request.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ pub(crate) enum Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// An estimate of the bytes that `write` appends; for long replies, not too low.
+    /// An estimate of the bytes that `write` appends, without those of pages that are kept; for long replies, not too low.
     pub(crate) fn bytes(&self, request: &Request, structured: bool) -> usize {
         match self {
             Outcome::Done => SIMPLE_REPLY_BYTES,
@@ -30,6 +31,7 @@ impl Outcome<'_> {
                 let parts = parts(*span, pages, request.has(CMD_FLAG_DF));
                 parts.map(|part| part.chunk_bytes()).sum::<usize>().max(CHUNK_BYTES)
             }
+            Outcome::Read(_, pages) if are_kept(pages.len()) => SIMPLE_REPLY_BYTES,
             Outcome::Read(span, _) => SIMPLE_REPLY_BYTES + span.length as usize,
             Outcome::Status(extents) => CHUNK_BYTES + 4 + DESCRIPTOR_BYTES * extents.len(),
             Outcome::Failed(..) if structured => CHUNK_BYTES + WORDS_BYTES_MAX,
@@ -39,36 +41,27 @@ impl Outcome<'_> {
 
     /// Appends the reply to `request`. Success without data is always a simple reply, even with structured replies
     /// negotiated: it is shorter.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, request: &Request, structured: bool) {
+    pub(crate) fn write(&self, out: &mut Replies, request: &Request, structured: bool) {
         let cookie = request.cookie;
         match self {
-            Outcome::Done => out.extend_from_slice(&simple_reply(cookie, None)),
+            Outcome::Done => out.bytes().extend_from_slice(&simple_reply(cookie, None)),
             Outcome::Read(span, pages) if structured => {
                 write_parts(out, request, *span, pages);
             }
             Outcome::Read(span, pages) => {
-                out.extend_from_slice(&simple_reply(cookie, None));
-                copy(out, *span, pages);
+                out.bytes().extend_from_slice(&simple_reply(cookie, None));
+                out.push(*span, pages);
             }
-            Outcome::Status(extents) => structured::status(out, cookie, ALLOCATION_ID, extents),
+            Outcome::Status(extents) => {
+                structured::status(out.bytes(), cookie, ALLOCATION_ID, extents);
+            }
             Outcome::Failed(error, words) if structured => {
-                structured::error(out, cookie, *error, words);
+                structured::error(out.bytes(), cookie, *error, words);
             }
             Outcome::Failed(error, _) => {
-                out.extend_from_slice(&simple_reply(cookie, Some(*error)));
+                out.bytes().extend_from_slice(&simple_reply(cookie, Some(*error)));
             }
         }
-    }
-}
-
-/// Appends the bytes of a span from its covering pages.
-fn copy(out: &mut Vec<u8>, span: Span, pages: &[PageBuf]) {
-    let (mut skip, mut left) = (span.skip(), span.length as usize);
-    for page in pages {
-        let bytes = left.min(PAGE_BYTES - skip);
-        out.extend_from_slice(&page[skip..skip + bytes]);
-        left -= bytes;
-        skip = 0;
     }
 }
 
@@ -81,8 +74,12 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn chunk_bytes(&self) -> usize {
-        let payload = DATA_HEADER_BYTES + self.span.length as usize;
-        CHUNK_BYTES + if self.is_hole { HOLE_BYTES } else { payload }
+        CHUNK_BYTES
+            + match self.is_hole {
+                true => HOLE_BYTES,
+                false if are_kept(self.pages.len()) => DATA_HEADER_BYTES,
+                false => DATA_HEADER_BYTES + self.span.length as usize,
+            }
     }
 }
 
@@ -101,19 +98,19 @@ fn parts(span: Span, pages: &[PageBuf], one: bool) -> impl Iterator<Item = Part<
     })
 }
 
-fn write_parts(out: &mut Vec<u8>, request: &Request, span: Span, pages: &[PageBuf]) {
+fn write_parts(out: &mut Replies, request: &Request, span: Span, pages: &[PageBuf]) {
     let cookie = request.cookie;
     let mut parts = parts(span, pages, request.has(CMD_FLAG_DF)).peekable();
     if parts.peek().is_none() {
-        return structured::none(out, cookie);
+        return structured::none(out.bytes(), cookie);
     }
     while let Some(part) = parts.next() {
         let (is_last, offset) = (parts.peek().is_none(), part.span.offset);
         if part.is_hole {
-            structured::hole(out, cookie, is_last, offset, part.span.length as u32);
+            structured::hole(out.bytes(), cookie, is_last, offset, part.span.length as u32);
         } else {
-            structured::data(out, cookie, is_last, offset, part.span.length as usize);
-            copy(out, part.span, part.pages);
+            structured::data(out.bytes(), cookie, is_last, offset, part.span.length as usize);
+            out.push(part.span, part.pages);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Block status after and during writes and trims.
 use super::world::*;
 use crate::ServerOptions;
-use crate::export::{Done, Export};
+use crate::export::Done;
 use crate::protocol::structured::Descriptor;
 use crate::protocol::transmission::{Command, Request};
 use std::rc::Rc;
@@ -122,7 +122,8 @@ fn what_seems_to_be_zeros_is_read() {
 fn a_long_range_of_zeros_is_told_in_several_replies() {
     let runtime = Virtual::new(Schedule::Fifo);
     let device = Rc::new(super::memory_device::MemoryDevice::new(5000, 5000, OnAck));
-    let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
+    let export = export(&device);
+    let client = alone(&runtime);
     let main = async move {
         let zeros = vec![PageBuf::copy_from(&[0; 4096]); 5000];
         device.write(PageNo(0), &zeros, None).await.unwrap();
@@ -131,7 +132,9 @@ fn a_long_range_of_zeros_is_told_in_several_replies() {
             let length = (5000 * PAGE - at) as u32;
             let request =
                 Request { flags: 0, command: Command::BlockStatus, cookie: 1, offset: at, length };
-            let Done::Status(of) = export.perform(&request, &mut Vec::new()).await.unwrap() else {
+            let Done::Status(of) =
+                export.perform(&request, &mut Vec::new(), &client).await.unwrap()
+            else {
                 panic!("no status");
             };
             assert!(of.len() == 1 && of[0].flags == ZERO, "{of:?}");
@@ -228,7 +231,8 @@ fn a_hole_was_one_between_request_and_reply() {
 fn a_long_answer_is_cut_and_the_client_asks_for_the_rest() {
     let runtime = Virtual::new(Schedule::Fifo);
     let device = Rc::new(super::memory_device::MemoryDevice::new(140_000, 4, OnAck));
-    let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
+    let export = export(&device);
+    let client = alone(&runtime);
     let main = async move {
         let page = PageBuf::copy_from(&[1; 4096]);
         for at in (0..5_000).step_by(2) {
@@ -238,7 +242,7 @@ fn a_long_answer_is_cut_and_the_client_asks_for_the_rest() {
             let length = (140_000 * PAGE - offset) as u32;
             let request =
                 Request { flags: 0, command: Command::BlockStatus, cookie: 1, offset, length };
-            match export.perform(&request, &mut Vec::new()).await.unwrap() {
+            match export.perform(&request, &mut Vec::new(), &client).await.unwrap() {
                 Done::Status(told) => told,
                 other => panic!("{other:?}"),
             }

@@ -6,6 +6,7 @@ use crate::protocol::transmission::{Command, Request};
 use std::rc::Rc;
 use tantalum_base::{Durability, ErrorKind, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
 use tantalum_runtime::Virtual;
+use tantalum_runtime::rounds::Rounds;
 use tantalum_runtime::virtual_time::Schedule;
 
 #[test]
@@ -57,7 +58,7 @@ fn an_export_may_end_within_the_last_page() {
     for bytes in [size - 512, size - 1, 64 * 4096 + 512] {
         let options = ServerOptions { size_bytes: Some(bytes), ..Default::default() };
         let device = Rc::new(MemoryDevice::new(64, 4, Durability::OnAck));
-        assert!(Export::new(device, options).is_err(), "{bytes}");
+        assert!(Export::new(device, options, Rounds::default()).is_err(), "{bytes}");
     }
     let options = ServerOptions { size_bytes: Some(size), ..Default::default() };
     with_server(3, options, Durability::OnAck, move |world| async move {
@@ -117,7 +118,8 @@ fn a_long_write_goes_side_by_side_and_keeps_what_is_before_an_error() {
 fn a_long_trim_is_cut_into_steps() {
     let runtime = Virtual::new(Schedule::Fifo);
     let device = Rc::new(MemoryDevice::new(20_000, 4, Durability::OnAck));
-    let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
+    let export = export(&device);
+    let client = alone(&runtime);
     let main = async move {
         for (command, trims) in [(Command::Trim, 3), (Command::WriteZeroes, 6)] {
             let page = PageBuf::copy_from(&[1; 4096]);
@@ -126,7 +128,7 @@ fn a_long_trim_is_cut_into_steps() {
             }
             let length = 20_000 * 4096;
             let request = Request { flags: 0, command, cookie: 1, offset: 0, length };
-            export.perform(&request, &mut Vec::new()).await.unwrap();
+            export.perform(&request, &mut Vec::new(), &client).await.unwrap();
             assert_eq!(device.trims.get(), trims);
             let mut pages = vec![page; 20_000];
             device.read(PageNo(0), &mut pages, None).await.unwrap();
@@ -144,7 +146,8 @@ fn long_zeroings_that_are_cut_within_pages_leave_holes_alone() {
     for (start, length) in [(8 << 20, (2 << 30) - 512), (512, (4 << 30) - 512), (0, 3 << 30)] {
         let runtime = Virtual::new(Schedule::Fifo);
         let device = Rc::new(MemoryDevice::new(PAGES, 4, Durability::OnAck));
-        let export = Export::new(Rc::clone(&device), ServerOptions::default()).unwrap();
+        let export = export(&device);
+        let client = alone(&runtime);
         let page = page.clone();
         let main = async move {
             // Some content everywhere around the cuts.
@@ -159,7 +162,7 @@ fn long_zeroings_that_are_cut_within_pages_leave_holes_alone() {
                 let length = length.min(PAGES * 4096 - at) as u32;
                 let command = Command::WriteZeroes;
                 let request = Request { flags: 0, command, cookie: 1, offset: at, length };
-                export.perform(&request, &mut Vec::new()).await.unwrap();
+                export.perform(&request, &mut Vec::new(), &client).await.unwrap();
                 at += u64::from(length);
             }
             let (mut at, mut data) = (0, Vec::new());

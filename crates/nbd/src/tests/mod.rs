@@ -2,6 +2,7 @@
 mod block_status;
 mod commands;
 mod concurrency;
+mod fair;
 mod handshake;
 mod held;
 mod hostile;

@@ -9,7 +9,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 #[test]
 fn half_open_clients_lock_nobody_out() {
-    let options = ServerOptions { connections_max: 4, ..Default::default() };
+    let options = ServerOptions { connections_max: 2, handshakes_max: 4, ..Default::default() };
     with_server(1, options, OnAck, |world| async move {
         let mut slow = Vec::new();
         for sent in 0..4 {
@@ -26,11 +26,16 @@ fn half_open_clients_lock_nobody_out() {
         assert_eq!((statistics.connections_evicted, statistics.connections_refused), (1, 0));
         let failure = statistics.last_failure.as_deref();
         assert_eq!(failure, Some("the client did not finish negotiation in time"));
-        for client in &slow {
-            world.client().await.write(0, &[2; 512]).await;
-            assert!(client.is_closed().await);
-        }
-        // No connection is left in negotiation: the others have all sent requests, and left.
+        let other = world.client().await;
+        other.write(0, &[2; 512]).await;
+        // All places are taken, and those who come are turned away at once.
+        assert!(world.connect().is_closed().await);
+        // Somebody who is still in negotiation then is turned away at its end.
+        slow[0].go_in_vain().await;
+        world.runtime.sleep(1_000_000).await;
+        let statistics = world.server.statistics();
+        assert_eq!((statistics.connections_evicted, statistics.connections_refused), (1, 2));
+        drop(other);
         good.write(0, &[3; 512]).await;
     });
 }
@@ -151,7 +156,6 @@ fn what_greedy_clients_hold_is_bounded_and_given_back() {
         let options = ServerOptions {
             request_bytes_max: 256 << 10,
             in_flight_bytes_max: 8 * MIB,
-            in_flight_bytes_total_max: 40 * MIB,
             ..Default::default()
         };
         with_server(seed, options, OnAck, move |world| async move {
@@ -173,11 +177,13 @@ fn what_greedy_clients_hold_is_bounded_and_given_back() {
                 greedy.push((client, sending));
             }
             world.runtime.sleep(SECOND_NS).await;
-            // Small requests always get memory.
-            good.write(0, &[2; 4096]).await;
-            good.read(0, 16 * 4096).await;
+            // Nobody's memory is taken, also for the longest requests.
+            let before_ns = world.runtime.now_ns();
+            good.write(0, &[2; 64 * 4096]).await;
+            good.read(0, 64 * 4096).await;
+            assert!(world.runtime.now_ns() - before_ns < SECOND_NS / 10, "seed {seed}");
             let held = world.server.statistics();
-            let bound = 40 * MIB + 13 * (MIB + MIB / 4);
+            let bound = 12 * 8 * MIB + MIB + 13 * MIB / 4;
             assert!(held.bytes_held_max <= bound, "seed {seed}: {held:?}");
             assert!(held.bytes_held >= 40 * MIB, "seed {seed}: the load is no load: {held:?}");
             assert_eq!(held.memory_given_back, 0);

@@ -1,11 +1,14 @@
 //! A server, its device and its clients in virtual time.
 use super::memory_device::MemoryDevice;
+use crate::client::Client as Asker;
+use crate::export::Export;
 use crate::{ByteStream, Server, ServerOptions};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Durability, Result, Rng};
 use tantalum_runtime::pipe::{PipeEnd, PipeListener};
+use tantalum_runtime::rounds::Rounds;
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{JoinHandle, Runtime, Virtual};
@@ -45,6 +48,16 @@ pub(super) fn device(runtime: &Virtual, seed: u64, durability: Durability) -> Me
     device
 }
 
+/// An export without a server.
+pub(super) fn export(device: &Rc<MemoryDevice>) -> Export<MemoryDevice> {
+    Export::new(Rc::clone(device), ServerOptions::default(), Rounds::default()).unwrap()
+}
+
+/// The only client of an export.
+pub(super) fn alone(runtime: &Virtual) -> Asker {
+    Asker::new(Rounds::default().seat(runtime))
+}
+
 /// Runs `test` against a server with `options`; then stops the server and checks that nothing is
 /// left open.
 pub(super) fn with_server<F: Future<Output = ()> + 'static>(
@@ -54,7 +67,19 @@ pub(super) fn with_server<F: Future<Output = ()> + 'static>(
     test: impl FnOnce(Rc<World>) -> F + 'static,
 ) {
     let runtime = Virtual::new(Schedule::Shuffled(seed));
-    let device = Rc::new(device(&runtime, seed, durability));
+    let device = device(&runtime, seed, durability);
+    with_server_of(device, runtime, seed, options, test);
+}
+
+/// The same for a `device`.
+pub(super) fn with_server_of<F: Future<Output = ()> + 'static>(
+    device: MemoryDevice,
+    runtime: Virtual,
+    seed: u64,
+    options: ServerOptions,
+    test: impl FnOnce(Rc<World>) -> F + 'static,
+) {
+    let device = Rc::new(device);
     let server = Server::new(Rc::clone(&device), options).unwrap();
     let listener = PipeListener::new();
     let stop = Rc::new((Cell::new(false), WaitQueue::new("the end of the test")));
@@ -211,6 +236,12 @@ impl Client {
     pub(super) async fn go(&self) {
         self.option(7, b"\0\0\0\0\0\x01\0\x03").await;
         while self.option_reply().await.1 != 1 {}
+    }
+
+    /// Finishes negotiation, and is disconnected.
+    pub(super) async fn go_in_vain(&self) {
+        self.option(7, b"\0\0\0\0\0\x01\0\x03").await;
+        while !self.receive(4096).await.is_empty() {}
     }
 
     pub(super) async fn structured_options(&self) {
