@@ -1,6 +1,7 @@
 //! A client's requests to a device, and the answers.
 use crate::changes::Changed;
 use crate::locks::Level;
+use crate::server::VIEW_PAGES_MAX;
 use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
 
 /// A command to a device.
@@ -50,6 +51,17 @@ impl Request {
         }
     }
 
+    /// The number of pages that the device reads or writes.
+    pub(crate) fn pages_moved(&self) -> u64 {
+        let pages = match self {
+            Request::Read { pages, .. } => *pages,
+            Request::Write { pages, .. } => pages.len(),
+            Request::WriteScattered(pages) => pages.len(),
+            _ => 0,
+        };
+        pages as u64
+    }
+
     /// Whether it may change pages, now or by requests that follow it.
     pub fn changes(&self) -> bool {
         !matches!(self, Request::Read { .. } | Request::Flush)
@@ -85,6 +97,26 @@ pub enum Call {
     },
     /// Whether any holder intends to write: its lock is above `Shared`.
     IsReserved,
+}
+
+impl Call {
+    /// The number of pages that the device reads or writes.
+    pub(crate) fn pages_moved(&self) -> u64 {
+        match self {
+            Call::Device(request) => request.pages_moved(),
+            Call::Raise(raise) => raise.view.pages.min(VIEW_PAGES_MAX),
+            Call::Lower { .. } | Call::IsReserved => 0,
+        }
+    }
+
+    /// The number of pages that the device examines.
+    pub(crate) fn pages_examined(&self) -> u64 {
+        match self {
+            Call::Device(Request::Trim(range)) => range.pages,
+            Call::Device(Request::Share(pairs)) => pairs.len() as u64,
+            _ => 0,
+        }
+    }
 }
 
 /// The answer to a successful call.

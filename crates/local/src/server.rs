@@ -16,23 +16,27 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Limits, PageBuf, PageDevice, Payload, Result};
-use tantalum_runtime::sync::{Semaphore, WaitQueue};
-use tantalum_runtime::{Accept, ByteStream, First, Runtime, first};
+use tantalum_runtime::rounds::Rounds;
+use tantalum_runtime::sync::{WaitQueue, Waiting};
+use tantalum_runtime::{
+    Accept, Admission, ByteStream, First, Places as ClientPlaces, Runtime, Stage, accept_each,
+    first,
+};
 
-/// Pause after a failure to accept that may be temporary, such as too many open files.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 /// Time limit for sending the reason to a refused client.
 const REFUSAL_NS_MAX: u64 = 50_000_000;
-/// Limit on the memory of all clients' requests together, not counting small requests.
-const MEMORY_BYTES: u64 = 64 << 20;
+/// Refused clients that are told the reason at once; further ones are only disconnected.
+const REFUSALS_MAX: u32 = 16;
 /// Maximum number of pages of a view that a lock returns.
 pub(crate) const VIEW_PAGES_MAX: u64 = 16;
 
 /// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Clients connected at once; further ones are refused.
+    /// Clients that have greeted, connected at once; further ones are refused.
     pub clients_max: usize,
+    /// Clients that have not greeted yet, besides. One more replaces the oldest.
+    pub handshakes_max: usize,
     /// Time limit for a client to complete a request that it has begun to send, or to receive an answer.
     pub stall_ms_max: u64,
     /// Time limit for a client's greeting.
@@ -45,18 +49,22 @@ pub struct ServerOptions {
     pub read_only: bool,
     /// The file that contains the volume, so that clients can check that it is theirs.
     pub file: Option<FileId>,
+    /// The seats of the clients of all servers on this executor, which take turns.
+    pub rounds: Rounds,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
         ServerOptions {
             clients_max: 100,
+            handshakes_max: 64,
             stall_ms_max: 30_000,
             greeting_ms_max: 10_000,
             transaction_idle_ms_max: 600_000,
             stop_ms_max: 5_000,
             read_only: false,
             file: None,
+            rounds: Rounds::default(),
         }
     }
 }
@@ -88,13 +96,16 @@ pub(crate) struct Shared<D> {
     pub(crate) allowances: RefCell<Allowances<Holder>>,
     /// Woken when a lock is released, and when a writer waits for readers to finish.
     pub(crate) lock_freed: WaitQueue,
-    pub(crate) memory: Semaphore,
     /// Places for open transactions.
     pub(crate) places: Rc<Places>,
     clients: RefCell<BTreeMap<u64, Rc<dyn Peer>>>,
     next_client: Cell<u64>,
     /// Woken when a client has disconnected.
     gone: WaitQueue,
+    /// Clients that are being told why they are refused.
+    refusals: Cell<u32>,
+    /// Set if a stop shall be quick.
+    hurry: (Cell<bool>, WaitQueue),
 }
 
 /// A client, as seen by other clients' tasks.
@@ -105,6 +116,8 @@ pub(crate) trait Peer {
     fn stop(&self);
     /// Ends the connection.
     fn cut(&self);
+    /// How far it has come.
+    fn stage(&self) -> Stage;
 }
 
 impl<D: PageDevice<Page = PageBuf>> Server<D> {
@@ -129,17 +142,24 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
             turns: RefCell::default(),
             allowances: RefCell::new(Allowances::new(WAIT_NS_MAX)),
             lock_freed: WaitQueue::new("a lock of another client"),
-            memory: Semaphore::new("memory for requests of local clients", MEMORY_BYTES),
             places,
             clients: RefCell::default(),
             next_client: Cell::new(1),
             gone: WaitQueue::new("the end of local clients"),
+            refusals: Cell::new(0),
+            hurry: (Cell::new(false), WaitQueue::new("haste")),
         }))
     }
 
     /// Number of connected clients.
     pub fn clients(&self) -> usize {
         self.0.clients.borrow().len()
+    }
+
+    /// Stops sooner, once it stops: clients get no time to receive their answers.
+    pub fn hasten(&self) {
+        self.0.hurry.0.set(true);
+        self.0.hurry.1.wake_all();
     }
 
     /// Serves until `stop` completes; then answers the received requests, and closes.
@@ -162,7 +182,9 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         shared.clients.borrow().values().for_each(|client| client.stop());
         let gone = || shared.clients.borrow().is_empty().then_some(());
         let grace_ns = shared.options.stop_ms_max.saturating_mul(1_000_000);
-        if let First::Other(()) = first(shared.gone.until(gone), runtime.sleep(grace_ns)).await {
+        let hurry = shared.hurry.1.until(|| shared.hurry.0.get().then_some(()));
+        let late = first(hurry, runtime.sleep(grace_ns));
+        if let First::Other(_) = first(shared.gone.until(gone), late).await {
             shared.clients.borrow().values().for_each(|client| client.cut());
             shared.gone.until(gone).await;
         }
@@ -170,30 +192,28 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
     }
 
     async fn accept_all<R: Runtime, A: Accept>(&self, runtime: &R, listener: &A) -> Result<()> {
-        loop {
-            match listener.accept().await {
-                Ok(stream) => self.start(runtime, stream),
-                Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, "a local client could not be accepted");
-                    runtime.sleep(ACCEPT_PAUSE_NS).await;
-                }
-            }
-        }
+        let take = |accepted| match accepted {
+            Ok(stream) => self.start(runtime, stream),
+            Err(error) => tracing::warn!(%error, "a local client could not be accepted"),
+        };
+        Err(accept_each(runtime, listener, take).await)
     }
 
     fn start<R: Runtime, S: ByteStream>(&self, runtime: &R, stream: S) {
         let shared = &self.0;
-        if self.clients() >= shared.options.clients_max {
-            tracing::warn!("a local client was turned away: too many are connected");
-            shared.counters.turned_away();
-            drop(
-                runtime.spawn(
-                    "refusing a local client",
-                    refuse(shared.clone(), runtime.clone(), stream),
-                ),
-            );
-            return;
+        match shared.admission() {
+            Admission::Free => {}
+            Admission::Replaces(oldest) => oldest.cut(),
+            Admission::Full if shared.refusals.get() < REFUSALS_MAX => {
+                shared.turned_away();
+                let refusing = refuse(shared.clone(), runtime.clone(), stream);
+                drop(runtime.spawn("refusing a local client", refusing));
+                return;
+            }
+            Admission::Full => {
+                shared.turned_away();
+                return stream.shutdown();
+            }
         }
         let number = shared.next_client.get();
         shared.next_client.set(number + 1);
@@ -207,11 +227,8 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
 
 /// Sends the reason for the refusal, and hangs up.
 async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R, stream: S) {
-    let context = format!(
-        "{} local clients are connected, the limit of the server (--connections-max)",
-        shared.options.clients_max
-    );
-    let refusal = encode_reply(0, &Err(Error::new(ErrorKind::Locked, context)));
+    let _refusing = Waiting::new(&shared.refusals, 1);
+    let refusal = encode_reply(0, &Err(shared.refusal()));
     let sending = async {
         let mut left = &refusal[..];
         while let Ok(sent) = stream.send(left).await
@@ -223,6 +240,35 @@ async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R,
     };
     first(sending, runtime.sleep(REFUSAL_NS_MAX)).await;
     stream.shutdown();
+}
+
+impl<D> Shared<D> {
+    /// Decides about one more client.
+    fn admission(&self) -> Admission<Rc<dyn Peer>> {
+        let ServerOptions { clients_max, handshakes_max, .. } = self.options;
+        let places = ClientPlaces { served_max: clients_max, silent_max: handshakes_max };
+        let clients = self.clients.borrow();
+        // Their numbers are in order of arrival.
+        places.admission(clients.values().map(|client| (Rc::clone(client), client.stage())))
+    }
+
+    /// Fails if a client that greets is one too many.
+    pub(crate) fn check_place(&self) -> Result<()> {
+        if self.admission().is_full() { Err(self.refusal()) } else { Ok(()) }
+    }
+
+    fn refusal(&self) -> Error {
+        let context = format!(
+            "{} local clients are connected, the limit of the server (--connections-max)",
+            self.options.clients_max
+        );
+        Error::new(ErrorKind::Locked, context)
+    }
+
+    pub(crate) fn turned_away(&self) {
+        tracing::warn!("a local client was turned away: too many are connected");
+        self.counters.turned_away();
+    }
 }
 
 impl<D: PageDevice<Page = PageBuf>> Shared<D> {

@@ -7,7 +7,7 @@ use crate::fault_points::Fault;
 use crate::inbox::{Inbox, Look};
 use crate::locks::Level;
 use crate::open::Bounds;
-use crate::protocol::{Hello, Kind, Welcome, decode_call, encode_reply};
+use crate::protocol::{BODY_BYTES_MAX, Hello, Kind, Welcome, decode_call, encode_reply};
 use crate::request::{Answer, Call, Raise, Request};
 use crate::server::{Holder, Peer, Shared, VIEW_PAGES_MAX};
 use crate::service::Service;
@@ -15,13 +15,16 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
+use tantalum_runtime::rounds::{Seat, request_cost, scan_cost};
 use tantalum_runtime::sync::{Permit, Semaphore, Waiting};
-use tantalum_runtime::{ByteStream, First, Runtime, first};
+use tantalum_runtime::{ByteStream, First, Runtime, Stage, first};
 
 /// Maximum number of a client's requests in progress; further ones are not received.
 const REQUESTS_MAX: u64 = 64;
-/// Memory reserved for each client's small requests, so that large requests of others do not delay them.
-const OWN_BYTES: u64 = 256 << 10;
+/// Memory of each client for its small requests, so that its large ones do not delay them.
+const SMALL_BYTES: u64 = 256 << 10;
+/// Memory of each client for its large requests: two of the longest.
+const LARGE_BYTES: u64 = 2 * BODY_BYTES_MAX as u64;
 /// Maximum number of a client's requests that wait for a lock.
 const WAITING_MAX: u32 = REQUESTS_MAX as u32 / 2;
 /// Maximum number of lock holders of one client.
@@ -34,12 +37,19 @@ pub(crate) struct Session<R, S, D> {
     shared: Rc<Shared<D>>,
     service: Service<D>,
     read_only: Cell<bool>,
+    /// Its place among all clients.
+    seat: Seat,
+    /// The client has greeted.
+    greeted: Cell<bool>,
+    /// The server has cut it off.
+    cut: Cell<bool>,
     look: Look,
     /// Permits for requests in progress.
     requests: Semaphore,
     /// The number of these that raise a lock.
     waiting: Cell<u32>,
-    own_memory: Semaphore,
+    small_memory: Semaphore,
+    large_memory: Semaphore,
     /// Held while sending.
     sending: Semaphore,
 }
@@ -54,7 +64,16 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Peer for Session<
     }
 
     fn cut(&self) {
+        self.cut.set(true);
         self.stream.shutdown();
+    }
+
+    fn stage(&self) -> Stage {
+        match (self.greeted.get(), self.cut.get()) {
+            (true, _) => Stage::Served,
+            (false, true) => Stage::Cut,
+            (false, false) => Stage::Silent,
+        }
     }
 }
 
@@ -67,6 +86,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             clock: Box::new(move || clock.now_ns()),
         };
         let service = Service::bounded(Rc::clone(&shared.device), bounds);
+        let seat = shared.options.rounds.seat(&runtime);
         Rc::new(Session {
             runtime,
             stream,
@@ -74,10 +94,14 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             service,
             read_only: Cell::new(shared.options.read_only),
             shared,
+            seat,
+            greeted: Cell::new(false),
+            cut: Cell::new(false),
             look: Look::new(),
             requests: Semaphore::new("a local client's requests", REQUESTS_MAX),
             waiting: Cell::new(0),
-            own_memory: Semaphore::new("memory of a local client", OWN_BYTES),
+            small_memory: Semaphore::new("memory of a local client", SMALL_BYTES),
+            large_memory: Semaphore::new("memory of a local client", LARGE_BYTES),
             sending: Semaphore::new("its turn to answer a local client", 1),
         })
     }
@@ -92,8 +116,12 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             First::Other(First::Other(never)) => match never {},
             First::Other(First::One(ended)) => {
                 if let Err(error) = ended {
-                    tracing::warn!(client, %error, "a local client is cut off");
-                    self.shared.counters.cut_off();
+                    if error.kind() == ErrorKind::Locked {
+                        self.shared.turned_away();
+                    } else {
+                        tracing::warn!(client, %error, "a local client is cut off");
+                        self.shared.counters.cut_off();
+                    }
                     // The client gets the reason, if possible.
                     let refusal = encode_reply(0, &Err(error));
                     let _ = self.send(&refusal).await;
@@ -145,6 +173,10 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             let body = self.in_time(inbox.body(head.body_bytes, &self.look)).await?;
             let call = decode_call(head.kind, &body)?;
             drop(body);
+            // A client that sends without a pause waits here.
+            let received = head.body_bytes.div_ceil(PAGE_BYTES) as u64;
+            let cost = request_cost(call.pages_moved()) + scan_cost(call.pages_examined());
+            self.seat.turn(received + cost).await;
             if let Call::Lower { holder, wanted } = call {
                 self.shared.lower((self.number, holder), wanted);
                 continue;
@@ -176,6 +208,8 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             First::Other(()) => return Err(stalled("greet")),
         };
         let Some(hello) = hello else { return Ok(false) };
+        self.shared.check_place()?;
+        self.greeted.set(true);
         tracing::info!(client = self.number, pid = hello.pid, "a local client connected");
         self.read_only.set(options.read_only || hello.read_only);
         let welcome = Welcome {
@@ -192,9 +226,9 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
     /// Waits until memory for `bytes` of a request or its answer is available.
     async fn memory_for(&self, bytes: usize) -> Permit {
         let bytes = bytes as u64;
-        match bytes <= OWN_BYTES {
-            true => self.own_memory.acquire(bytes).await,
-            false => self.shared.memory.acquire(bytes).await,
+        match bytes <= SMALL_BYTES {
+            true => self.small_memory.acquire(bytes).await,
+            false => self.large_memory.acquire(bytes).await,
         }
     }
 
@@ -227,6 +261,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
                 Err(Error::new(ErrorKind::ReadOnly, "the volume is open read-only"))
             }
             Call::Device(request) => {
+                let _step = self.seat.step(request.pages_moved()).await;
                 let mut answer = self.service.handle(request).await?;
                 // Read without an await in between: if this is one above the change that the client knew, it is the
                 // client's own change.

@@ -1,7 +1,8 @@
 //! Clients that send invalid messages, stall, flood or vanish harm only themselves.
 use super::world::{Client, World, content, with_server};
-use crate::protocol::{BODY_BYTES_MAX, HEAD_BYTES, Head, Hello, Kind, encode_call};
-use crate::{Call, Level, Request, ServerOptions};
+use crate::protocol::{BODY_BYTES_MAX, HEAD_BYTES, Head, Hello, Kind, encode_call, encode_reply};
+use crate::{Answer, Call, Level, Request, ServerOptions};
+use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Rng};
 use tantalum_runtime::{ByteStream, Runtime};
@@ -109,9 +110,9 @@ fn who_takes_no_answers_is_cut_off_and_is_in_nobodys_way() {
             let honest = world.client().await;
             honest.ask(Request::WriteScattered(vec![(PageNo(1), content(7))])).await.unwrap();
             assert_eq!(honest.read(1).await, content(7), "a small one at once");
-            assert!(world.runtime.now_ns() < 1_000_000_000);
             let read = Request::Read { first: PageNo(0), pages: 1000, tx: None };
-            assert_eq!(honest.ask(read).await.unwrap().pages.len(), 1000, "a large one later");
+            assert_eq!(honest.ask(read).await.unwrap().pages.len(), 1000, "and a large one");
+            assert!(world.runtime.now_ns() < 1_000_000_000);
             world.until_clients(1).await;
         });
     }
@@ -121,16 +122,20 @@ fn who_takes_no_answers_is_cut_off_and_is_in_nobodys_way() {
 fn who_says_nothing_is_sent_away_and_who_is_too_many_is_told() {
     let options = ServerOptions { clients_max: 2, ..ServerOptions::default() };
     with_server(5, options, |world| async move {
-        let (silent, _other) = (world.connect(), world.client().await);
-        world.until_clients(2).await;
+        let silent = world.connect();
+        let (other, _another) = (world.client().await, world.client().await);
+        world.until_clients(3).await;
         let third = Client::over(world.connect());
         third.send(&Hello { read_only: false, pid: 1 }.encode()).await;
         let refused = third.welcome().await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Locked);
         assert!(refused.to_string().contains("2 local clients"), "{refused}");
+        // The silent one is sent away in time.
+        world.until_clients(2).await;
+        assert_eq!(silent.recv(&mut [0; 1]).await.unwrap_or(0), 1, "it is told why");
+        other.die();
         world.until_clients(1).await;
         world.client().await;
-        silent.shutdown();
     });
 }
 
@@ -166,5 +171,56 @@ fn a_client_of_another_version_is_told() {
         let head = Head { kind: Kind::Write, body_bytes: BODY_BYTES_MAX, number: 1 };
         client.send(&head.encode()).await;
         assert_eq!(client.welcome().await.unwrap_err().kind(), ErrorKind::Format);
+    });
+}
+
+#[test]
+fn those_who_say_nothing_keep_nobody_out() {
+    let options = ServerOptions { clients_max: 2, handshakes_max: 3, ..ServerOptions::default() };
+    with_server(8, options, |world| async move {
+        let silent: Vec<_> = (0..3).map(|_| world.connect()).collect();
+        world.until_clients(3).await;
+        let begin_ns = world.runtime.now_ns();
+        an_honest_one_is_served(&world).await;
+        assert!(world.runtime.now_ns() - begin_ns < 1_000_000_000);
+        // The oldest made room.
+        world.until_clients(2).await;
+        silent.iter().for_each(ByteStream::shutdown);
+    });
+}
+
+/// Clients that send without a pause, and take their answers, have their share and no more.
+#[test]
+fn a_flood_leaves_other_clients_their_share() {
+    const FLOODS: u64 = 15;
+    with_server(9, ServerOptions::default(), |world| async move {
+        let answer_bytes = encode_reply(0, &Ok(Answer::default())).len();
+        let taken = Rc::new(Cell::new(0));
+        for _ in 0..FLOODS {
+            let client = Rc::new(world.client().await);
+            let (taker, taken) = (Rc::clone(&client), Rc::clone(&taken));
+            drop(world.runtime.spawn("taker", async move {
+                let mut bytes = [0; 1 << 12];
+                while let Ok(count @ 1..) = taker.stream.recv(&mut bytes).await {
+                    taken.set(taken.get() + count);
+                }
+            }));
+            drop(world.runtime.spawn("flood", async move {
+                let many = encode_call(5, &Call::IsReserved).repeat(50);
+                while client.stream.send(&many).await.is_ok_and(|sent| sent > 0) {}
+            }));
+        }
+        let honest = world.client().await;
+        let ask = async |times: u32| {
+            for _ in 0..times {
+                honest.call(Call::IsReserved).await.unwrap();
+            }
+        };
+        ask(100).await;
+        let before = taken.get();
+        ask(200).await;
+        let answers = (taken.get() - before) / answer_bytes / 200;
+        // A fair share is one of 16.
+        assert!(answers as u64 <= 2 * FLOODS, "one of {answers} answers");
     });
 }
