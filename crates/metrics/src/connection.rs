@@ -5,7 +5,7 @@ use std::future::Future;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::metrics::exposition;
-use tantalum_runtime::{ByteStream, First, Runtime, first};
+use tantalum_runtime::{ByteStream, First, Runtime, Stage, first};
 
 /// Number of pieces in which a request may arrive: each wakes the thread that serves the device.
 const PIECES_MAX: u32 = 64;
@@ -37,13 +37,13 @@ impl<S: ByteStream> Link<S> {
         self.stream.shutdown();
     }
 
-    pub(crate) fn is_cut(&self) -> bool {
-        self.cut.get()
-    }
-
-    /// Whether the client still has to send its request.
-    pub(crate) fn is_silent(&self) -> bool {
-        !self.asked.get() && !self.cut.get()
+    /// How far it has come.
+    pub(crate) fn stage(&self) -> Stage {
+        match (self.cut.get(), self.asked.get()) {
+            (true, _) => Stage::Cut,
+            (false, true) => Stage::Served,
+            (false, false) => Stage::Silent,
+        }
     }
 }
 

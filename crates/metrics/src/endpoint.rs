@@ -7,20 +7,15 @@ use tantalum_runtime::live::Live;
 use tantalum_runtime::live::net::{Address, Listener};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{Accept, JoinHandle, Runtime, first};
-
-/// Pause after each connection, so that a client that opens thousands does not occupy the thread.
-const ACCEPT_PAUSE_NS: u64 = 5_000_000;
-/// Pause after a failure to accept that may be temporary, such as too many open files.
-const FAILURE_PAUSE_NS: u64 = 100_000_000;
+use tantalum_runtime::{Accept, Admission, JoinHandle, Places, Runtime, accept_each, first};
 
 /// The options of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointOptions {
     /// Also listen on TCP addresses that other machines can reach, without authentication.
     pub allow_remote: bool,
-    /// Connections open at once. A further one replaces the oldest that has not sent its request; if all have, the new
-    /// one is closed at once.
+    /// Connections that have sent their request, at once; further ones are closed. As many again may be silent; one
+    /// more replaces the oldest of these.
     pub connections_max: usize,
     /// Time limit of a connection, from its beginning to its end.
     pub connection_ms_max: u64,
@@ -112,19 +107,12 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         T: Fn(&mut Readings) + 'static,
     {
         let stopped = self.changed.until(|| self.stopping.get().then_some(()));
-        let accepting = async {
-            loop {
-                let pause_ns = match listener.accept().await {
-                    Ok(stream) => {
-                        self.admit(runtime, stream, &tell);
-                        ACCEPT_PAUSE_NS
-                    }
-                    Err(error) if error.kind() == ErrorKind::Closed => return,
-                    Err(_) => FAILURE_PAUSE_NS,
-                };
-                runtime.sleep(pause_ns).await;
+        let accepting = accept_each(runtime, &listener, |accepted| {
+            // A failure, such as too many open files, may pass.
+            if let Ok(stream) = accepted {
+                self.admit(runtime, stream, &tell);
             }
-        };
+        });
         first(stopped, accepting).await;
     }
 
@@ -134,10 +122,10 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         R: Runtime,
         T: Fn(&mut Readings) + 'static,
     {
-        let open = self.links.borrow().iter().filter(|link| !link.is_cut()).count();
-        if open >= self.options.connections_max && !self.evict() {
-            stream.shutdown();
-            return;
+        match self.admission() {
+            Admission::Full => return stream.shutdown(),
+            Admission::Replaces(oldest) => oldest.cut(),
+            Admission::Free => {}
         }
         let link = Rc::new(Link::new(stream));
         self.links.borrow_mut().push(Rc::clone(&link));
@@ -157,15 +145,12 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         }));
     }
 
-    /// Cuts off the oldest connection that has not sent its request yet, if there is one; returns whether there was
-    /// one.
-    fn evict(&self) -> bool {
+    /// Decides about one more connection.
+    fn admission(&self) -> Admission<Rc<Link<S>>> {
+        let max = self.options.connections_max;
         let links = self.links.borrow();
         // The list is in order of arrival.
-        let silent = links.iter().find(|link| link.is_silent());
-        silent.is_some_and(|link| {
-            link.cut();
-            true
-        })
+        Places { served_max: max, silent_max: max }
+            .admission(links.iter().map(|link| (Rc::clone(link), link.stage())))
     }
 }

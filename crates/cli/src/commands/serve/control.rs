@@ -11,7 +11,7 @@
 //! Every process that may write to the socket's file may send requests.
 use crate::commands::remap::{MadeBy, Remap, TIERED};
 use crate::commands::told_counters::tell_holder;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
@@ -19,7 +19,9 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_cache::Mode;
 use tantalum_runtime::live::net::{Address, Listener, Stream};
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{First, JoinHandle, Live, Runtime, first};
+use tantalum_runtime::{
+    Admission, First, JoinHandle, Live, Places, Runtime, Stage, accept_each, first,
+};
 use tantalum_volume::asking::control_path;
 use tantalum_volume::{FlashVolume, Stat, TieredDevice, TieredVolume, VolumeStore};
 
@@ -31,10 +33,10 @@ const REQUEST_NS_MAX: u64 = 10_000_000_000;
 const TELL_NS: u64 = 500_000_000;
 /// Time limit for reading the first pages.
 const CONTENT_NS_MAX: u64 = 2_000_000_000;
-/// Requests served at once; further clients are disconnected.
-const CLIENTS_MAX: usize = 8;
-/// Pause after a failure to accept a connection.
-const PAUSE_NS: u64 = 100_000_000;
+/// Requests served at once, and clients that have not sent theirs.
+const PLACES: Places = Places { served_max: 8, silent_max: 8 };
+/// Time limit for a client to take its answer.
+const ANSWER_NS_MAX: u64 = 10_000_000_000;
 
 /// The volume that is served.
 pub enum Served {
@@ -53,8 +55,15 @@ struct Shared {
     stat: Box<dyn Fn() -> Stat>,
     served: Served,
     stopping: Cell<bool>,
-    clients: Cell<usize>,
+    /// In order of arrival.
+    clients: RefCell<Vec<Rc<Client>>>,
     changed: WaitQueue,
+}
+
+/// A connected client.
+struct Client {
+    stream: Stream,
+    stage: Cell<Stage>,
 }
 
 impl Control {
@@ -74,7 +83,7 @@ impl Control {
             stat: Box::new(stat),
             served,
             stopping: Cell::new(false),
-            clients: Cell::new(0),
+            clients: RefCell::default(),
             changed: WaitQueue::new("the end of the control socket"),
         });
         let accepted = Rc::clone(&shared);
@@ -87,7 +96,7 @@ impl Control {
         self.shared.stopping.set(true);
         self.shared.changed.wake_all();
         self.accepting.await;
-        let idle = || (self.shared.clients.get() == 0).then_some(());
+        let idle = || self.shared.clients.borrow().is_empty().then_some(());
         self.shared.changed.until(idle).await;
     }
 }
@@ -135,42 +144,55 @@ impl Shared {
     }
 
     async fn accept(self: Rc<Self>, listener: Listener) {
-        loop {
-            let stream = match first(self.until_stopped(), listener.accept()).await {
-                First::One(()) => return,
-                First::Other(Ok(stream)) => stream,
-                First::Other(Err(_)) => {
-                    // For example too many open files, which may be temporary.
-                    self.live.sleep(PAUSE_NS).await;
-                    continue;
-                }
-            };
-            if self.clients.get() >= CLIENTS_MAX {
-                stream.shutdown();
-                continue;
+        let accepting = accept_each(&self.live, &listener, |accepted| {
+            // A failure, such as too many open files, may pass.
+            if let Ok(stream) = accepted {
+                self.admit(stream);
             }
-            self.clients.set(self.clients.get() + 1);
-            let shared = Rc::clone(&self);
-            drop(self.live.spawn("control client", async move {
-                if let First::Other(Err(error)) =
-                    first(shared.until_stopped(), shared.answer(&stream)).await
-                {
-                    // If this cannot be sent, the client has gone.
-                    let _ = send(&stream, &format!("error {error}\n")).await;
-                }
-                stream.shutdown();
-                shared.clients.set(shared.clients.get() - 1);
-                shared.changed.wake_all();
-            }));
-        }
+        });
+        first(self.until_stopped(), accepting).await;
     }
 
-    async fn answer(&self, stream: &Stream) -> Result<()> {
+    fn admit(self: &Rc<Self>, stream: Stream) {
+        let admission = {
+            let clients = self.clients.borrow();
+            PLACES.admission(clients.iter().map(|client| (Rc::clone(client), client.stage.get())))
+        };
+        match admission {
+            Admission::Full => return stream.shutdown(),
+            Admission::Replaces(oldest) => {
+                oldest.stage.set(Stage::Cut);
+                oldest.stream.shutdown();
+            }
+            Admission::Free => {}
+        }
+        let client = Rc::new(Client { stream, stage: Cell::new(Stage::Silent) });
+        self.clients.borrow_mut().push(Rc::clone(&client));
+        let shared = Rc::clone(self);
+        drop(self.live.spawn("control client", async move {
+            let stream = &client.stream;
+            if let First::Other(Err(error)) =
+                first(shared.until_stopped(), shared.answer(&client)).await
+            {
+                // If this cannot be sent, the client has gone.
+                let told = format!("error {error}\n");
+                let late = first(shared.until_stopped(), shared.live.sleep(ANSWER_NS_MAX));
+                let _ = first(late, send(stream, &told)).await;
+            }
+            stream.shutdown();
+            shared.clients.borrow_mut().retain(|other| !Rc::ptr_eq(other, &client));
+            shared.changed.wake_all();
+        }));
+    }
+
+    async fn answer(&self, client: &Client) -> Result<()> {
+        let stream = &client.stream;
         let request = receive(stream);
         let line = match first(self.live.sleep(REQUEST_NS_MAX), request).await {
             First::One(()) => return Ok(()),
             First::Other(line) => line?,
         };
+        client.stage.set(Stage::Served);
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["stat"] => return send(stream, &told(&self.stat().await)).await,
             ["mode"] => {}
