@@ -3,8 +3,10 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, ErrorKind as IoError, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 
+use crate::refusals::NO_ANSWER;
 use crate::stat::Stat;
 
 /// The socket of the volume whose configuration is at `config`.
@@ -14,6 +16,9 @@ pub fn control_path(config: &Path) -> PathBuf {
     name.into()
 }
 
+/// Time limit for each line of a server's answer to `stat`. It reads pages for at most two seconds.
+const STAT_LINE: Duration = Duration::from_secs(10);
+
 /// The lines of the server's answer to `request`; `None` if the volume of the configuration at `config` is not served.
 ///
 /// # Errors
@@ -21,6 +26,15 @@ pub fn control_path(config: &Path) -> PathBuf {
 pub fn ask(
     config: &Path,
     request: &str,
+) -> Result<Option<impl Iterator<Item = Result<String>> + use<>>> {
+    ask_within(config, request, None)
+}
+
+/// The same, with a time limit for each line.
+fn ask_within(
+    config: &Path,
+    request: &str,
+    limit: Option<Duration>,
 ) -> Result<Option<impl Iterator<Item = Result<String>> + use<>>> {
     let socket = control_path(config);
     let mut stream = match UnixStream::connect(&socket) {
@@ -30,18 +44,31 @@ pub fn ask(
         }
         Err(error) => return Err(Error::io(format!("connecting to {}", socket.display()), error)),
     };
+    stream.set_read_timeout(limit).map_err(|error| Error::io("setting a time limit", error))?;
     let asked = stream.write_all(format!("{request}\n").as_bytes());
     asked.map_err(|error| Error::io("asking the server", error))?;
     let lines = BufReader::new(stream).lines();
-    Ok(Some(lines.map(|line| line.map_err(|error| Error::io("the server's answer", error)))))
+    let failed = move |error: std::io::Error| match (error.kind(), limit) {
+        (IoError::WouldBlock | IoError::TimedOut, Some(limit)) => {
+            let context = format!(
+                "the server that listens at {} does not answer in {} s: it is stopped (SIGSTOP) or its \
+                 device hangs",
+                socket.display(),
+                limit.as_secs()
+            );
+            NO_ANSWER.error(ErrorKind::Closed, context)
+        }
+        _ => Error::io("the server's answer", error),
+    };
+    Ok(Some(lines.map(move |line| line.map_err(&failed))))
 }
 
 /// The figures that the server reports of its volume; `None` if it is not served.
 ///
 /// # Errors
-/// As [`ask`]; `Closed` or `Format` if the answer is not complete.
+/// As [`ask`]; `Closed` or `Format` if the answer is not complete, or does not come in time.
 pub fn ask_stat(config: &Path) -> Result<Option<Stat>> {
-    let Some(lines) = ask(config, "stat")? else { return Ok(None) };
+    let Some(lines) = ask_within(config, "stat", Some(STAT_LINE))? else { return Ok(None) };
     let mut figures = Vec::new();
     for line in lines {
         let line = line?;

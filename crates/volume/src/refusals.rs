@@ -2,6 +2,10 @@
 //!
 //! Those of files and devices are in `tantalum_media`, those of homes and journals in `tantalum_cache`.
 tantalum_base::refusals! {
+    // Other programs.
+    /// The server of the volume does not answer.
+    NO_ANSWER = "does not answer in 10 s",
+
     // The configuration.
     /// The file does not exist.
     NO_CONFIGURATION = "does not exist: name the configuration of a volume",

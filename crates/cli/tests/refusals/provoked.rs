@@ -450,6 +450,13 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        volume::NO_ANSWER,
+        By(
+            "crates/cli/tests/hostile.rs::silent_connections_keep_nobody_out_and_a_stopped_server_is_told",
+            "a server has to be stopped",
+        ),
+    ),
+    (
         cache::JOURNAL_VERSION,
         By(
             "crates/cache/src/journal/head.rs::what_is_wrong_with_both_is_told",
