@@ -4,16 +4,20 @@
 //! outside  addresses and limits, as options of a command
 //! group    groups of the system, by name
 //! logs     logging, the pid file, systemd
+//!   log_writer  writes lines without making the server wait
+//!   log_limits  limits lines by kind
 //! watched  the metrics of the device and the servers
 //! serve    NBD and metrics until a signal
 //! ```
 mod group;
+mod log_limits;
+mod log_writer;
 mod logs;
 mod outside;
 mod serve;
 mod watched;
 
-pub use logs::{Logging, Ready};
+pub use logs::{Log, Logging, Ready};
 pub use outside::{Listeners, Listening, Outside};
-pub use serve::{serve_until, tell};
+pub use serve::{Ending, serve_until, tell};
 pub use watched::{About, Tell};

@@ -1,4 +1,6 @@
 //! The log of a server on the standard error, and the announcement that it is ready.
+use crate::log_limits::LogLimits;
+use crate::log_writer::LogWriter;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{File, TryLockError};
@@ -6,7 +8,11 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result};
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Logging, and the file with the process id.
 #[derive(clap::Args, Clone, Debug)]
@@ -29,14 +35,21 @@ enum LogFormat {
 }
 
 impl Logging {
-    /// Starts logging.
-    pub fn start(&self) {
-        let to =
-            tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(self.log_level);
-        match self.log_format {
-            LogFormat::Text => to.with_ansi(false).init(),
-            LogFormat::Json => to.json().init(),
-        }
+    /// Starts logging, until the result is dropped.
+    ///
+    /// # Errors
+    /// If there are no threads left.
+    pub fn start(&self) -> Result<Log> {
+        let (writer, limits) = (LogWriter::default(), LogLimits::default());
+        let to = fmt::layer().with_writer(writer.clone());
+        let to = match self.log_format {
+            LogFormat::Text => to.with_ansi(false).with_filter(limits.clone()).boxed(),
+            LogFormat::Json => to.json().with_filter(limits.clone()).boxed(),
+        };
+        tracing_subscriber::registry().with(self.log_level).with(to).init();
+        let started = writer.start(std::io::stderr(), limits);
+        started.map_err(|error| Error::io("starting the thread of the log", error))?;
+        Ok(Log(writer))
     }
 
     /// Announces that the server listens: to systemd, if that started it, and in the pid file, if it is requested.
@@ -47,6 +60,15 @@ impl Logging {
         let file = self.pid_file.as_deref().map(PidFile::write).transpose()?;
         tell_systemd(sd_notify::NotifyState::Ready);
         Ok(Ready(file))
+    }
+}
+
+/// The log, as long as the program writes it.
+pub struct Log(LogWriter);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.0.finish();
     }
 }
 

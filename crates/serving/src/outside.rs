@@ -29,14 +29,20 @@ pub struct Listening {
     /// default socket_group of the configuration; without either only this user may connect
     #[arg(long, value_name = "GROUP")]
     socket_group: Option<String>,
-    /// Number of connections open at once, for NBD and for local clients each. Further clients are disconnected, except
-    /// NBD clients that replace one that has not finished negotiation
+    /// Number of connections served at once, for NBD and for local clients each; further clients are disconnected
     #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().connections_max)]
     connections_max: usize,
+    /// Number of connections besides that have not finished their handshake, for NBD and for local clients each; one more
+    /// replaces the oldest
+    #[arg(long, value_name = "NUMBER", default_value_t = ServerOptions::default().handshakes_max)]
+    handshakes_max: usize,
     /// Seconds for which a client may leave a request incomplete, or replies unread, before it is disconnected, such as
     /// a client on a suspended machine
     #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stall_ms_max / 1000)]
     stall_seconds_max: u64,
+    /// Seconds for which a server that was asked to stop waits until its clients have their replies
+    #[arg(long, value_name = "SECONDS", default_value_t = ServerOptions::default().stop_ms_max / 1000)]
+    stop_seconds_max: u64,
 }
 
 impl Listening {
@@ -51,6 +57,8 @@ impl Listening {
             read_only: self.read_only,
             allow_remote: self.allow_remote,
             connections_max: self.connections_max,
+            handshakes_max: self.handshakes_max,
+            stop_ms_max: self.stop_seconds_max.saturating_mul(1000),
             stall_ms_max: self.stall_seconds_max.saturating_mul(1000),
             ..ServerOptions::default()
         }

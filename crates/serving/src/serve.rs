@@ -1,46 +1,86 @@
 //! Serves a device over NBD, and its metrics, until the end is requested.
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{PageBuf, Result};
 use tantalum_console::output::print_line;
 use tantalum_nbd::Server;
-use tantalum_runtime::{LifeCycle, Live};
+use tantalum_runtime::live::signal::Endings;
+use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{First, LifeCycle, Live, first};
 
 use crate::{About, Listeners, watched};
 
-/// Serves NBD and metrics at `listeners` until `stop`.
+/// What happens when the end of a server is requested.
+pub struct Ending<B, H, R> {
+    /// At the first signal: other servers beside it stop.
+    pub begin: B,
+    /// At the second: they stop sooner.
+    pub hasten: H,
+    /// Completes when they have stopped; awaited after `begin`.
+    pub rest: R,
+}
+
+/// Serves NBD and metrics at `listeners` until a signal asks for the end. At a second one clients are not waited for, and
+/// soon after it the process ends.
 ///
 /// # Errors
 /// If connections cannot be accepted any more.
-pub async fn serve_until<D: LifeCycle<Page = PageBuf>>(
+pub async fn serve_until<D, B, H, R>(
     live: &Live,
+    endings: Endings,
     about: About,
-    device: Rc<D>,
-    server: Server<D>,
+    (device, server): (Rc<D>, Server<D>),
     listeners: Listeners,
-    stop: impl Future<Output = ()>,
-) -> Result<()> {
+    ending: Ending<B, H, R>,
+) -> Result<()>
+where
+    D: LifeCycle<Page = PageBuf>,
+    B: FnOnce(),
+    H: Fn(),
+    R: Future<Output = Result<()>>,
+{
     let endpoint = listeners.metrics.map(|listener| {
         tell(&format!("metrics at {}", listener.local_address()));
         watched::start(live, listener, about, device, server.clone())
     });
+    let begun = (Cell::new(false), WaitQueue::new("the end of a server"));
     let stop = async {
-        stop.await;
+        endings.next().await;
+        (ending.begin)();
         tracing::info!("stopping: requests in flight are answered");
+        begun.0.set(true);
+        begun.1.wake_all();
     };
-    let served = match listeners.nbd {
-        Some(listener) => server.clone().serve(live, listener, stop).await,
-        None => {
-            stop.await;
-            Ok(())
-        }
+    let serving = async {
+        let served = match listeners.nbd {
+            Some(listener) => server.clone().serve(live, listener, stop).await,
+            None => {
+                stop.await;
+                Ok(())
+            }
+        };
+        let rest = ending.rest.await;
+        served.and(rest)
+    };
+    let hastening = async {
+        begun.1.until(|| begun.0.get().then_some(())).await;
+        endings.next().await;
+        server.hasten();
+        (ending.hasten)();
+        std::future::pending::<Infallible>().await
+    };
+    let served = match first(serving, hastening).await {
+        First::One(served) => served,
+        First::Other(never) => match never {},
     };
     if let Some(endpoint) = endpoint {
         endpoint.stop().await;
     }
     let statistics = server.statistics();
     if let Some(last) = statistics.last_error {
-        eprintln!("tantalum: {} requests failed, the last: {last}", statistics.errors);
+        tracing::warn!(requests = statistics.errors, last, "requests failed");
     }
     served
 }

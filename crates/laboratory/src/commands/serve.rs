@@ -7,8 +7,8 @@ use tantalum_models::DeviceSpec;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_runtime::live::signal::terminated;
-use tantalum_serving::{About, Listening, Logging, Outside, serve_until, tell};
+use tantalum_runtime::live::signal::Endings;
+use tantalum_serving::{About, Ending, Listening, Logging, Outside, serve_until, tell};
 
 /// Serve a simulated device in real time, until Ctrl-C, SIGTERM, SIGHUP or SIGQUIT
 #[derive(clap::Args, Debug)]
@@ -29,7 +29,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let (outside, options) = (args.listening.outside()?, args.listening.options());
-    args.logs.start();
+    let _log = args.logs.start()?;
     let spec = DeviceSpec::parse(&args.device)?;
     let socket_group = args.listening.socket_group(None)?;
     let live = Live::new(LiveOptions { socket_group, ..LiveOptions::default() })?;
@@ -46,7 +46,7 @@ async fn serve(
     (outside, logs): (Outside, Logging),
     mut options: ServerOptions,
 ) -> Result<()> {
-    let stop = terminated(&live)?;
+    let endings = Endings::watch(&live)?;
     options.description = format!("Simulated {}, in memory only", spec.name());
     let listeners = outside.listen(&live, &options)?;
     let device = spec.build_with::<_, PageBuf>(&live, seed).await?.device;
@@ -72,5 +72,6 @@ async fn serve(
     };
     let server = Server::new(Rc::clone(&device), options)?;
     let _ready = logs.ready()?;
-    serve_until(&live, about, device, server, listeners, stop).await
+    let ending = Ending { begin: || (), hasten: || (), rest: async { Ok(()) } };
+    serve_until(&live, endings, about, (device, server), listeners, ending).await
 }

@@ -2,11 +2,17 @@
 use super::Live;
 use super::net::Stream;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::iterator::Signals;
 use std::future::Future;
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use tantalum_base::{Result, ResultExt};
+
+/// Time in which a process may end by itself after a second signal.
+const HASTE: Duration = Duration::from_millis(700);
 
 /// The signals that ask a program to end. SIGHUP is excluded if it was ignored when the program started, as with
 /// `nohup`: the user then wants the program to outlive its terminal.
@@ -51,11 +57,45 @@ pub fn terminated(live: &Live) -> Result<impl Future<Output = ()> + 'static> {
         signal_hook::low_level::pipe::register(signal, write)
             .context(|| format!("setting the handler of signal {signal}"))?;
     }
-    let pipe = Stream::from_fd(live, read.into());
-    Ok(async move {
-        // An error is treated as an end too, because no signal can arrive on this pipe any more.
-        let _ = pipe.recv(&mut [0; 1]).await;
-    })
+    let endings = Endings { pipe: Stream::from_fd(live, read.into()) };
+    Ok(async move { endings.next().await })
+}
+
+/// The [`ending`] signals since this was made. From then on the first of them does not end the process, and the second
+/// ends it soon, with 128 and its number, whatever the executor waits for: a device may hang. Then as much is lost as by
+/// `SIGKILL`.
+pub struct Endings {
+    pipe: Stream,
+}
+
+impl Endings {
+    /// Waits for these signals, with a thread.
+    ///
+    /// # Errors
+    /// `Io` if the handlers cannot be set, or there are no threads left.
+    pub fn watch(live: &Live) -> Result<Self> {
+        let mut signals = Signals::new(ending()).context(|| "setting the handlers of signals")?;
+        let (read, mut write) = UnixStream::pair().context(|| "making the signal pipe")?;
+        let wait = move || {
+            for (number, signal) in signals.forever().enumerate() {
+                // If this cannot be written, the executor has ended.
+                let _ = write.write_all(&[0]);
+                if number > 0 {
+                    std::thread::park_timeout(HASTE);
+                    signal_hook::low_level::exit(128 + signal);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("signals".into()).spawn(wait);
+        thread.context(|| "starting the thread for signals")?;
+        Ok(Endings { pipe: Stream::from_fd(live, read.into()) })
+    }
+
+    /// Completes at the next signal.
+    pub async fn next(&self) {
+        // An error is treated as a signal too, because no signal can arrive on this pipe any more.
+        let _ = self.pipe.recv(&mut [0; 1]).await;
+    }
 }
 
 #[cfg(test)]

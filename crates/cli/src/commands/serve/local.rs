@@ -5,6 +5,7 @@ use std::rc::Rc;
 use tantalum_base::{PageBuf, PageDevice, Result};
 use tantalum_local::{Place, Server, ServerOptions, Tracked};
 use tantalum_runtime::metrics::Readings;
+use tantalum_runtime::rounds::Rounds;
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{JoinHandle, Live, Runtime};
 use tantalum_serving::Tell;
@@ -14,8 +15,9 @@ use tantalum_volume::{OnAck, Origin, VolumeConfig};
 pub struct Local {
     place: Place,
     tell: Tell,
+    hasten: Rc<dyn Fn()>,
     stop: Rc<(Cell<bool>, WaitQueue)>,
-    serving: JoinHandle<Result<()>>,
+    serving: Cell<Option<JoinHandle<Result<()>>>>,
 }
 
 impl Local {
@@ -28,8 +30,8 @@ impl Local {
         config: &VolumeConfig,
         path: Option<&Path>,
         volume: Rc<Tracked<D>>,
-        nbd: &tantalum_nbd::ServerOptions,
-        transaction_idle_ms_max: u64,
+        (nbd, transaction_idle_ms_max): (&tantalum_nbd::ServerOptions, u64),
+        rounds: Rounds,
     ) -> Result<Local> {
         let (mut place, listener) = Place::claim(live, &config.path, path)?;
         if let Err(error) = place.link(&config.path) {
@@ -39,6 +41,9 @@ impl Local {
         }
         let options = ServerOptions {
             clients_max: nbd.connections_max,
+            handshakes_max: nbd.handshakes_max,
+            stop_ms_max: nbd.stop_ms_max,
+            rounds,
             stall_ms_max: nbd.stall_ms_max,
             transaction_idle_ms_max,
             read_only: nbd.read_only,
@@ -50,13 +55,15 @@ impl Local {
         let server = Server::new(Rc::new(OnAck::over(volume)), changes, options);
         let told = server.clone();
         let tell = Rc::new(move |out: &mut Readings| told.metrics(out));
+        let hastened = server.clone();
+        let hasten = Rc::new(move || hastened.hasten());
         let stop = Rc::new((Cell::new(false), WaitQueue::new("the end of the local server")));
         let (handle, stopped) = (live.clone(), Rc::clone(&stop));
         let serving = live.spawn("local server", async move {
             let stopped = stopped.1.until(|| stopped.0.get().then_some(()));
             server.serve(&handle, listener, stopped).await
         });
-        Ok(Local { place, tell, stop, serving })
+        Ok(Local { place, tell, hasten, stop, serving: Cell::new(Some(serving)) })
     }
 
     /// The address that clients connect to.
@@ -69,6 +76,11 @@ impl Local {
         Rc::clone(&self.tell)
     }
 
+    /// Stops sooner, once it stops.
+    pub fn hasten(&self) {
+        (self.hasten)();
+    }
+
     /// Accepts no more clients; connected clients are closed when they have their answers.
     pub fn begin_to_stop(&self) {
         self.stop.0.set(true);
@@ -79,8 +91,11 @@ impl Local {
     ///
     /// # Errors
     /// As [`Server::serve`].
-    pub async fn stop(self) -> Result<()> {
+    pub async fn stop(&self) -> Result<()> {
         self.begin_to_stop();
-        self.serving.await
+        match self.serving.take() {
+            Some(serving) => serving.await,
+            None => Ok(()),
+        }
     }
 }

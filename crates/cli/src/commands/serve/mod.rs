@@ -16,9 +16,10 @@ use tantalum_console::{Verdict, programs};
 use tantalum_local::Tracked;
 use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::live::LiveOptions;
-use tantalum_runtime::live::signal::terminated;
+use tantalum_runtime::live::signal::Endings;
+use tantalum_runtime::rounds::Rounds;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_serving::{About, Listening, Logging, Outside, serve_until, tell};
+use tantalum_serving::{About, Ending, Listening, Logging, Outside, serve_until, tell};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
     OpenOptions, OpenReport, Recorded, Stat, VolumeConfig, open_tiered_volume, open_volume,
@@ -80,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         return Err(programs::LABORATORY.take_over("serve", &words));
     }
     let (around, options) = (Around::parse(args)?, args.listening.options());
-    args.logs.start();
+    let _log = args.logs.start()?;
     let Some(volume) = &args.volume else { bail!("a volume's configuration is needed") };
     let mut config = VolumeConfig::read(volume)?;
     if let Some(record) = &args.record {
@@ -225,7 +226,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     around: Around,
     mut options: ServerOptions,
 ) -> Result<()> {
-    let stop = terminated(live)?;
+    let endings = Endings::watch(live)?;
     let read_only = options.read_only;
     if config.kind == Kind::Tiered {
         // A home may end within its last page.
@@ -238,34 +239,25 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
         u64::from(volume.limits().atomic_write_pages_max) * PAGE_BYTES as u64,
     );
     let listeners = around.outside.listen(live, &options)?;
-    let server = Server::new(Rc::clone(volume), options.clone())?;
+    let rounds = Rounds::default();
+    let server = Server::beside(rounds.clone(), Rc::clone(volume), options.clone())?;
     let local = around.socket.as_ref().map(|path| {
         let idle_ms_max = around.transaction_idle_ms_max;
-        Local::start(live, config, path.as_deref(), Rc::clone(volume), &options, idle_ms_max)
+        let volume = Rc::clone(volume);
+        Local::start(live, config, path.as_deref(), volume, (&options, idle_ms_max), rounds)
     });
     let local = local.transpose()?;
     let first = listeners.nbd.as_ref().map(|listener| listener.local_address().to_string());
-    tell(&format!(
-        "{}: {} at {} ({}, {} changes replayed, {} dropped{}{})",
-        config.path.display(),
-        match &listeners.nbd {
-            _ if read_only => "read-only".to_owned(),
-            Some(_) => promise.told(),
-            // Local clients always get `on_ack`.
-            None => "on_ack".to_owned(),
-        },
-        first.or(local.as_ref().map(Local::place)).unwrap_or_default(),
-        live.engine_name(),
-        report.recovery.replayed,
-        report.recovery.dropped,
-        if report.superblocks_mended > 0 { ", a superblock mended" } else { "" },
-        match report.recovery.pages_taken_from_home {
-            0 => String::new(),
-            pages => format!(
-                ", the end of the flash's log is damaged: {pages} pages given up, home has later changes"
-            ),
-        },
-    ));
+    let promised = match &listeners.nbd {
+        _ if read_only => "read-only".to_owned(),
+        Some(_) => promise.told(),
+        // Local clients always get `on_ack`.
+        None => "on_ack".to_owned(),
+    };
+    let address = first.or(local.as_ref().map(Local::place)).unwrap_or_default();
+    let engine = live.engine_name();
+    let found = told_of_opening(report);
+    tell(&format!("{}: {promised} at {address} ({engine}, {found})", config.path.display()));
     let recovery = &report.recovery;
     tracing::info!(
         replayed = recovery.replayed,
@@ -289,15 +281,30 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     };
     let device = Rc::clone(volume);
     let _ready = around.logs.ready()?;
-    let stop = async {
-        stop.await;
-        local.iter().for_each(Local::begin_to_stop);
+    let ending = Ending {
+        begin: || local.iter().for_each(Local::begin_to_stop),
+        hasten: || local.iter().for_each(Local::hasten),
+        rest: async {
+            match &local {
+                Some(local) => local.stop().await,
+                None => Ok(()),
+            }
+        },
     };
-    let served = serve_until(live, about, device, server, listeners, stop).await;
-    match local {
-        Some(local) => served.and(local.stop().await),
-        None => served,
-    }
+    serve_until(live, endings, about, (device, server), listeners, ending).await
+}
+
+/// The findings of the opening.
+fn told_of_opening(report: &OpenReport) -> String {
+    let mended = if report.superblocks_mended > 0 { ", a superblock mended" } else { "" };
+    let taken = match report.recovery.pages_taken_from_home {
+        0 => String::new(),
+        pages => format!(
+            ", the end of the flash's log is damaged: {pages} pages given up, home has later changes"
+        ),
+    };
+    let (replayed, dropped) = (report.recovery.replayed, report.recovery.dropped);
+    format!("{replayed} changes replayed, {dropped} dropped{mended}{taken}")
 }
 
 /// The statistics of the buffer, in one line.
