@@ -305,7 +305,7 @@ fn a_served_buffer_saves_reads_and_changes_no_promise() {
 #[test]
 fn serve_takes_as_many_connections_as_it_is_told_and_half_open_ones_lock_nobody_out() {
     let (_folder, config) = volume();
-    let server = Server::start_as(&config, &["--connections-max", "2"]);
+    let server = Server::start_as(&config, &["--connections-max", "2", "--handshakes-max", "1"]);
     let connect = || {
         let mut stream = UnixStream::connect(&server.socket).unwrap();
         stream.read_exact(&mut [0; 18]).unwrap();
