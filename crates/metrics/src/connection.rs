@@ -97,7 +97,12 @@ async fn answer<R: Runtime, S: ByteStream>(
                 tell(&mut readings);
                 exposition(&readings)
             };
-            (200, pace.turn(runtime, told).await)
+            // A client that leaves before its turn comes gives up its place.
+            let leaving = discard(link, &mut bytes);
+            match first(pace.turn(runtime, told), leaving).await {
+                First::One(body) => (200, body),
+                First::Other(_) => return Ok(()),
+            }
         }
     };
     let mut text = response_head(status, body.len());
