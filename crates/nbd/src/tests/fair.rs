@@ -21,7 +21,13 @@ async fn flood(world: &Rc<World>, request: Vec<u8>) {
     );
     drop(world.runtime.spawn("flood", async move {
         let many = request.repeat(64);
-        while client.stream.send(&many).await.is_ok_and(|sent| sent > 0) {}
+        let mut left = &many[..];
+        while let Ok(sent @ 1..) = client.stream.send(left).await {
+            left = &left[sent..];
+            if left.is_empty() {
+                left = &many;
+            }
+        }
     }));
 }
 
