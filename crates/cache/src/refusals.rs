@@ -4,6 +4,8 @@ tantalum_base::refusals! {
     OTHERS_HOME = "the home belongs to volume",
     /// Some sectors are zero, which no cache leaves so.
     WRITTEN_OVER = "somebody wrote to the home without its cache",
+    /// The home shows no claim, though its cache put one on it.
+    CLAIM_MISSING = "the home does not show the claim",
     /// The home differs from the state that the journal records.
     CHANGED = "somebody changed the home without its cache",
     /// The journal belongs to another volume.

@@ -131,7 +131,10 @@ fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
     for command in ["check", "detach"] {
         let run = tantalum(&[command, text(&volume)]);
         let told = format!("{}{}", run.out, run.err);
-        assert!(told.contains("without its cache: it was modified since"), "{command}: {told}");
+        assert!(
+            told.contains("and its home was changed since: it was modified since"),
+            "{command}: {told}"
+        );
         assert_eq!(run.code, 1, "{command}: {told}");
     }
     assert!(std::fs::read(&home).unwrap()[100 << 20..].starts_with(&[7; PAGE_BYTES]));

@@ -12,6 +12,7 @@ use crate::config::{Kind, VolumeConfig};
 use crate::copies::Copies;
 use crate::layout::zones_for;
 use crate::open_options::OpenOptions;
+use crate::own_home::Ends;
 use crate::recorded::Recorded;
 use crate::refusals::{CUT_SHORT, OTHER_CAPACITY, OTHER_KIND, OTHER_ZONES, TOO_SHORT};
 use crate::room::Room;
@@ -32,6 +33,8 @@ pub struct OpenReport {
     pub recovery: RecoveryReport,
     /// Number of damaged copies of the superblock that were rewritten.
     pub superblocks_mended: u32,
+    /// The ends of the home, if its claim was not intact and loss was accepted.
+    pub ends: Ends,
 }
 
 /// The superblock of a new volume with configuration `config`.
@@ -258,7 +261,7 @@ pub async fn open_flash<S: BlockStore + Clone>(
     let recorded = Recorded::new(buffered, config.begin_recording()?, room);
     let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
-    Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+    Ok((volume, OpenReport { superblock, recovery, superblocks_mended, ends: Ends::default() }))
 }
 
 /// Bytes that a sparse store reserves for accepted writes in case its file system is full: the write cache and two zones for

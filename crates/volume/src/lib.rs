@@ -18,6 +18,7 @@
 //! resize      grows a volume
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! tiered      kind "tiered": the same as a cache of a home; rescue, if the flash is lost
+//! own_home    compares home and flash: whether a home is the volume's own
 //! home_config the home in a configuration; a home that ends within a page (home_end)
 //! store       file or memory, as configured; a missing flash (lost_flash)
 //! open_options  read-write or read-only
@@ -51,6 +52,7 @@ mod on_ack;
 mod open;
 mod open_options;
 mod origin;
+mod own_home;
 mod permissions;
 mod places;
 mod recorded;
@@ -77,6 +79,7 @@ pub use on_ack::OnAck;
 pub use open::{open_tiered_volume, open_volume};
 pub use open_options::OpenOptions;
 pub use origin::Origin;
+pub use own_home::Ends;
 pub use permissions::new_file_mode;
 pub use places::journal_in_memory;
 pub use recorded::{Recorded, Recording};

@@ -99,6 +99,10 @@ tantalum_base::refusals! {
     CUT_SHORT = "it was cut short",
     /// The home is not as it was written.
     COMPARED = "home does not hold page",
+    /// Nothing shows that the home is the volume's own.
+    UNPROVEN = "no page shows that this home is the volume's own",
+    /// The home was given back, and changed since.
+    GIVEN_BACK = "the volume was rescued or detached, and its home was changed since",
     /// The superblock has another version.
     OTHER_VERSION = "the volume has format version",
     /// The two copies of the superblock contradict each other.

@@ -1,12 +1,13 @@
 //! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another store, with a journal beside the
 //! home, behind a buffer if one is configured.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf, PageDevice, Result, ResultExt, Version};
+use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt, Version};
 use tantalum_buffer::Buffered;
 use tantalum_cache::claim::{
-    Claimed, HomeOwner, Watched, check_unchanged, open_home, release, settle,
+    Claimed, HomeOwner, Watched, changes, doubt, open_home, release, settle,
 };
 use tantalum_cache::journal::{Closed, Journal, Pair, apply, is_no_journal};
+use tantalum_cache::refusals::CHANGED;
 use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
@@ -14,7 +15,6 @@ use tantalum_ftl::{CacheOptions, Ftl, FtlOptions};
 use tantalum_local::Tracked;
 use tantalum_media::block_store::StoreLayer;
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
-use tantalum_runtime::life_cycle::is_damage;
 use tantalum_runtime::{LifeCycle, Runtime};
 use tantalum_ssd::{Drive, SsdOptions, Transactional};
 
@@ -25,8 +25,9 @@ use crate::flash::{
 };
 use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
+use crate::own_home::{Ends, accept_home, compare};
 use crate::recorded::Recorded;
-use crate::refusals::{COMPARED, DENSE};
+use crate::refusals::{DENSE, GIVEN_BACK};
 use crate::room::Room;
 use crate::superblock::Superblock;
 
@@ -48,12 +49,6 @@ const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or
 
 /// The context of an error if the journal cannot be read now.
 const JOURNAL_UNREAD: &str = "the journal beside the home cannot be read now; nothing was changed, and this may pass: try again";
-
-/// Number of clean pages that are compared with home when a volume is opened.
-const COMPARED_PAGES: usize = 8;
-
-/// Number of clean pages from which these are chosen, the first that the flash can read.
-const COMPARED_OF_PAGES: usize = 64;
 
 /// The stores of a tiered volume.
 pub struct TieredStores<S> {
@@ -158,8 +153,14 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     };
     let OpenOptions { read_only, accept_loss } = options;
     let owner = HomeOwner { volume_id: superblock.volume_id, read_only, accept_loss };
-    let home = watch_home(home, journal.as_ref().zip(marks), options).await?;
-    let home = open_home(home, journal.as_ref().map(|(journal, _)| journal), owner).await?;
+    let at_home = |error: Error| error.wrap(told_home(config));
+    let (home, is_changed) =
+        watch_home(home, journal.as_ref().zip(marks), options).await.map_err(at_home)?;
+    let opened = open_home(home, journal.as_ref().map(|(journal, _)| journal), owner).await;
+    let home = opened.map_err(at_home)?;
+    if is_changed {
+        doubt(&home);
+    }
     let home = Rc::new(Image::new(home, superblock.pages)?);
     let media = zones(flash.clone(), &superblock)?;
     let ftl_options = ftl_options(config, &media, &superblock)?;
@@ -176,9 +177,12 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let (runtime_of, options) = (runtime.clone(), tiered_options);
     let parts = TieredParts { runtime: runtime_of, drive, home, journal, unix_ms, options };
     let tiered = Tiered::new(parts)?;
-    if !accept_loss {
-        compare(tiered.drive(), &**tiered.home()).await?;
-    }
+    let ends = match (accept_loss, read_only) {
+        (false, _) => compare(tiered.drive(), &**tiered.home()).await.map(|()| Ends::default()),
+        (true, true) => Ok(Ends::default()),
+        (true, false) => accept_home(&tiered).await,
+    };
+    let ends = ends.map_err(at_home)?;
     if !read_only {
         claim_home(&tiered, config, &superblock).await?;
     }
@@ -189,28 +193,61 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     let recorded = recorded.ending_in(config.last_page()?);
     let volume = Rc::new(Tracked::new(recorded));
     volume.start(runtime);
-    Ok((volume, OpenReport { superblock, recovery, superblocks_mended }))
+    Ok((volume, OpenReport { superblock, recovery, superblocks_mended, ends }))
 }
 
 /// Checks, as far as the marks in the journal show, that home is as its cache left it, and watches it for changes if the volume
-/// is writable.
+/// is writable. Also says whether it was changed, which is refused unless loss is accepted.
 async fn watch_home<S: BlockStore>(
     home: S,
     journal: Option<(&OpenJournal<S, PageBuf>, S)>,
     options: OpenOptions,
-) -> Result<Watched<S>> {
+) -> Result<(Watched<S>, bool)> {
     let watched = Watched::new(home);
-    let Some((_, marks)) = journal else { return Ok(watched) };
+    let Some(((journal, _), marks)) = journal else { return Ok((watched, false)) };
     let OpenOptions { read_only, accept_loss } = options;
     // Also after a rescue: a flash that returns does not know of later changes to the home.
-    let believed = !accept_loss && !Fault::RescuedHomeUnwatched.is_planted();
-    if believed {
-        check_unchanged(watched.inner(), &marks).await?;
+    let changed = match Fault::RescuedHomeUnwatched.is_planted() {
+        true => None,
+        false => changes(watched.inner(), &marks).await?,
+    };
+    if let Some(change) = &changed {
+        if journal.is_released() {
+            return Err(given_back(change));
+        }
+        if !accept_loss {
+            return Err(changed_behind(change));
+        }
     }
     if !read_only {
-        watched.watch(marks, believed).await?;
+        watched.watch(marks, !accept_loss && !Fault::RescuedHomeUnwatched.is_planted()).await?;
     }
-    Ok(watched)
+    Ok((watched, changed.is_some()))
+}
+
+fn given_back(change: &str) -> Error {
+    let context = format!(
+        "{GIVEN_BACK}: {change}. The flash has older pages, which are not wanted any more. Make \
+         sure that this is still its home, as the names of devices change; then `tantalum attach \
+         --force` puts a new cache over the home as it is"
+    );
+    GIVEN_BACK.error(ErrorKind::Corrupt, context)
+}
+
+fn changed_behind(change: &str) -> Error {
+    let context = format!(
+        "{CHANGED}, or it is another disk: {change} (put its own home back, or correct home.path; \
+         `tantalum check --accept-loss` takes this home with the newer pages of the flash over it, \
+         and refuses another disk; `tantalum attach --force` takes this home whatever it is, and \
+         gives up the flash)"
+    );
+    CHANGED.error(ErrorKind::Corrupt, context)
+}
+
+/// The home as errors name it.
+fn told_home(config: &VolumeConfig) -> String {
+    let path = config.home.as_ref().map(|home| home.home_path(&config.path));
+    format!("the home {}", path.unwrap_or_default().display())
 }
 
 /// Records durably, on home and in the journal, that the home belongs to this volume, before anything is acknowledged.
@@ -284,53 +321,6 @@ fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Resu
     home.tiered_options(dirty, drive.options())
 }
 
-/// Compares some clean pages with their content at home.
-///
-/// # Errors
-/// `Corrupt` if home has other content; those of home; `Io` if the flash cannot read any of them now.
-async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
-    drive: &Drive<M>,
-    home: &H,
-) -> Result<()> {
-    let (mut compared, mut unreadable) = (0, None);
-    let step = COMPARED_OF_PAGES / COMPARED_PAGES;
-    let pages = drive.ftl().clean_pages(COMPARED_OF_PAGES);
-    // Spread over all clean pages, as long as they can be read.
-    let spread = (0..step).flat_map(|from| pages.iter().skip(from).step_by(step));
-    for page in spread.copied() {
-        if compared == COMPARED_PAGES {
-            return Ok(());
-        }
-        let (mut here, mut there) = ([zero::<M>()], [zero::<M>()]);
-        match drive.read(page, &mut here, None).await {
-            Ok(()) => compared += 1,
-            // A clean page that is damaged is read from home. A page that cannot be read now proves nothing.
-            Err(error) if is_damage(error.kind()) => continue,
-            Err(error) => {
-                unreadable = Some(error);
-                continue;
-            }
-        }
-        home.read(page, &mut there, None).await?;
-        if here != there {
-            let context = format!(
-                "{COMPARED} {page} as it was written there: it is another volume's, or another \
-                 program has changed it (put its own home back; `tantalum attach --force` takes \
-                 this one as it is, and gives up the newer pages in the flash)"
-            );
-            return Err(COMPARED.error(ErrorKind::Corrupt, context));
-        }
-    }
-    match unreadable.filter(|_| compared == 0) {
-        Some(error) => Err(error.wrap("no page of the flash can be compared with home")),
-        None => Ok(()),
-    }
-}
-
-fn zero<M: ZoneMedia>() -> M::Page {
-    <M::Page as tantalum_base::Payload>::zero()
-}
-
 /// The result of a rescue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RescueReport {
@@ -349,7 +339,7 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
     let marks = journal.clone();
     let opened = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
-    let home = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
+    let (home, _) = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
     let (journal, committed) = opened;
     if journal.is_without_epochs() {
         let context = format!(
@@ -377,7 +367,7 @@ pub(crate) async fn release_home<S: BlockStore + Clone>(journal: S, home: S) -> 
     let pair = Journal::<S, PageBuf>::pair_of(&journal).await?;
     let marks = journal.clone();
     let opened = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
-    let home = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
+    let (home, _) = watch_home(home, Some((&opened, marks)), OpenOptions::default()).await?;
     let (journal, _) = opened;
     let home = open_home(home, Some(&journal), owner_of(&pair)).await?;
     give_back(&journal, &home).await

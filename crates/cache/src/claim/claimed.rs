@@ -2,15 +2,32 @@
 use super::{Change, Claim, Extent, OPERATION_BYTES};
 use crate::fault_points::Fault;
 use std::cell::Cell;
-use tantalum_base::Result;
+use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{IoBuf, StoreLayer};
+
+/// The evidence that a home is the volume's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It shows the volume's claim, and no other program wrote over that.
+    Own,
+    /// It shows no claim, and none was expected, or none could be seen on it.
+    Unseen,
+    /// It shows the volume's claim, but another program wrote to some of the claimed sectors.
+    Torn,
+    /// It differs from its last known state, and may be another disk. Nothing may be written to it.
+    /// The claim is the one that it should show.
+    Doubted(Option<Claim>),
+}
 
 /// A home that may have a claim on it. All reads, writes and zeroing through it work as on a home
 /// without a claim.
 pub struct Claimed<S> {
     inner: S,
     claim: Cell<Option<(Claim, Extent)>>,
+    trust: Cell<Trust>,
+    /// Whether it may be written to although it is doubted.
+    may_write: Cell<bool>,
     /// A change of the claim that was interrupted; nothing may be written then.
     unfinished: Option<Change>,
 }
@@ -18,7 +35,8 @@ pub struct Claimed<S> {
 impl<S> Claimed<S> {
     /// A home without a claim.
     pub fn plain(inner: S) -> Self {
-        Claimed { inner, claim: Cell::new(None), unfinished: None }
+        let (claim, trust) = (Cell::new(None), Cell::new(Trust::Unseen));
+        Claimed { inner, claim, trust, may_write: Cell::new(false), unfinished: None }
     }
 
     /// A home in the middle of `change`, for reading only.
@@ -29,6 +47,30 @@ impl<S> Claimed<S> {
     /// The claim.
     pub fn claim(&self) -> Option<Claim> {
         self.claim.get().map(|(claim, _)| claim)
+    }
+
+    /// The evidence that the home is the volume's own.
+    pub fn trust(&self) -> Trust {
+        self.trust.get()
+    }
+
+    /// Records that evidence.
+    pub(super) fn set_trust(&self, trust: Trust) {
+        self.trust.set(trust);
+    }
+
+    /// Lets a doubted home be written to: its pages were compared with those of the flash.
+    pub fn allow_writes(&self) {
+        self.may_write.set(true);
+    }
+
+    fn refuse_if_doubted(&self) -> Result<()> {
+        if !matches!(self.trust.get(), Trust::Doubted(_)) || self.may_write.get() {
+            return Ok(());
+        }
+        let context = "the home is not known to be the volume's own, so nothing is written to it \
+                       (put its own home back, or correct home.path)";
+        Err(Error::new(ErrorKind::Corrupt, context))
     }
 
     /// Records the claim that the home has from now on.
@@ -44,6 +86,20 @@ impl<S> Claimed<S> {
 }
 
 impl<S: BlockStore> Claimed<S> {
+    /// The parts of the home that may be stored with or without the claim.
+    ///
+    /// # Errors
+    /// `Corrupt` if the home is shorter than when it was claimed.
+    pub fn mixed(&self) -> Result<Option<(Claim, Extent)>> {
+        match self.trust.get() {
+            Trust::Torn => Ok(self.claim.get()),
+            Trust::Doubted(Some(claim)) => {
+                Ok(Some((claim, Extent::of_claim(&claim, &self.inner)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     async fn write_zeros(&self, claim: &Claim, offset: u64, bytes: usize) -> Result<()> {
         let mut at = 0;
         while at < bytes {
@@ -76,6 +132,7 @@ impl<S: BlockStore> StoreLayer for Claimed<S> {
     }
 
     async fn write(&self, offset: u64, mut buf: IoBuf, durable: bool) -> Result<IoBuf> {
+        self.refuse_if_doubted()?;
         self.toggle(offset, &mut buf);
         let mut buf = self.inner.write(offset, buf, durable).await?;
         self.toggle(offset, &mut buf);
@@ -83,6 +140,7 @@ impl<S: BlockStore> StoreLayer for Claimed<S> {
     }
 
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.refuse_if_doubted()?;
         let claim = self.claim.get().filter(|_| !Fault::TrimsUnclaimed.is_planted());
         let Some((claim, extent)) = claim else {
             return self.inner.zero(offset, bytes).await;

@@ -29,14 +29,14 @@ mod watched;
 
 pub use change::Change;
 pub(crate) use change::Record;
-pub use claimed::Claimed;
+pub use claimed::{Claimed, Trust};
 pub use evidence::{Evidence, claim_in, look};
 pub use extent::Extent;
 pub use mark::forget_marks;
-pub use opening::{HomeOwner, open_home, put_on, release, settle, take_off};
+pub use opening::{HomeOwner, accept, doubt, open_home, put_on, release, settle, take_off};
 pub use text::{Claim, SECTOR_BYTES};
 pub use unclaim::{UNDO_BYTES, unclaim};
-pub use watched::{Watched, check_unchanged};
+pub use watched::{Watched, changes};
 
 /// Maximum bytes of one read or write of a home here: 1 MiB.
 const OPERATION_BYTES: usize = 1 << 20;

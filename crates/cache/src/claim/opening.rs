@@ -1,15 +1,15 @@
 //! Opens a home: an interrupted change is redone, and the claim is brought into the wanted state.
 //! Otherwise the home is refused.
-use super::{Change, Claim, Claimed, Evidence, Extent, look};
+use super::{Change, Claim, Claimed, Evidence, Extent, Trust, look};
 use crate::fault_points::Fault;
 use crate::journal::Journal;
-use crate::refusals::{OTHERS_HOME, WRITTEN_OVER};
+use crate::refusals::{CLAIM_MISSING, OTHERS_HOME, WRITTEN_OVER};
 use tantalum_base::{Error, ErrorKind, Payload, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::StoreLayer;
 
-/// The possible remedies if a home is not as its cache left it.
-pub(super) const WAYS_OUT: &str = "put its own home back; `tantalum check --accept-loss` takes \
+/// The possible remedies if a home shows its claim, and another program wrote to it.
+const WAYS_OUT: &str = "put its own home back; `tantalum check --accept-loss` takes \
                         this home and keeps the newer pages of the flash; `tantalum attach \
                         --force` takes this home and gives up the flash";
 
@@ -20,7 +20,7 @@ pub struct HomeOwner {
     pub volume_id: u128,
     /// Whether nothing may be written.
     pub read_only: bool,
-    /// Whether a home that another program wrote to is accepted as it is.
+    /// Whether a home that another program wrote to may be opened. Its [`Trust`] tells.
     pub accept_loss: bool,
 }
 
@@ -47,27 +47,23 @@ where
         carry_out(&change, &home).await?;
         journal.end_change(&change).await?;
     }
-    let mut present = present_claim(&home, journal, owner).await?;
-    if let (Some(claim), Some(journal), false) = (present, journal, owner.read_only)
-        && claim.volume_id() != owner.volume_id
-    {
-        take_off(journal, &home, claim).await?;
-        present = None;
-    }
+    let (present, trust) = present_claim(&home, journal, owner).await?;
     let claimed = Claimed::plain(home);
+    claimed.set_trust(trust);
     if let Some(claim) = present {
         claimed.set(Some((claim, Extent::of_claim(&claim, claimed.inner())?)));
     }
     Ok(claimed)
 }
 
-/// The claim on the home, which must be the volume's own. If loss is accepted, it may also be
-/// another volume's, or the volume's own one that is restored here.
+/// The claim on the home, which must be the volume's own, and the evidence for that. If loss is
+/// accepted, another program may have written to the home; and to read only, the claim may be
+/// another volume's. The home is not changed.
 async fn present_claim<S, J, P>(
     home: &S,
     journal: Option<&Journal<J, P>>,
     owner: HomeOwner,
-) -> Result<Option<Claim>>
+) -> Result<(Option<Claim>, Trust)>
 where
     S: BlockStore,
     J: BlockStore,
@@ -75,15 +71,10 @@ where
 {
     let Evidence { claim: shown, zero_sectors } = look(home).await?;
     if let Some(other) = shown.filter(|shown| shown.volume_id() != owner.volume_id) {
-        if owner.accept_loss {
-            return Ok(Some(other));
+        if owner.accept_loss && owner.read_only {
+            return Ok((Some(other), Trust::Own));
         }
-        let context = format!(
-            "{OTHERS_HOME} {:032x}, whose journal is {}, and not to this one ({WAYS_OUT})",
-            other.volume_id(),
-            other.journal()
-        );
-        return Err(OTHERS_HOME.error(ErrorKind::Corrupt, context));
+        return Err(of_another(&other));
     }
     let known = match journal {
         Some(journal) => match journal.claim().await {
@@ -94,12 +85,13 @@ where
         },
         None => None,
     };
-    let Some(present) = known.or(shown) else { return Ok(None) };
+    let Some(present) = known.or(shown) else { return Ok((None, Trust::Unseen)) };
     if zero_sectors > 0 && !Fault::ClaimNotChecked.is_planted() {
-        return match (owner.accept_loss, journal) {
-            (true, Some(journal)) if !owner.read_only => mend(journal, home, shown).await,
-            (true, _) => Ok(shown),
-            (false, _) => Err(written_over(&present, zero_sectors)),
+        return match (owner.accept_loss, shown) {
+            (true, Some(_)) => Ok((shown, Trust::Torn)),
+            (true, None) => Ok((None, Trust::Doubted(Some(present)))),
+            (false, Some(_)) => Err(written_over(&present, zero_sectors)),
+            (false, None) => Err(claim_missing(&present)),
         };
     }
     if shown.is_none() {
@@ -109,7 +101,29 @@ where
         // The journal is a new one.
         journal.note_claim(present).await?;
     }
-    Ok(Some(present))
+    Ok((Some(present), if shown.is_some() { Trust::Own } else { Trust::Unseen }))
+}
+
+fn of_another(other: &Claim) -> Error {
+    let context = format!(
+        "{OTHERS_HOME} {:032x}, whose journal is {}, and not to this one (put its own home back, or \
+         correct home.path; `tantalum detach` or `tantalum rescue` of that volume ends its claim)",
+        other.volume_id(),
+        other.journal()
+    );
+    OTHERS_HOME.error(ErrorKind::Corrupt, context)
+}
+
+fn claim_missing(claim: &Claim) -> Error {
+    let context = format!(
+        "{CLAIM_MISSING} of volume {:032x}, which its cache put on it: it is probably another disk, \
+         as the names of devices change (`tantalum stat` of a disk tells whose home it is). Put \
+         its own home back, or correct home.path. If it is the volume's home, and somebody took \
+         the claim off, `tantalum check --accept-loss` compares its pages with those of the flash \
+         before it writes anything, and refuses another disk",
+        claim.volume_id()
+    );
+    CLAIM_MISSING.error(ErrorKind::Corrupt, context)
 }
 
 fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
@@ -121,26 +135,34 @@ fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
     WRITTEN_OVER.error(ErrorKind::Corrupt, context)
 }
 
-/// Accepts a home as it is although another program wrote to it. If the home still shows its claim,
-/// the claim is restored; otherwise the home has none.
-async fn mend<S, J, P>(
-    journal: &Journal<J, P>,
-    home: &S,
-    shown: Option<Claim>,
-) -> Result<Option<Claim>>
+/// Doubts a `home` that is not as its marks say, unless it shows its claim.
+pub fn doubt<S>(home: &Claimed<S>) {
+    if home.trust() == Trust::Unseen {
+        home.set_trust(Trust::Doubted(None));
+    }
+}
+
+/// Accepts a home as it is although another program wrote to it. A claim that it shows in part is
+/// completed; without one, the home has no claim.
+///
+/// # Errors
+/// Those of the stores. Until it succeeds, the next opening finds the home as this one did.
+pub async fn accept<S, J, P>(journal: &Journal<J, P>, home: &Claimed<S>) -> Result<()>
 where
     S: BlockStore,
     J: BlockStore,
     P: Payload,
 {
-    match shown {
-        None => journal.forget_claim().await?,
-        Some(claim) => {
-            let change = Change::mend(home, claim).await?;
-            perform(journal, &change, home).await?;
+    match (home.trust(), home.claim()) {
+        (Trust::Own | Trust::Unseen, _) => return Ok(()),
+        (Trust::Torn, Some(claim)) => {
+            let change = Change::mend(home.inner(), claim).await?;
+            perform(journal, &change, home.inner()).await?;
         }
+        (Trust::Torn, None) | (Trust::Doubted(_), _) => journal.forget_claim().await?,
     }
-    Ok(shown)
+    home.set_trust(if home.claim().is_some() { Trust::Own } else { Trust::Unseen });
+    Ok(())
 }
 
 /// Puts the claim that is `wanted` on a home that has none, if it will be visible there; takes off

@@ -7,11 +7,10 @@
 //! was not being written.
 use super::mark::{Mark, Marks, PAGES, State, newest};
 use crate::fault_points::Fault;
-use crate::refusals::CHANGED;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_base::{PAGE_BYTES, Result, ResultExt};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{IoBuf, StoreLayer};
 use tantalum_runtime::sync::Semaphore;
@@ -177,13 +176,16 @@ async fn checksums<S: BlockStore>(home: &S) -> Result<[Option<u32>; PAGES]> {
     Ok(checksums)
 }
 
-/// Refuses a home that differs from the marks in `journal`.
+/// The first difference of a home from the marks in `journal`, in words.
 ///
 /// # Errors
-/// `Corrupt` with the difference; those of the stores.
-pub async fn check_unchanged<S: BlockStore, J: BlockStore>(home: &S, journal: &J) -> Result<()> {
+/// Those of the stores.
+pub async fn changes<S: BlockStore, J: BlockStore>(
+    home: &S,
+    journal: &J,
+) -> Result<Option<String>> {
     let (_, mark) = newest(journal).await?;
-    let changed = match mark.state {
+    Ok(match mark.state {
         _ if Fault::ChangesUnnoticed.is_planted() => None,
         State::Unknown => None,
         _ if home.bytes() != mark.home_bytes && mark.home_bytes > 0 => {
@@ -201,10 +203,7 @@ pub async fn check_unchanged<S: BlockStore, J: BlockStore>(home: &S, journal: &J
             let page = (0..PAGES).find(differs);
             page.map(|page| format!("page {page} of it has changed"))
         }
-    };
-    let Some(what) = changed else { return Ok(()) };
-    let context = format!("{CHANGED}: {what} ({})", super::opening::WAYS_OUT);
-    Err(CHANGED.error(ErrorKind::Corrupt, context))
+    })
 }
 
 impl<S: BlockStore> StoreLayer for Watched<S> {

@@ -12,7 +12,7 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::{LifeCycle, Live};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
-    CheckReport, OpenOptions, VolumeConfig, check_volume, open_tiered_volume, open_volume,
+    CheckReport, Ends, OpenOptions, VolumeConfig, check_volume, open_tiered_volume, open_volume,
 };
 
 /// Walk every structure of a volume, read every page, and report each problem and its place
@@ -63,7 +63,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         report
     });
     let report = say_if_in_use(report)?;
-    let told = verdict(&args.volume, &report);
+    let unknown_pages = given_up.as_ref().map_or(0, |given_up| given_up.unknown_pages);
+    let given_up = given_up.map(|given_up| given_up.told);
+    let told = verdict(&args.volume, &report, unknown_pages);
     let mut lines: Vec<String> = given_up.clone().into_iter().collect();
     let findings =
         report.findings.iter().map(|found| format!("{}: {}", found.place, found.problem));
@@ -81,7 +83,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         return Err(error).context("printing what was found");
     }
     check_page::write(&args.page, &report, told, given_up)?;
-    Ok(if report.findings.is_empty() { Verdict::Good } else { Verdict::FoundWrong })
+    let is_good = report.findings.is_empty() && unknown_pages == 0;
+    Ok(if is_good { Verdict::Good } else { Verdict::FoundWrong })
 }
 
 /// Adds advice to the error if another process has the volume open.
@@ -95,11 +98,18 @@ fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
     }
 }
 
-/// Opens the volume, giving up whatever prevents that, and closes it again. Returns a description of the losses.
-fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
+/// The losses.
+struct GivenUp {
+    told: String,
+    /// Pages that may read wrong, though no structure of the volume says so.
+    unknown_pages: u64,
+}
+
+/// Opens the volume, giving up whatever prevents that, and closes it again.
+fn give_up(config: &VolumeConfig) -> anyhow::Result<GivenUp> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.without_buffer());
-    let recovery = live.run(async move {
+    let opened = live.run(async move {
         let options = OpenOptions { accept_loss: true, ..OpenOptions::default() };
         let report = match config.kind {
             Kind::Flash => {
@@ -113,27 +123,50 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<String> {
                 report
             }
         };
-        Ok::<_, tantalum_base::Error>(report.recovery)
+        Ok::<_, tantalum_base::Error>((report.recovery, report.ends))
     });
-    let recovery = say_if_in_use(recovery)?;
+    let (recovery, ends) = say_if_in_use(opened)?;
     // The volume's tasks hold its files until they are dropped.
     live.drop_tasks();
-    Ok(format!(
+    let told = format!(
         "given up: {} changes of unknown pages, which now have their earlier content; {} pages of \
          which the map is damaged, and {} that could not be read, which are errors until they are \
-         written again; {} pages are errors in all",
+         written again; {} pages are errors in all{}",
         recovery.changes_given_up,
         recovery.pages_given_up,
         recovery.pages_unreadable,
         recovery.pages_lost,
-    ))
+        told_ends(&ends),
+    );
+    Ok(GivenUp { told, unknown_pages: ends.unknown })
+}
+
+/// The result for the ends of a home whose claim was not intact.
+fn told_ends(ends: &Ends) -> String {
+    let mut told = String::new();
+    if ends.written > 0 {
+        told += &format!(
+            "; {} pages at the ends of the home differed from the flash, and were written there once more",
+            ends.written
+        );
+    }
+    if ends.unknown > 0 {
+        told += &format!(
+            "; {} pages at the ends of the home MAY BE WRONG: the flash does not have them, and \
+             nothing tells whether they were stored with the claim or without it: restore them \
+             from a backup, or check the file system",
+            ends.unknown
+        );
+    }
+    told
 }
 
 /// The last line: the verdict on the volume, and how much of it was checked.
-fn verdict(volume: &Path, report: &CheckReport) -> String {
+fn verdict(volume: &Path, report: &CheckReport, unknown_pages: u64) -> String {
     let volume = volume.display();
     let unanswered = report.findings.iter().filter(|found| found.unanswered).count();
     let word = match report.findings.len() - unanswered {
+        0 if unknown_pages > 0 => "some pages may be wrong",
         0 if unanswered == 0 => "sound",
         0 => "not all of it can be read now",
         _ => "damaged",

@@ -479,6 +479,28 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        cache::CLAIM_MISSING,
+        Attached(|place| {
+            place.write("home", 0, &vec![0; 32 << 20]);
+            place.refused_serve("v")
+        }),
+    ),
+    (
+        volume::UNPROVEN,
+        Attached(|place| {
+            place.write("home", 0, &vec![0; 32 << 20]);
+            place.refused("check @v.toml --accept-loss")
+        }),
+    ),
+    (
+        volume::GIVEN_BACK,
+        Attached(|place| {
+            place.good("rescue @v.toml --force");
+            place.write("home", 4096, &[7; 4096]);
+            place.refused("check @v.toml --accept-loss")
+        }),
+    ),
+    (
         cache::CHANGED,
         Here(|place| {
             place.attached("--claim none");

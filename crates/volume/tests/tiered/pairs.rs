@@ -73,7 +73,8 @@ fn another_home_is_refused() {
     let (kind, error) = refusal(&mixed);
     assert_eq!(kind, ErrorKind::Corrupt, "{error}");
     assert!(error.contains("belongs to volume") && error.contains("00002"), "{error}");
-    assert!(error.contains("attach") && error.contains("--force"), "what to do: {error}");
+    assert!(error.contains("put its own home back"), "what to do: {error}");
+    assert!(!error.contains("--force"), "it would cost the other volume its home: {error}");
     // The attempt lost nothing.
     Rig { home: own, ..mixed }.live(|life| async move {
         for number in 0..300 {
@@ -135,6 +136,11 @@ fn a_plain_home_that_somebody_changed_is_refused() {
 
 /// The error of opening a volume after its flash was away and its home was rescued and, if `is_used`, changed.
 fn back_after_a_rescue(claim: ClaimConfig, is_used: bool) -> Option<(ErrorKind, String)> {
+    back_as(claim, is_used, false)
+}
+
+/// The same, if loss is accepted or not. A home that is refused is not changed.
+fn back_as(claim: ClaimConfig, is_used: bool, accept_loss: bool) -> Option<(ErrorKind, String)> {
     let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
     rig.config.home.as_mut().unwrap().claim = claim;
     rig.live(|life| async move {
@@ -150,7 +156,9 @@ fn back_after_a_rescue(claim: ClaimConfig, is_used: bool) -> Option<(ErrorKind, 
         // A file system has its superblock there.
         rig.home.flip_bit(1080, 3);
     }
-    rig.live_as(OpenOptions::default(), |opened| async move {
+    let before = rig.home.image();
+    let options = OpenOptions { accept_loss, ..OpenOptions::default() };
+    let refused = rig.live_as(options, |opened| async move {
         match opened {
             Ok(life) => {
                 assert_eq!(life.read(200).await.unwrap(), page(200, 2), "of the flash");
@@ -158,48 +166,142 @@ fn back_after_a_rescue(claim: ClaimConfig, is_used: bool) -> Option<(ErrorKind, 
             }
             Err(error) => Some((error.kind(), error.to_string())),
         }
-    })
+    });
+    assert!(refused.is_none() || rig.home.image() == before, "a home that is refused was changed");
+    refused
 }
 
 #[test]
 fn a_flash_that_comes_back_is_refused_where_its_home_was_used_since() {
     for claim in [ClaimConfig::Xor, ClaimConfig::None] {
         assert_eq!(back_after_a_rescue(claim, false), None, "{claim:?}");
-        let (kind, error) = back_after_a_rescue(claim, true).expect("it is refused");
-        assert_eq!(kind, ErrorKind::Corrupt, "{error}");
-        assert!(error.contains("without its cache") && error.contains("--force"), "{error}");
+        for accept_loss in [false, true] {
+            let (kind, error) = back_as(claim, true, accept_loss).expect("it is refused");
+            assert_eq!(kind, ErrorKind::Corrupt, "{error}");
+            assert!(error.contains("rescued") && error.contains("attach --force"), "{error}");
+            assert!(!error.contains("--accept-loss"), "it would mix old pages in: {error}");
+        }
         assert_noticed(VolumeFault::RescuedHomeUnwatched, || {
             back_after_a_rescue(claim, true).is_none().then(|| "it is opened".into())
         });
     }
 }
 
+const ACCEPT: OpenOptions = OpenOptions { read_only: false, accept_loss: true };
+
+/// The error of opening with loss accepted, after checking that home and journal did not change.
+fn refusal_of_loss(rig: &Rig) -> String {
+    let images = || [&rig.home, &rig.journal].map(MemoryStore::image);
+    let before = images();
+    let error = rig.live_as(ACCEPT, |opened| async move { opened.err().map(|it| it.to_string()) });
+    assert!(images() == before, "what is refused stays as it was");
+    error.expect("it is refused")
+}
+
 /// Content that overwrote a claim is accepted as it is, also by later openings.
 #[test]
 fn a_home_that_was_written_over_is_opened_where_loss_is_accepted() {
-    for pages in [4000..4001, 0..PAGES] {
-        let rig = volume(1, 1);
-        let is_all = pages.end == PAGES;
-        for number in pages {
-            rig.home.wipe_block(number * PAGE_BYTES as u64);
+    let rig = volume(1, 1);
+    rig.home.wipe_block(4000 * PAGE_BYTES as u64);
+    assert!(refusal(&rig).1.contains("without its cache"));
+    for options in [ACCEPT, OpenOptions::default()] {
+        rig.live_as(options, move |opened| async move {
+            let life = opened.unwrap();
+            assert_eq!(life.read(7).await.unwrap(), page(7, 1));
+            assert_eq!(life.read(2000).await.unwrap(), page(2000, 0));
+            life.volume.close().await.unwrap();
+        });
+    }
+}
+
+/// The names of devices change. A disk that shows no claim is another one, unless its pages are the volume's.
+#[test]
+fn another_disk_without_a_claim_is_never_written_to() {
+    let full = || {
+        let life = volume(1, 1);
+        life.live(|life| async move {
+            life.home.fail(Fails::Changes(ErrorKind::Io));
+            life.write(5, 9).await.unwrap();
+        });
+        life
+    };
+    for is_clean in [true, false] {
+        let rig = if is_clean { full() } else { all_dirty() };
+        let own = rig.home.clone();
+        let mut image = vec![0; PAGES as usize * PAGE_BYTES];
+        image[1024..2048].fill(5);
+        let other = Rig { home: MemoryStore::with_image(&image), ..rig };
+        let (kind, error) = refusal(&other);
+        assert_eq!(kind, ErrorKind::Corrupt, "{error}");
+        assert!(error.contains("does not show the claim"), "{error}");
+        assert!(error.contains("probably another disk") && error.contains("stat"), "{error}");
+        assert!(!error.contains("attach"), "it would claim the other disk: {error}");
+        let told = refusal_of_loss(&other);
+        let why = if is_clean { "home does not hold page" } else { "no page shows" };
+        assert!(told.contains(why) && told.contains("home.path"), "{told}");
+        // Nothing is forgotten: the next opening still expects the claim.
+        assert!(refusal(&other).1.contains("does not show the claim"));
+        Rig { home: own, ..other }.live(|life| async move {
+            assert_eq!(life.read(5).await.unwrap(), page(5, 9));
+        });
+    }
+}
+
+/// A volume killed before anything was destaged.
+fn all_dirty() -> Rig {
+    let rig = Rig::new("ordered");
+    rig.live(|life| async move {
+        life.home.fail(Fails::Changes(ErrorKind::Io));
+        life.write(5, 9).await.unwrap();
+    });
+    rig
+}
+
+#[test]
+fn another_disk_is_refused_without_claims_too() {
+    let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
+    rig.config.home.as_mut().unwrap().claim = ClaimConfig::None;
+    rig.live(|life| async move {
+        for number in 0..300 {
+            life.write(number, 1).await.unwrap();
         }
-        assert!(refusal(&rig).1.contains("without its cache"));
-        let accept = OpenOptions { accept_loss: true, ..OpenOptions::default() };
-        for options in [accept, OpenOptions::default()] {
-            rig.live_as(options, move |opened| async move {
-                let life = match opened {
-                    Ok(life) => life,
-                    // The whole home is another one.
-                    Err(error) => {
-                        let told = error.to_string();
-                        assert!(is_all && !options.accept_loss, "{told}");
-                        return assert!(told.contains("home does not hold page"), "{told}");
-                    }
-                };
-                assert_eq!(life.read(7).await.unwrap(), page(7, 1));
-                assert_eq!(life.read(2000).await.unwrap(), page(2000, 0));
-            });
-        }
+        life.write_home().await.unwrap();
+        life.write(200, 2).await.unwrap();
+        life.volume.close().await.unwrap();
+    });
+    let mut image = vec![0; PAGES as usize * PAGE_BYTES];
+    image[1024..2048].fill(5);
+    let other = Rig { home: MemoryStore::with_image(&image), ..rig.clone() };
+    assert!(refusal(&other).1.contains("or it is another disk"));
+    assert!(refusal_of_loss(&other).contains("home does not hold page"));
+    // The volume's own home is taken, though somebody changed a page of it.
+    rig.home.flip_bit(80, 3);
+    assert!(refusal(&rig).1.contains("without its cache"));
+    rig.live_as(ACCEPT, |opened| async move {
+        assert_eq!(opened.unwrap().read(200).await.unwrap(), page(200, 2));
+    });
+}
+
+/// A claim was taken off below a cache that went on writing under it. The pages that the flash has are written home again.
+#[test]
+fn a_home_that_is_claimed_in_part_has_the_pages_of_the_flash() {
+    let rig = volume(1, 1);
+    let claimed = rig.home.image();
+    let mut image = Rig::under_the_claim(&rig.home);
+    // These were destaged afterwards.
+    image[100 * PAGE_BYTES..110 * PAGE_BYTES]
+        .copy_from_slice(&claimed[100 * PAGE_BYTES..110 * PAGE_BYTES]);
+    let mixed = Rig { home: MemoryStore::with_image(&image), ..rig };
+    assert!(refusal(&mixed).1.contains("does not show the claim"));
+    mixed.live_as(ACCEPT, |opened| async move {
+        let life = opened.unwrap();
+        life.write_home().await.unwrap();
+        life.volume.close().await.unwrap();
+    });
+    let home = Rig::under_the_claim(&mixed.home);
+    for number in 0..300 {
+        let at = number as usize * PAGE_BYTES;
+        assert!(home[at..at + PAGE_BYTES] == page(number, 1)[..], "page {number}");
     }
 }
 
@@ -213,12 +315,13 @@ fn a_home_that_is_too_small_is_refused() {
     assert!(error.contains("the home") && error.contains("4096"), "{error}");
 }
 
-/// An administrator who accepts the loss may open the volume all the same.
+/// With another volume's home, an administrator who accepts the loss may read. That home is not written to.
 #[test]
 fn what_was_acknowledged_stays_readable_where_loss_is_accepted() {
     let (one, other) = (volume(1, 1), volume(2, 2));
     let mixed = Rig { home: other.home, ..one };
-    let accept = OpenOptions { accept_loss: true, ..OpenOptions::default() };
+    assert!(refusal_of_loss(&mixed).contains("belongs to volume"));
+    let accept = OpenOptions { accept_loss: true, ..OpenOptions::READ_ONLY };
     mixed.live_as(accept, |opened| async move {
         let life = opened.unwrap();
         assert_eq!(life.read(7).await.unwrap(), page(7, 1));

@@ -1,0 +1,236 @@
+//! Tests whether a home is the volume's own: some pages that home and flash have in common are compared.
+//!
+//! Before that, nothing is written to a home that does not show its claim.
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
+use tantalum_cache::claim::{SECTOR_BYTES, Trust, accept};
+use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_runtime::Runtime;
+use tantalum_runtime::life_cycle::is_damage;
+use tantalum_ssd::Drive;
+
+use crate::refusals::{COMPARED, UNPROVEN};
+use crate::tiered::TieredDevice;
+
+/// Number of clean pages that are compared with home when a volume is opened.
+const COMPARED_PAGES: usize = 8;
+
+/// Number of clean pages from which these are chosen, the first that the flash can read.
+const COMPARED_OF_PAGES: usize = 64;
+
+/// Number of clean pages that decide whether a doubted home is the volume's own.
+const PROVING_PAGES: usize = 512;
+
+/// The result for the ends of a home whose claim was not intact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Pages that were written home once more, with the content that the flash has.
+    pub written: u64,
+    /// Pages of which only home has content, and nothing tells whether that was stored with or without the claim.
+    pub unknown: u64,
+}
+
+/// The comparison of a page of the flash with home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compared {
+    Same,
+    /// Some sectors are stored with the claim where they should be without it, or the other way round.
+    Mixed,
+    Differs,
+}
+
+/// Compares some clean pages with their content at home.
+///
+/// # Errors
+/// `Corrupt` if home has other content; those of home; `Io` if the flash cannot read any of them now.
+pub(crate) async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
+    drive: &Drive<M>,
+    home: &H,
+) -> Result<()> {
+    let (mut compared, mut unreadable) = (0, None);
+    let step = COMPARED_OF_PAGES / COMPARED_PAGES;
+    let pages = drive.ftl().clean_pages(COMPARED_OF_PAGES);
+    // Spread over all clean pages, as long as they can be read.
+    let spread = (0..step).flat_map(|from| pages.iter().skip(from).step_by(step));
+    for page in spread.copied() {
+        if compared == COMPARED_PAGES {
+            return Ok(());
+        }
+        let (mut here, mut there) = ([zero::<M>()], [zero::<M>()]);
+        match drive.read(page, &mut here, None).await {
+            Ok(()) => compared += 1,
+            // A clean page that is damaged is read from home. A page that cannot be read now proves nothing.
+            Err(error) if is_damage(error.kind()) => continue,
+            Err(error) => {
+                unreadable = Some(error);
+                continue;
+            }
+        }
+        home.read(page, &mut there, None).await?;
+        if here != there {
+            return Err(differs(page));
+        }
+    }
+    match unreadable.filter(|_| compared == 0) {
+        Some(error) => Err(error.wrap("no page of the flash can be compared with home")),
+        None => Ok(()),
+    }
+}
+
+fn zero<M: ZoneMedia>() -> M::Page {
+    <M::Page as tantalum_base::Payload>::zero()
+}
+
+fn differs(page: PageNo) -> Error {
+    let context = format!(
+        "{COMPARED} {page} as it was written there: it is another disk or another volume's, or \
+         another program has changed it (put its own home back, or correct home.path: the names of \
+         devices change; `tantalum attach --force` takes this one, whatever it is, and gives up \
+         the newer pages in the flash)"
+    );
+    COMPARED.error(ErrorKind::Corrupt, context)
+}
+
+/// Accepts the home although it is not as its cache left it, if it is the volume's own. Claimed pages that the flash has too are
+/// written there once more. Nothing is written to another home.
+///
+/// # Errors
+/// `Corrupt` if the home is another one, or nothing shows that it is the volume's own; those of the stores.
+pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+) -> Result<Ends> {
+    let home = tiered.home().store();
+    if matches!(home.trust(), Trust::Unseen | Trust::Doubted(_)) {
+        prove(tiered).await?;
+        home.allow_writes();
+    }
+    let ends = write_ends(tiered).await?;
+    if let Some(journal) = tiered.home_journal() {
+        accept(journal, home).await?;
+    }
+    Ok(ends)
+}
+
+/// Refuses a home unless at least as many pages are the same there as differ. A doubted home must have such pages.
+async fn prove<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result<()> {
+    let (mut same, mut different, mut first) = (0, 0, None);
+    for page in tiered.drive().ftl().clean_pages(PROVING_PAGES) {
+        let Some(content) = clean_content(tiered, page).await? else { continue };
+        // Zeros are on any disk.
+        if content == PageBuf::zero() {
+            continue;
+        }
+        match compare_page(tiered, page, &content).await? {
+            Compared::Same | Compared::Mixed => same += 1,
+            Compared::Differs => {
+                different += 1;
+                first = first.or(Some(page));
+            }
+        }
+    }
+    let is_doubted = matches!(tiered.home().store().trust(), Trust::Doubted(_));
+    match first {
+        Some(page) if different > same => Err(differs(page)),
+        _ if same == 0 && is_doubted => {
+            let context = format!(
+                "{UNPROVEN}: it is not as its cache left it, and the flash has no page that home \
+                 should have too (put its own home back, or correct home.path: the names of \
+                 devices change)"
+            );
+            Err(UNPROVEN.error(ErrorKind::Corrupt, context))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The content that the flash has of a clean page; `None` if it cannot be read.
+async fn clean_content<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    page: PageNo,
+) -> Result<Option<PageBuf>> {
+    let mut content = [PageBuf::zero()];
+    match tiered.drive().read(page, &mut content, None).await {
+        Ok(()) => {
+            let [content] = content;
+            Ok(Some(content))
+        }
+        Err(error) if is_damage(error.kind()) || error.kind() == ErrorKind::Io => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn compare_page<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    page: PageNo,
+    content: &PageBuf,
+) -> Result<Compared> {
+    let [plain, other] = readings(tiered, page).await?;
+    let sectors = content.chunks(SECTOR_BYTES);
+    let readings = plain.chunks(SECTOR_BYTES).zip(other.chunks(SECTOR_BYTES));
+    let mut result = Compared::Same;
+    for (sector, (plain, other)) in sectors.zip(readings) {
+        result = match (sector == plain, sector == other) {
+            (true, _) => result,
+            (false, true) => Compared::Mixed,
+            (false, false) => return Ok(Compared::Differs),
+        };
+    }
+    Ok(result)
+}
+
+/// The content of a page at home, as it is read now, and as it would be read if it were stored the other way: with the claim, or
+/// without it.
+async fn readings<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    page: PageNo,
+) -> Result<[Vec<u8>; 2]> {
+    let mut there = [PageBuf::zero()];
+    tiered.home().read(page, &mut there, None).await?;
+    let now = there[0].to_vec();
+    let mut other = now.clone();
+    if let Some((claim, extent)) = tiered.home().store().mixed()? {
+        let parts = extent.parts(page.0 * PAGE_BYTES as u64, PAGE_BYTES);
+        parts.for_each(|(part, _)| claim.toggle(&mut other[part]));
+    }
+    Ok([now, other])
+}
+
+/// Writes the claimed pages of a home whose claim is not intact once more, if the flash has them, and counts the pages that
+/// nothing tells how to read.
+async fn write_ends<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result<Ends> {
+    let home = tiered.home();
+    let Some((_, extent)) = home.store().mixed()? else { return Ok(Ends::default()) };
+    let page_bytes = PAGE_BYTES as u64;
+    let pages =
+        extent.ranges().map(|range| range.start / page_bytes..range.end.div_ceil(page_bytes));
+    let mut is_mixed = home.store().trust() == Trust::Torn;
+    let (mut ends, mut of_home) = (Ends::default(), Vec::new());
+    for page in pages.into_iter().flatten().map(PageNo) {
+        let ftl = tiered.drive().ftl();
+        if ftl.is_dirty(page) || ftl.is_lost(page) {
+            continue;
+        }
+        let content = match ftl.is_clean(page) {
+            true => clean_content(tiered, page).await?,
+            false => None,
+        };
+        let Some(content) = content else {
+            of_home.push(page);
+            continue;
+        };
+        let compared = compare_page(tiered, page, &content).await?;
+        if compared != Compared::Same {
+            home.write(page, &[content], None).await?;
+            ends.written += 1;
+        }
+        is_mixed |= compared == Compared::Mixed;
+    }
+    home.flush().await?;
+    for page in of_home.into_iter().filter(|_| is_mixed) {
+        let readings = readings(tiered, page).await?;
+        let is_known = readings[0].chunks(SECTOR_BYTES).zip(readings[1].chunks(SECTOR_BYTES));
+        let is_zero = |sector: &[u8]| sector.iter().all(|byte| *byte == 0);
+        let mut is_known = is_known.map(|(now, other)| is_zero(now) || is_zero(other));
+        ends.unknown += u64::from(!is_known.all(|known| known));
+    }
+    Ok(ends)
+}
