@@ -11,7 +11,9 @@ use tantalum_cache::claim::{
 use tantalum_cache::journal::Journal;
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::refusals::NOT_ALLOWED;
-use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there, no_store};
+use tantalum_media::block_store::{
+    BLOCK_BYTES, FileStore, FileStoreOptions, is_there, no_store, place_beneath_loops,
+};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::named_file::{Named, open_named};
 
@@ -273,11 +275,10 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
     Ok(claim)
 }
 
-/// Refuses a home if its journal says that it has a cache.
+/// Refuses a home if its journal says that it has a cache. A copy of the home is not refused.
 async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     let path = Path::new(claim.journal());
-    // A copy of the home is another file than the one in the claim.
-    if !claim.is_of_home_at(home) || !is_there(path)? {
+    if !is_there(path)? || is_copy(claim, home) {
         return Ok(());
     }
     let options = FileStoreOptions { read_only: true, ..FileStoreOptions::default() };
@@ -296,12 +297,31 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     if owner.is_none_or(|owner| owner.volume_id != claim.volume_id()) {
         return Ok(());
     }
+    let named = match claim.is_of_home_at(home) {
+        true => String::new(),
+        false => format!(
+            "; this was claimed as {}, which is not the volume's home any more or cannot be told \
+             from it, so it is taken for the home under another name: set home.path to {}, or use \
+             --force if it is a copy",
+            claim.home(),
+            home.display()
+        ),
+    };
     let context = format!(
         "{}, the journal of volume {:032x}, is there: `tantalum detach` {JOURNAL_THERE}, or \
          `tantalum rescue` it if its flash is lost (--force takes the home as it is, and gives up \
-         the newer pages in flash and journal)",
+         the newer pages in flash and journal){named}",
         path.display(),
         claim.volume_id()
     );
     Err(JOURNAL_THERE.error(ErrorKind::InvalidInput, context))
+}
+
+/// Whether `home` is a copy: the place that its claim names is another one, and shows the same volume's claim too.
+fn is_copy(claim: &Claim, home: &Path) -> bool {
+    let named = Path::new(claim.home());
+    let is_elsewhere = place_beneath_loops(named) != place_beneath_loops(home);
+    let its = claim_of(named).ok().flatten();
+    // A path that is not there, or not told in full, proves nothing.
+    is_elsewhere && its.is_some_and(|its| its.volume_id() == claim.volume_id())
 }

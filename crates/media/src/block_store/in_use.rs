@@ -1,10 +1,10 @@
 //! Finds other users of a file or a block device, as reported by the kernel: file systems, swap, devices built on it,
 //! loop devices backed by it.
 use super::Place;
-use super::refusals::{LOOP, MOUNTED, PART, SWAP};
+use super::refusals::{IN_USE, LOOP, MOUNTED, PART, SWAP};
 use rustix::fs::{OFlags, major, makedev, minor};
-use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::ffi::{OsStr, OsString};
+use std::fs::{OpenOptions, TryLockError};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,14 @@ impl Kernel {
     }
 
     fn use_of_place(&self, place: &Place) -> Option<String> {
+        self.use_above(place).or_else(|| match place {
+            Place::Device(number) => self.use_beneath_loop(*number),
+            _ => None,
+        })
+    }
+
+    /// The user of the file or device, or of a device made of it.
+    fn use_above(&self, place: &Place) -> Option<String> {
         let own = self.own_use(place).or_else(|| match place {
             Place::Device(number) => self.use_of_neighbours(*number),
             _ => None,
@@ -77,6 +85,32 @@ impl Kernel {
         Some(format!("has the partition {}, which {used}", partition.display()))
     }
 
+    /// The user of the same bytes as this loop device: a process that has locked the file behind it, or the user of another
+    /// loop device over that file.
+    fn use_beneath_loop(&self, number: u64) -> Option<String> {
+        let own = Loop::of(&self.folder_of(number).canonicalize().ok()?)?;
+        let place = Place::of(&own.behind);
+        let behind = own.behind.display();
+        if is_locked(&own.behind) {
+            return Some(format!(
+                "lies over {behind}, which {IN_USE}: another process has locked it"
+            ));
+        }
+        let block = self.sys.join("block");
+        names_in(&block).into_iter().find_map(|name| {
+            let other = Loop::of(&block.join(&name))?;
+            let its_number = device_number(&block.join(&name))?;
+            let is_same = its_number != number && other.overlaps(&own);
+            if !is_same || Place::of(&other.behind) != place {
+                return None;
+            }
+            let device = self.dev.join(&name);
+            let told = self.own_use(&Place::Device(its_number));
+            let told = told.or_else(|| is_held(&device).then(|| LOOP.to_string()))?;
+            Some(format!("lies over {behind}, as {} does, which {told}", device.display()))
+        })
+    }
+
     /// The user of a loop device that is backed by the file or device. An unused loop device does no harm.
     fn use_behind_loop(&self, place: &Place) -> Option<String> {
         let block = self.sys.join("block");
@@ -86,13 +120,13 @@ impl Kernel {
             let Ok(text) = std::fs::read(block.join(&name).join("loop/backing_file")) else {
                 continue;
             };
-            let behind = Path::new(std::ffi::OsStr::from_bytes(text.trim_ascii_end()));
+            let behind = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
             if Place::of(behind) != *place {
                 continue;
             }
             let device = self.dev.join(&name);
             let number = device_number(&block.join(&name));
-            let told = number.and_then(|number| self.use_of_place(&Place::Device(number)));
+            let told = number.and_then(|number| self.use_above(&Place::Device(number)));
             let told = told.or_else(|| is_held(&device).then(|| LOOP.to_string()));
             if let Some(told) = told {
                 return Some(format!("lies behind {}, which {told}", device.display()));
@@ -127,6 +161,52 @@ impl Kernel {
     fn folder_of(&self, number: u64) -> PathBuf {
         self.sys.join(format!("dev/block/{}:{}", major(number), minor(number)))
     }
+}
+
+/// A loop device: the file or device behind it, and the range of its bytes.
+struct Loop {
+    behind: PathBuf,
+    first_byte: u64,
+    end_byte: u64,
+}
+
+impl Loop {
+    /// The loop device that `folder` describes.
+    fn of(folder: &Path) -> Option<Loop> {
+        let text = std::fs::read(folder.join("loop/backing_file")).ok()?;
+        let bytes = |name: &str| {
+            let text = std::fs::read_to_string(folder.join("loop").join(name)).ok();
+            text.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        let (first_byte, limit) = (bytes("offset"), bytes("sizelimit"));
+        let end_byte = if limit == 0 { u64::MAX } else { first_byte.saturating_add(limit) };
+        let behind = OsStr::from_bytes(text.trim_ascii_end()).into();
+        Some(Loop { behind, first_byte, end_byte })
+    }
+
+    fn overlaps(&self, other: &Loop) -> bool {
+        self.first_byte < other.end_byte && other.first_byte < self.end_byte
+    }
+}
+
+/// The place of the bytes at `path`: of the file or device behind it, if `path` is a loop device over all of that.
+pub fn place_beneath_loops(path: &Path) -> Place {
+    let kernel = Kernel::running();
+    let mut place = Place::of(path);
+    while let Place::Device(number) = place {
+        let own = kernel.folder_of(number).canonicalize().ok().and_then(|folder| Loop::of(&folder));
+        match own.filter(|own| own.first_byte == 0) {
+            Some(own) => place = Place::of(&own.behind),
+            None => break,
+        }
+    }
+    place
+}
+
+/// Whether a process of this program has locked the file to write it.
+fn is_locked(path: &Path) -> bool {
+    let locked = std::fs::File::open(path).map(|file| file.try_lock_shared());
+    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// A line of `mountinfo`.

@@ -42,6 +42,7 @@ pub use counting::{Counting, StoreCounters, StoreCounts};
 pub use crash::{CrashOptions, CrashStore, CutStyle, IoFaultKind, LostBlocks};
 pub use file::{FileStore, FileStoreOptions, PRIVATE_MODE};
 pub use flaky::Flaky;
+pub use in_use::place_beneath_loops;
 pub use layer::{EitherStore, StoreLayer};
 pub use memory::MemoryStore;
 pub use opening::{holder, no_store};

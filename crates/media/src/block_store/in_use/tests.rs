@@ -174,3 +174,33 @@ fn a_swap_file_and_a_mounted_image_are_told() {
     let told = "is mounted at /mnt: `umount /mnt` first";
     assert_eq!(made_up.kernel.use_of(&home).as_deref(), Some(told));
 }
+
+/// A loop device is the file behind it: its bytes have the users of that file, and of other loop devices over it.
+#[test]
+fn a_loop_device_has_the_users_of_the_file_behind_it() {
+    let made_up = MadeUp::new();
+    let image = made_up.folder.path().join("image");
+    std::fs::write(&image, "").unwrap();
+    for (name, number, offset) in
+        [("loop1", "7:1", "0"), ("loop2", "7:2", "0"), ("loop3", "7:3", "4096")]
+    {
+        made_up.device(name, number);
+        made_up.write(&format!("sys/block/{name}/loop/backing_file"), image.to_str().unwrap());
+        made_up.write(&format!("sys/block/{name}/loop/offset"), offset);
+    }
+    made_up.write("sys/block/loop1/loop/sizelimit", "4096");
+    assert_eq!(made_up.use_of("7:2"), None);
+    let file = std::fs::File::open(&image).unwrap();
+    file.lock().unwrap();
+    let told = made_up.use_of("7:2").unwrap();
+    assert!(
+        told.contains("image, which") && told.contains("another process has locked it"),
+        "{told}"
+    );
+    file.unlock().unwrap();
+    // Another loop device over the same bytes is mounted.
+    made_up.write("proc/self/mountinfo", "35 22 7:1 / /mnt/a rw - ext4 /dev/loop1 rw\n");
+    let told = made_up.use_of("7:2").unwrap();
+    assert!(told.contains("as /devices/loop1 does, which is mounted at /mnt/a"), "{told}");
+    assert_eq!(made_up.use_of("7:3"), None, "over other bytes of the file");
+}
