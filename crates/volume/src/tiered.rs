@@ -1,7 +1,8 @@
 //! A volume of kind `tiered`: an SSD over zones of one store as a cache of a home in another store, with a journal beside the
 //! home, behind a buffer if one is configured.
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt, Version};
+use tantalum_base::size::human_bytes;
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt, Version};
 use tantalum_buffer::Buffered;
 use tantalum_cache::claim::{
     Claimed, HomeOwner, Watched, changes, doubt, open_home, release, settle,
@@ -171,7 +172,8 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         false => mend_copies(&flash, &copies, &superblock).await?,
     };
     let drive = Rc::new(Drive::new(ftl, ssd_options(config, &superblock)?)?);
-    let tiered_options = tiered_options(config, &drive)?;
+    let room = journal.as_ref().map(|(journal, _)| journal.pages_max());
+    let tiered_options = tiered_options(config, &drive, room)?;
     let ssd = *drive.options();
     let unix_ms = Box::new(unix_ms);
     let (runtime_of, options) = (runtime.clone(), tiered_options);
@@ -315,10 +317,27 @@ async fn open_journal<S: BlockStore + Clone>(
     Ok((journal, None))
 }
 
-fn tiered_options<M: ZoneMedia>(config: &VolumeConfig, drive: &Drive<M>) -> Result<TieredOptions> {
+/// The settings of the cache. No more pages may be dirty than its journal has room for: it was made for the `home.dirty_max` of
+/// that time.
+fn tiered_options<M: ZoneMedia>(
+    config: &VolumeConfig,
+    drive: &Drive<M>,
+    room: Option<u64>,
+) -> Result<TieredOptions> {
     let home = home_config(config)?;
     let dirty = drive.ftl().options().cache.map_or(0, |cache| cache.dirty_pages_max);
-    home.tiered_options(dirty, drive.options())
+    let room = room.filter(|room| is_ordered(config) && *room < dirty);
+    if let Some(room) = room {
+        let bytes = |pages: u64| human_bytes(pages * PAGE_BYTES as u64);
+        tracing::warn!(
+            "home.dirty_max = {:?} would be {}, and the journal beside the home has room for {}: no more than that may be \
+             dirty. For more, `tantalum detach` the volume and attach it again",
+            home.dirty_max,
+            bytes(dirty),
+            bytes(room),
+        );
+    }
+    home.tiered_options(room.unwrap_or(dirty), drive.options())
 }
 
 /// The result of a rescue.

@@ -203,3 +203,33 @@ fn a_read_that_home_fails_is_an_error_of_its_own() {
         assert_eq!(life.statistics().home_failure, None, "it works again");
     });
 }
+
+/// The journal was made for the limit of that time. A higher limit is lowered to the room of the journal.
+#[test]
+fn a_higher_limit_on_dirty_pages_is_lowered_to_the_room_of_the_journal() {
+    let mut rig = Rig::new("ordered");
+    let open = |rig: &Rig, number: u64| {
+        rig.live(move |life| async move {
+            life.write(number, 1).await.unwrap();
+            life.write_home().await.unwrap();
+            life.volume.close().await.unwrap();
+        });
+    };
+    open(&rig, 1);
+    for (share, number) in [("80%", 2), ("95%", 3)] {
+        rig.config.home.as_mut().unwrap().dirty_max = share.into();
+        open(&rig, number);
+    }
+    // As many dirty pages as there may be, with the home failing, and all of them home afterwards.
+    rig.config.home.as_mut().unwrap().dirty_max = "95%".into();
+    rig.live(|life| async move {
+        let limit = life.volume.device().device().options().dirty_hard_pages;
+        life.home.fail(Fails::Changes(ErrorKind::Io));
+        for number in 0..limit {
+            life.write(number, 5).await.unwrap();
+        }
+        life.home.fail(Fails::Nothing);
+        life.write_home().await.unwrap();
+        life.volume.close().await.unwrap();
+    });
+}
