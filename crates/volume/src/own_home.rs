@@ -67,7 +67,7 @@ pub(crate) async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
         }
         home.read(page, &mut there, None).await?;
         if here != there {
-            return Err(differs(page));
+            return Err(differs(page, BY_FORCE));
         }
     }
     match unreadable.filter(|_| compared == 0) {
@@ -80,15 +80,18 @@ fn zero<M: ZoneMedia>() -> M::Page {
     <M::Page as tantalum_base::Payload>::zero()
 }
 
-fn differs(page: PageNo) -> Error {
+fn differs(page: PageNo, otherwise: &str) -> Error {
     let context = format!(
         "{COMPARED} {page} as it was written there: it is another disk or another volume's, or \
          another program has changed it (put its own home back, or correct home.path: the names of \
-         devices change; `tantalum attach --force` takes this one, whatever it is, and gives up \
-         the newer pages in the flash)"
+         devices change{otherwise})"
     );
     COMPARED.error(ErrorKind::Corrupt, context)
 }
+
+/// The advice for a home that shows nothing else to be wrong.
+const BY_FORCE: &str = "; `tantalum attach --force` takes this one, whatever it is, and gives up the \
+                        newer pages in the flash";
 
 /// Accepts the home although it is not as its cache left it, if it is the volume's own. Claimed pages that the flash has too are
 /// written there once more. Nothing is written to another home.
@@ -129,7 +132,7 @@ async fn prove<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result
     }
     let is_doubted = matches!(tiered.home().store().trust(), Trust::Doubted(_));
     match first {
-        Some(page) if different > same => Err(differs(page)),
+        Some(page) if different > same => Err(differs(page, "")),
         _ if same == 0 && is_doubted => {
             let context = format!(
                 "{UNPROVEN}: it is not as its cache left it, and the flash has no page that home \

@@ -247,7 +247,7 @@ fn changed_behind(change: &str) -> Error {
 }
 
 /// The home as errors name it.
-fn told_home(config: &VolumeConfig) -> String {
+pub(crate) fn told_home(config: &VolumeConfig) -> String {
     let path = config.home.as_ref().map(|home| home.home_path(&config.path));
     format!("the home {}", path.unwrap_or_default().display())
 }
