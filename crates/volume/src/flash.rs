@@ -20,6 +20,7 @@ use crate::superblock::{
     ANCHORS, COPIES, FIRST_ANCHOR_BYTE, FIRST_ZONE_BYTE, SUPERBLOCK_BYTES, Superblock,
     staging_pages,
 };
+use crate::tiered::is_ordered;
 
 /// An open volume of kind `flash`: the device that front ends see.
 pub type FlashVolume<S> = Tracked<Recorded<Buffered<Ssd<FileZones<S>>>>>;
@@ -319,10 +320,14 @@ pub(crate) fn check_sizes<S: BlockStore>(
         );
     }
     if store.bytes() < superblock.store_bytes() {
+        let otherwise = match is_ordered(config) {
+            true => " (without one, `tantalum rescue --force` brings home to its last epoch)",
+            false => "",
+        };
         return format(
             CUT_SHORT,
             format!(
-                "the volume needs {} bytes and the store has {}: {CUT_SHORT}; put all of it back, from a copy",
+                "the volume needs {} bytes and the store has {}: {CUT_SHORT}; put all of it back, from a copy{otherwise}",
                 superblock.store_bytes(),
                 store.bytes()
             ),

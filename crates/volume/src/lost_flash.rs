@@ -6,6 +6,7 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::{FileStore, FileStoreOptions, is_there};
 use tantalum_runtime::Live;
 
+use crate::claim::claim_of;
 use crate::config::{MediaType, VolumeConfig};
 use crate::refusals::{FLASH_BLANK, FLASH_GONE, JOURNAL_GONE, TAKEN_OFF};
 use crate::superblock::{SUPERBLOCK_BYTES, has_magic};
@@ -119,7 +120,14 @@ async fn holds_volume(store: &impl BlockStore) -> Result<bool> {
 /// Advice if there never was a volume, or all of it is gone.
 fn how_to_make(config: &VolumeConfig) -> String {
     let at = config.path.display();
-    match config.home {
+    let home = config.home.as_ref().map(|home| home.home_path(&config.path));
+    match home {
+        // An attach would be refused.
+        Some(home) if claim_of(&home).is_ok_and(|claim| claim.is_some()) => format!(
+            "put the volume's flash and journal there; if both are lost, {}, and `tantalum attach \
+             {at}` then puts a new cache over it",
+            how_to_unclaim(&home)
+        ),
         Some(_) => format!(
             "put the volume's flash and journal there; `tantalum attach {at}` puts a new cache over the home as it is"
         ),
@@ -154,6 +162,20 @@ fn how_without_cache(config: &VolumeConfig) -> String {
          it (with --force if an old flash is in the way)",
         home.display()
     )
+}
+
+fn how_to_unclaim(home: &Path) -> String {
+    format!("`tantalum unclaim {}` makes the home readable as its cache left it", home.display())
+}
+
+/// The error for a rescue of `home`, whose flash is lost, without a journal.
+pub(crate) fn without_either(journal: &Path, home: &Path) -> Error {
+    let context = format!(
+        "{}, {JOURNAL_GONE} (put it back; if it is lost like the flash, {})",
+        journal.display(),
+        how_to_unclaim(home)
+    );
+    JOURNAL_GONE.error(ErrorKind::Io, context)
 }
 
 /// The error for a missing journal beside a home.

@@ -1,6 +1,7 @@
 //! Opens a volume on the executor of this thread, as servers do.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_cache::refusals::OTHERS_HOME;
 use tantalum_media::block_store::StoreCounters;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::wall_clock::unix_ms;
@@ -8,7 +9,10 @@ use tantalum_runtime::live::wall_clock::unix_ms;
 use crate::config::VolumeConfig;
 use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
-use crate::store::{VolumeStore, open_store, open_tiered_stores, reread_partitions};
+use crate::refusals::{COMPARED, UNPROVEN};
+use crate::store::{
+    VolumeStore, journal_to_make, open_store, open_tiered_stores, reread_partitions,
+};
 use crate::tiered::{TieredVolume, open_tiered};
 
 /// Opens the volume of `config`, which is of kind `flash`.
@@ -43,6 +47,7 @@ pub async fn open_tiered_volume(
     config: &VolumeConfig,
     options: OpenOptions,
 ) -> Result<(Rc<TieredVolume<Live, VolumeStore>>, OpenReport)> {
+    let made = journal_to_make(config, options)?;
     let open = async {
         let counters = StoreCounters::default();
         let stores = open_tiered_stores(live, config, options, &counters).await?;
@@ -54,5 +59,17 @@ pub async fn open_tiered_volume(
         }
         Ok::<_, Error>(opened)
     };
-    open.await.map_err(|error| error.wrap(format!("opening {}", config.path.display())))
+    open.await.map_err(|error| {
+        if let Some(journal) = made.filter(|_| is_another_home(&error)) {
+            // Nothing was written to the home. The original error says more than a failure here.
+            let _ = std::fs::remove_file(journal);
+        }
+        error.wrap(format!("opening {}", config.path.display()))
+    })
+}
+
+/// Whether an opening was refused because the home is another one, which is found out before anything is written to it.
+fn is_another_home(error: &Error) -> bool {
+    let told = error.to_string();
+    [COMPARED, UNPROVEN, OTHERS_HOME].iter().any(|refusal| told.contains(refusal.words()))
 }

@@ -1,5 +1,6 @@
 //! The stores of a volume, as configured.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, ResultExt};
+use tantalum_cache::refusals::{CHANGED, CLAIM_MISSING, OTHERS_HOME, WRITTEN_OVER};
 use tantalum_media::block_store::{
     Counting, EitherStore, FileStore, FileStoreOptions, MemoryStore, Salvage, StoreCounters,
     StoreLayer, is_there,
@@ -10,15 +11,16 @@ use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::flash::{create_flash, erase_superblock, plan, write_copies};
 use crate::home_config::HomeConfig;
 use crate::home_end::open_home_file;
-use crate::lost_flash::{refuse_blank_flash, without_flash, without_journal};
+use crate::lost_flash::{refuse_blank_flash, without_either, without_flash, without_journal};
 use crate::open_options::OpenOptions;
 use crate::permissions::new_file_mode;
 use crate::places::journal_in_memory;
-use crate::refusals::DENSE;
+use crate::refusals::{DENSE, GIVEN_BACK};
 use crate::tiered::{
     RescueReport, TieredStores, format_tiered, home_config, is_ordered, release_home, rescue,
+    told_home,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file, a block device or memory; its operations are counted.
 pub type VolumeStore = Counting<Salvage<EitherStore<FileStore, MemoryStore>>>;
@@ -80,6 +82,7 @@ pub async fn open_tiered_stores(
     if config.media.media_type == MediaType::Memory {
         return open_in_memory(config, home, counters).await;
     }
+    let journal_path = home.journal_path(&config.path);
     let open = |path: &Path| {
         let options = FileStoreOptions { read_only, sparse: true, ..FileStoreOptions::default() };
         let file = EitherStore::One(FileStore::open(live, path, options)?);
@@ -87,7 +90,6 @@ pub async fn open_tiered_stores(
     };
     let flash = open_store(live, config, options, counters).await?;
     refuse_blank_flash(live, &flash, config).await?;
-    let journal_path = home.journal_path(&config.path);
     if let Some(journal) = journal_in_memory(config) {
         tracing::warn!(
             "{}, the journal beside the home, is in memory, and lost with the next start of the machine: stop \
@@ -95,20 +97,28 @@ pub async fn open_tiered_stores(
             journal.display()
         );
     }
-    // Without epochs the flash has everything, so a new journal may replace a missing one.
-    let has_journal = is_there(&journal_path)?;
-    let may_be_gone = !is_ordered(config) && !has_journal;
-    let journal = match may_be_gone {
-        true if read_only => None,
-        true => Some(over(EitherStore::One(make_journal(live, config)?), accept_loss, counters)),
-        false if !has_journal => {
-            return Err(without_journal(&journal_path));
-        }
-        false => Some(open(&journal_path)?),
-    };
-    // Home has no checksums: zeros for unreadable blocks would be accepted as its content.
+    // First: a missing home is no reason to make a journal, nor to blame one. Home has no checksums: zeros for unreadable blocks
+    // would be accepted as its content.
     let home = over(EitherStore::One(open_home_file(live, config, read_only)?), false, counters);
+    let journal = match is_there(&journal_path)? {
+        true => Some(open(&journal_path)?),
+        // Without epochs the flash has everything, so a new journal may replace a missing one.
+        false if is_ordered(config) => return Err(without_journal(&journal_path)),
+        false if read_only => None,
+        false => Some(over(EitherStore::One(make_journal(live, config)?), accept_loss, counters)),
+    };
     Ok(TieredStores { flash, home, journal })
+}
+
+/// The journal that an opening with `options` would make, because there is none.
+pub(crate) fn journal_to_make(
+    config: &VolumeConfig,
+    options: OpenOptions,
+) -> Result<Option<PathBuf>> {
+    let is_made =
+        !options.read_only && !is_ordered(config) && config.media.media_type == MediaType::File;
+    let journal = home_config(config)?.journal_path(&config.path);
+    Ok((is_made && !is_there(&journal)?).then_some(journal))
 }
 
 /// Creates the file, or uses the device, for the journal of the tiered volume of `config`.
@@ -149,8 +159,11 @@ async fn open_rescue_stores(
         );
         return Err(DENSE.error(ErrorKind::InvalidInput, context));
     };
-    let journal = open_journal_file(live, &home.journal_path(&config.path))?;
-    Ok((journal, open_home_alone(live, config)?))
+    let journal = home.journal_path(&config.path);
+    if !is_there(&journal)? {
+        return Err(without_either(&journal, &home.home_path(&config.path)));
+    }
+    Ok((open_journal_file(live, &journal)?, open_home_alone(live, config)?))
 }
 
 /// Brings the home of `config`, whose flash is lost, to the last epoch recorded in the journal beside it.
@@ -159,9 +172,19 @@ async fn open_rescue_stores(
 /// `InvalidInput` if pages are not destaged in epochs; as [`open_store`] and [`rescue`].
 pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueReport> {
     let (journal, home) = open_rescue_stores(live, config).await?;
-    let rescued = rescue(journal, home.clone()).await?;
+    let rescued = rescue(journal, home.clone()).await.map_err(|error| named(error, config))?;
     reread_partitions(&home);
     Ok(rescued)
+}
+
+/// The error, with the path of the home if it is refused.
+fn named(error: Error, config: &VolumeConfig) -> Error {
+    let told = error.to_string();
+    let refusals = [OTHERS_HOME, CLAIM_MISSING, WRITTEN_OVER, CHANGED, GIVEN_BACK];
+    match refusals.iter().any(|refusal| told.contains(refusal.words())) {
+        true => error.wrap(told_home(config)),
+        false => error,
+    }
 }
 
 /// Opens a home without flash and journal.
@@ -199,6 +222,7 @@ pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
         let journal = open_journal_file(live, &journal)?;
         let home = open_home_alone(live, config)?;
         let released = release_home(journal, home.clone()).await;
+        let released = released.map_err(|error| named(error, config));
         released.context(|| "giving home back, and the journal beside it")?;
         reread_partitions(&home);
     }
