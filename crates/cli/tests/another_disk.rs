@@ -97,8 +97,8 @@ fn a_disk_with_the_name_of_the_home_is_left_alone() {
             "{command:?}: the other disk was changed"
         );
     }
-    let told =
-        refused(&["serve", text(&volume), "--nbd", &format!("unix:{}", text(&place.at("s")))]);
+    let socket = format!("unix:{}", text(&place.at("s")));
+    let told = tantalum(&["serve", text(&volume), "--nbd", &socket]).err;
     assert!(told.contains("does not show the claim") && told.contains("another disk"), "{told}");
     // The home is known under its new name, though the name in its claim leads to another disk.
     let told = refused(&["unclaim", &device.0]);
