@@ -6,8 +6,8 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Payload, Result, Rng};
 use tantalum_cache::Journal;
 use tantalum_cache::claim::{
-    Claim, Claimed, Extent, HomeOwner, SECTOR_BYTES, UNDO_BYTES, Watched, check_unchanged, look,
-    open_home, release, settle, unclaim,
+    Claim, Claimed, Extent, HomeOwner, SECTOR_BYTES, UNDO_BYTES, Watched, changes, look, open_home,
+    release, settle, unclaim,
 };
 use tantalum_cache::fault_points::Fault;
 use tantalum_cache::journal::{Closed, Pair};
@@ -391,7 +391,10 @@ fn where_no_sector_is_zero_nothing_is_claimed() {
 fn watched(seed: u64, cut: Option<Cut>) -> (Option<String>, [u64; 3]) {
     let rig = Rig::new(60 * PAGE_BYTES, seed);
     let open = |[home, journal, _]: [Store; 3]| async move {
-        check_unchanged(&home, &journal).await?;
+        if let Some(change) = changes(&home, &journal).await? {
+            let context = format!("somebody changed the home: {change}");
+            return Err(Error::new(ErrorKind::Corrupt, context));
+        }
         let home = Watched::new(home);
         home.watch(journal, true).await?;
         home.mark().await?;

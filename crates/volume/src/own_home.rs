@@ -102,7 +102,7 @@ pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
 ) -> Result<Ends> {
     let home = tiered.home().store();
-    if matches!(home.trust(), Trust::Unseen | Trust::Doubted(_)) {
+    if matches!(home.trust(), Trust::Unseen | Trust::Doubted) {
         prove(tiered).await?;
         home.allow_writes();
     }
@@ -130,7 +130,7 @@ async fn prove<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result
             }
         }
     }
-    let is_doubted = matches!(tiered.home().store().trust(), Trust::Doubted(_));
+    let is_doubted = tiered.home().store().trust() == Trust::Doubted;
     match first {
         Some(page) if different > same => Err(differs(page, "")),
         _ if same == 0 && is_doubted => {

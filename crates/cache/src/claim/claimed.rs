@@ -16,8 +16,7 @@ pub enum Trust {
     /// It shows the volume's claim, but another program wrote to some of the claimed sectors.
     Torn,
     /// It differs from its last known state, and may be another disk. Nothing may be written to it.
-    /// The claim is the one that it should show.
-    Doubted(Option<Claim>),
+    Doubted,
 }
 
 /// A home that may have a claim on it. All reads, writes and zeroing through it work as on a home
@@ -26,6 +25,8 @@ pub struct Claimed<S> {
     inner: S,
     claim: Cell<Option<(Claim, Extent)>>,
     trust: Cell<Trust>,
+    /// The claim that it should show.
+    missing: Cell<Option<Claim>>,
     /// Whether it may be written to although it is doubted.
     may_write: Cell<bool>,
     /// A change of the claim that was interrupted; nothing may be written then.
@@ -36,7 +37,8 @@ impl<S> Claimed<S> {
     /// A home without a claim.
     pub fn plain(inner: S) -> Self {
         let (claim, trust) = (Cell::new(None), Cell::new(Trust::Unseen));
-        Claimed { inner, claim, trust, may_write: Cell::new(false), unfinished: None }
+        let (missing, may_write) = (Cell::new(None), Cell::new(false));
+        Claimed { inner, claim, trust, missing, may_write, unfinished: None }
     }
 
     /// A home in the middle of `change`, for reading only.
@@ -59,13 +61,18 @@ impl<S> Claimed<S> {
         self.trust.set(trust);
     }
 
+    /// Records that the home should show `claim`.
+    pub(super) fn set_missing(&self, claim: Option<Claim>) {
+        self.missing.set(claim);
+    }
+
     /// Lets a doubted home be written to: its pages were compared with those of the flash.
     pub fn allow_writes(&self) {
         self.may_write.set(true);
     }
 
     fn refuse_if_doubted(&self) -> Result<()> {
-        if !matches!(self.trust.get(), Trust::Doubted(_)) || self.may_write.get() {
+        if self.trust.get() != Trust::Doubted || self.may_write.get() {
             return Ok(());
         }
         let context = "the home is not known to be the volume's own, so nothing is written to it \
@@ -91,9 +98,9 @@ impl<S: BlockStore> Claimed<S> {
     /// # Errors
     /// `Corrupt` if the home is shorter than when it was claimed.
     pub fn mixed(&self) -> Result<Option<(Claim, Extent)>> {
-        match self.trust.get() {
-            Trust::Torn => Ok(self.claim.get()),
-            Trust::Doubted(Some(claim)) => {
+        match (self.trust.get(), self.missing.get()) {
+            (Trust::Torn, _) => Ok(self.claim.get()),
+            (Trust::Doubted, Some(claim)) => {
                 Ok(Some((claim, Extent::of_claim(&claim, &self.inner)?)))
             }
             _ => Ok(None),

@@ -50,7 +50,9 @@ where
     let (present, trust) = present_claim(&home, journal, owner).await?;
     let claimed = Claimed::plain(home);
     claimed.set_trust(trust);
-    if let Some(claim) = present {
+    if trust == Trust::Doubted {
+        claimed.set_missing(present);
+    } else if let Some(claim) = present {
         claimed.set(Some((claim, Extent::of_claim(&claim, claimed.inner())?)));
     }
     Ok(claimed)
@@ -58,7 +60,7 @@ where
 
 /// The claim on the home, which must be the volume's own, and the evidence for that. If loss is
 /// accepted, another program may have written to the home; and to read only, the claim may be
-/// another volume's. The home is not changed.
+/// another volume's. Of a doubted home it is the claim that it should show. The home is not changed.
 async fn present_claim<S, J, P>(
     home: &S,
     journal: Option<&Journal<J, P>>,
@@ -89,7 +91,7 @@ where
     if zero_sectors > 0 && !Fault::ClaimNotChecked.is_planted() {
         return match (owner.accept_loss, shown) {
             (true, Some(_)) => Ok((shown, Trust::Torn)),
-            (true, None) => Ok((None, Trust::Doubted(Some(present)))),
+            (true, None) => Ok((Some(present), Trust::Doubted)),
             (false, Some(_)) => Err(written_over(&present, zero_sectors)),
             (false, None) => Err(claim_missing(&present)),
         };
@@ -138,7 +140,7 @@ fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
 /// Doubts a `home` that is not as its marks say, unless it shows its claim.
 pub fn doubt<S>(home: &Claimed<S>) {
     if home.trust() == Trust::Unseen {
-        home.set_trust(Trust::Doubted(None));
+        home.set_trust(Trust::Doubted);
     }
 }
 
@@ -159,7 +161,7 @@ where
             let change = Change::mend(home.inner(), claim).await?;
             perform(journal, &change, home.inner()).await?;
         }
-        (Trust::Torn, None) | (Trust::Doubted(_), _) => journal.forget_claim().await?,
+        (Trust::Torn, None) | (Trust::Doubted, _) => journal.forget_claim().await?,
     }
     home.set_trust(if home.claim().is_some() { Trust::Own } else { Trust::Unseen });
     Ok(())
