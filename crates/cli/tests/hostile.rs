@@ -61,6 +61,36 @@ fn a_second_signal_hastens_a_server_that_waits_for_a_client() {
     again.terminate();
 }
 
+/// A client that closes its own direction and reads on, as `nc` does, gets a success only for what was done.
+#[test]
+fn replies_after_the_end_of_the_requests_are_true() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = volume(folder.path());
+    let server = Server::start(&config);
+    for round in 1..=8u8 {
+        let mut client = Client::connect(&server.socket).unwrap();
+        let content = vec![round; 16 * PAGE_BYTES];
+        for cookie in 0..64 {
+            client.send(nbd::Command::Write, cookie, cookie * 16, 16, &content).unwrap();
+        }
+        client.send_no_more().unwrap();
+        let (mut done, mut refused) = (Vec::new(), 0);
+        while let Ok((cookie, error)) = client.reply() {
+            match error {
+                0 => done.push(cookie),
+                _ => refused += 1,
+            }
+        }
+        println!("round {round}: {} done, {refused} refused", done.len());
+        assert_eq!(done.len() + refused, 64, "each is answered");
+        let mut other = Client::connect(&server.socket).unwrap();
+        for cookie in done {
+            assert!(other.read(cookie * 16, 16).unwrap() == content, "round {round}: {cookie}");
+        }
+    }
+    server.terminate();
+}
+
 #[test]
 fn a_server_stops_in_time_whatever_its_clients_do() {
     let folder = tempfile::tempdir().unwrap();

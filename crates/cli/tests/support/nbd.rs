@@ -73,6 +73,11 @@ impl Client {
         self.stream.write_all(&request)
     }
 
+    /// Closes the client's own direction, without a goodbye; replies still come.
+    pub fn send_no_more(&self) -> Result<()> {
+        self.stream.shutdown(std::net::Shutdown::Write)
+    }
+
     /// The next reply: cookie and error (0 for none).
     pub fn reply(&mut self) -> Result<(u64, u32)> {
         let mut reply = [0; 16];

@@ -30,7 +30,7 @@ use inbox::Inbox;
 use link::{Job, PAGES_KEPT, Slot};
 use reply::Outcome;
 use std::rc::Rc;
-use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageDevice};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::rounds::request_cost;
 use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
 
@@ -255,12 +255,14 @@ async fn work<S, D>(
                 link.reply(job, Outcome::Read(Span { offset, length: length.into() }, &pages));
             }
             Ok(Done::Status(extents)) => link.reply(job, Outcome::Status(&extents)),
-            Err(_) if link.client.is_gone() => link.reply(job, Outcome::Done),
             Err(error) => {
-                failure_log::tell(&asked, &error);
                 let code = ErrorCode::of(error.kind());
                 link.reply(job, Outcome::Failed(code, &error.to_string()));
-                export.counters.failed(error);
+                // The end of a client is no failure. One that has only closed its own direction reads the truth all the same.
+                if !(link.client.is_gone() && error.kind() == ErrorKind::Closed) {
+                    failure_log::tell(&asked, &error);
+                    export.counters.failed(error);
+                }
             }
         }
         if let Some(timed) = timed {
