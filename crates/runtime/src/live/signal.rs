@@ -1,6 +1,6 @@
 //! Signals: those that ask a program to end, and those that must not end it. docs/nbd.md has a table of them.
-use super::Live;
 use super::net::Stream;
+use super::{Live, monotonic};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::future::Future;
@@ -8,11 +8,14 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tantalum_base::{Result, ResultExt};
 
 /// Time in which a process may end by itself after a second signal.
 const HASTE: Duration = Duration::from_millis(700);
+
+/// Signals this soon after the first are of the same event: a terminal that closes sends two.
+const SAME_EVENT: Duration = Duration::from_millis(500);
 
 /// The signals that ask a program to end. SIGHUP is excluded if it was ignored when the program started, as with
 /// `nohup`: the user then wants the program to outlive its terminal.
@@ -77,11 +80,15 @@ impl Endings {
         let mut signals = Signals::new(ending()).context(|| "setting the handlers of signals")?;
         let (read, mut write) = UnixStream::pair().context(|| "making the signal pipe")?;
         let wait = move || {
-            for (number, signal) in signals.forever().enumerate() {
+            let mut first: Option<Instant> = None;
+            for signal in signals.forever() {
+                if first.is_some_and(|first| first.elapsed() < SAME_EVENT) {
+                    continue;
+                }
                 // If this cannot be written, the executor has ended.
                 let _ = write.write_all(&[0]);
-                if number > 0 {
-                    std::thread::park_timeout(HASTE);
+                if first.replace(monotonic()).is_some() {
+                    wait_at_least(HASTE);
                     signal_hook::low_level::exit(128 + signal);
                 }
             }
@@ -95,6 +102,14 @@ impl Endings {
     pub async fn next(&self) {
         // An error is treated as a signal too, because no signal can arrive on this pipe any more.
         let _ = self.pipe.recv(&mut [0; 1]).await;
+    }
+}
+
+fn wait_at_least(time: Duration) {
+    let begin = monotonic();
+    while let Some(left) = time.checked_sub(begin.elapsed()) {
+        // It may return early without cause.
+        std::thread::park_timeout(left);
     }
 }
 
