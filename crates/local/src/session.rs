@@ -169,6 +169,8 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         }
         while inbox.begun(&self.look).await? {
             let head = self.in_time(inbox.head(&self.look)).await?;
+            // Before the memory: requests in progress may wait for memory, and one of them has to end.
+            let permit = self.requests.acquire(1).await;
             let memory = self.memory_for(head.body_bytes).await;
             let body = self.in_time(inbox.body(head.body_bytes, &self.look)).await?;
             let call = decode_call(head.kind, &body)?;
@@ -181,7 +183,6 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
                 self.shared.lower((self.number, holder), wanted);
                 continue;
             }
-            let permit = self.requests.acquire(1).await;
             let session = Rc::clone(self);
             let request = session.answer(head.number, call, memory, permit);
             drop(self.runtime.spawn("local request", request));
@@ -241,11 +242,13 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             _ => 0,
         };
         // A task never holds both: if it held memory while it waited for more, it could wait for itself.
-        let _memory = match pages_read {
-            0 => memory,
-            pages => {
+        let _memory = match (&call, pages_read) {
+            // It takes memory for its view after its wait.
+            (Call::Raise(_), _) => None,
+            (_, 0) => Some(memory),
+            (_, pages) => {
                 drop(memory);
-                self.memory_for(pages * PAGE_BYTES).await
+                Some(self.memory_for(pages * PAGE_BYTES).await)
             }
         };
         let reply = self.perform(call).await;
