@@ -22,7 +22,8 @@ impl WaitQueue {
             Some(value) => Poll::Ready(value),
             None => {
                 let mut waiters = self.waiters.borrow_mut();
-                if !waiters.last().is_some_and(|last| last.will_wake(context.waker())) {
+                // A task that waited here before and went on for another reason has left its waker.
+                if !waiters.iter().rev().any(|known| known.will_wake(context.waker())) {
                     waiters.push(context.waker().clone());
                 }
                 waiting_on(self.label);
