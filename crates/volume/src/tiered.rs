@@ -172,7 +172,10 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         false => mend_copies(&flash, &copies, &superblock).await?,
     };
     let drive = Rc::new(Drive::new(ftl, ssd_options(config, &superblock)?)?);
+    // A sixteenth is left to its index: without it an epoch could have hardly any range of zeros, and each trim would take an
+    // epoch of its own.
     let room = journal.as_ref().map(|(journal, _)| journal.pages_max());
+    let room = room.map(|room| room - room / 16);
     let tiered_options = tiered_options(config, &drive, room)?;
     let ssd = *drive.options();
     let unix_ms = Box::new(unix_ms);

@@ -4,7 +4,7 @@ use super::rig::{Life, PAGES, Rig, SECOND_NS, page};
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange};
-use tantalum_runtime::{LifeCycle, Runtime};
+use tantalum_runtime::{First, LifeCycle, Runtime, first};
 
 const DESTAGES: [&str; 2] = ["ordered", "dense"];
 
@@ -228,6 +228,14 @@ fn a_higher_limit_on_dirty_pages_is_lowered_to_the_room_of_the_journal() {
         for number in 0..limit {
             life.write(number, 5).await.unwrap();
         }
+        // The journal also has room for ranges of zeros: trims that lie apart wait for no epoch.
+        let trims = async {
+            for number in (0..limit).step_by(4) {
+                life.volume.trim(PageRange::new(PageNo(number), 1)).await.unwrap();
+            }
+        };
+        let late = life.runtime.sleep(60 * SECOND_NS);
+        assert!(matches!(first(trims, late).await, First::One(())), "trims wait for the home");
         life.home.fail(Fails::Nothing);
         life.write_home().await.unwrap();
         life.volume.close().await.unwrap();
