@@ -320,7 +320,9 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
 /// Whether `home` is a copy: the place that its claim names is another one, and shows the same volume's claim too.
 fn is_copy(claim: &Claim, home: &Path) -> bool {
     let named = Path::new(claim.home());
-    let is_elsewhere = place_beneath_loops(named) != place_beneath_loops(home);
+    let [there, here] = [named, home].map(place_beneath_loops);
+    // Devices change their names, and one disk may have several.
+    let is_elsewhere = there != here && !(there.is_device() && here.is_device());
     let its = claim_of(named).ok().flatten();
     // A path that is not there, or not told in full, proves nothing.
     is_elsewhere && its.is_some_and(|its| its.volume_id() == claim.volume_id())
