@@ -18,10 +18,11 @@ pub fn give_back() {
     }
 }
 
-/// The memory that this process may use: the machine's, or the limit of its control group, or of its address space.
+/// The memory that this process may use: the machine's with its swap space, or the limit of its control group, or of its address space.
 pub fn limit_bytes() -> u64 {
     let memory = rustix::system::sysinfo();
-    let machine = (memory.totalram as u64).saturating_mul(u64::from(memory.mem_unit));
+    let pages = (memory.totalram as u64).saturating_add(memory.totalswap as u64);
+    let machine = pages.saturating_mul(u64::from(memory.mem_unit));
     let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
     let [group, own] = [control_group_bytes(), address_space].map(|it| it.unwrap_or(u64::MAX));
     machine.min(group).min(own)
