@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn messages_are_one_line_and_of_their_thread() {
         assert_eq!(call(|| Err(invalid("a\nb\0c"))), TantalumStatus::InvalidInput);
-        assert_eq!(message(), "a b c");
+        assert_eq!(message(), "a b\\u0000c");
         assert_eq!(call(|| Ok(())), TantalumStatus::Ok);
         let other = std::thread::scope(|scope| {
             let other = scope.spawn(|| {
@@ -214,7 +214,7 @@ mod tests {
             other.join().unwrap()
         });
         assert_eq!(other, (String::new(), "there".to_owned()));
-        assert_eq!(message(), "a b c", "neither a success nor another thread changes it");
+        assert_eq!(message(), "a b\\u0000c", "neither a success nor another thread changes it");
     }
 
     #[test]

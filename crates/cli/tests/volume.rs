@@ -21,13 +21,13 @@ fn a_bad_configuration_is_told_with_its_place() {
     let zone = "# zone = \"8MiB\"";
     let capacity = "capacity = \"4MiB\"";
     for (from, to, told) in [
-        ("[media]", "[media", "v.toml, line 10: "),
-        (zone, "colour = 3", "v.toml, line 17: unknown field `colour`"),
+        ("[media]", "[media", "v.toml, line 13: "),
+        (zone, "colour = 3", "v.toml, line 20: unknown field `colour`"),
         (zone, "zone = \"4KiB\"", "media.zone must be from 64KiB to 1GiB"),
         (zone, "zone = \"0MiB\"", "media.zone"),
         (capacity, "capacity = \"0MiB\"", "device.capacity"),
         (capacity, "capacity = \"5000\"", "needs a unit of bytes"),
-        (capacity, "capacity = 4", "v.toml, line 26: "),
+        (capacity, "capacity = 4", "v.toml, line 29: "),
         ("path = \"data.tantalum\"", "", "media.path is needed"),
     ] {
         edit(&config, from, to);
