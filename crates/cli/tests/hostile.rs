@@ -61,7 +61,7 @@ fn a_second_signal_hastens_a_server_that_waits_for_a_client() {
     again.terminate();
 }
 
-/// A client that closes its own direction and reads on, as `nc` does, gets a success only for what was done.
+/// A client that closes its own direction and reads on, as `nc` does, gets a success only for writes that were done.
 #[test]
 fn replies_after_the_end_of_the_requests_are_true() {
     let folder = tempfile::tempdir().unwrap();

@@ -225,7 +225,7 @@ fn a_server_tells_the_terminal_nothing() {
     let text = good(&watch);
     assert!(text.contains(r"\u001b]0;title\u0007\u009b2J (on_ack)"), "{text}");
     if installed(&["script"]) {
-        // On a terminal, where it is drawn in place.
+        // On a terminal it is drawn in place.
         let line = format!("timeout -s INT 1 {} top {}", built::tantalum(), address(folder.path()));
         let drawn = Command::new("script")
             .args(["--quiet", "--command", &line, "/dev/null"])

@@ -30,7 +30,7 @@ fn half_open_clients_lock_nobody_out() {
         other.write(0, &[2; 512]).await;
         // All places are taken, and those who come are turned away at once.
         assert!(world.connect().is_closed().await);
-        // Somebody who is still in negotiation then is turned away at its end.
+        // A client that is still negotiating then is turned away when it has finished.
         slow[0].go_in_vain().await;
         world.runtime.sleep(1_000_000).await;
         let statistics = world.server.statistics();

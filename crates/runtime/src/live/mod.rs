@@ -4,8 +4,8 @@
 //! Live         the executor            uring, threads   its two engines    operation   operations in flight
 //! file         positioned file I/O     net              sockets            signal      signals
 //! remote       channels from other threads              host               a thread with its own executor
-//! claim        claims a listening address               socket_file         who may connect to a Unix socket
-//! memory       the memory that there is                 named_file          opens what somebody named
+//! claim        claims a listening address               socket_file         permissions of a Unix socket
+//! memory       the limit on memory                      named_file          opens a path that a user gave
 //! spin         a short spin before it blocks
 //! confined     an executor that moves between threads as a whole    callers   its waiting callers
 //! fork         protects a forked child from handles    wall_clock         the time of day, for people

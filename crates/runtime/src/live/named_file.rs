@@ -1,6 +1,6 @@
-//! Opens what somebody named: a file, a block device, or by mistake anything else.
+//! Opens a path that a user gave, if it leads to a file or a block device.
 //!
-//! To open a pipe waits for its other end, perhaps for ever, and to open a device may already do something, such as rewind a tape.
+//! Opening a pipe may wait forever for its other end, and opening a device may already do something, such as rewind a tape.
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::fs::{File, FileType, OpenOptions, metadata};
 use std::io;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use tantalum_base::file_kind::words_for;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug)]
 pub enum Named {
     /// A file or a block device, open.
@@ -22,7 +22,7 @@ pub enum Named {
 /// # Errors
 /// Those of the system.
 pub fn open_named(path: &Path, options: &OpenOptions, flags: OFlags) -> io::Result<Named> {
-    // What cannot be looked at, or is not there yet, is reported by the attempt to open it.
+    // If the path cannot be examined, or does not exist yet, the attempt to open it reports that.
     if let Ok(there) = metadata(path)
         && !is_usable(there.file_type())
     {
