@@ -17,7 +17,7 @@ pub struct Args {
     /// The image or block device, or a copy or snapshot of one
     home: PathBuf,
     /// File for the home's original ends, 2 MiB, before they are changed; by default HOME.unclaim, or for a device a
-    /// file in the current folder
+    /// file in the current folder. It is deleted when the home is plain
     #[arg(long, value_name = "PATH")]
     undo: Option<PathBuf>,
     /// Proceed even if the journal exists: newer pages of flash and journal are lost
