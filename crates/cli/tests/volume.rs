@@ -27,7 +27,7 @@ fn a_bad_configuration_is_told_with_its_place() {
         (zone, "zone = \"0MiB\"", "media.zone"),
         (capacity, "capacity = \"0MiB\"", "device.capacity"),
         (capacity, "capacity = \"5000\"", "needs a unit of bytes"),
-        (capacity, "capacity = 4", "v.toml, line 29: "),
+        (capacity, "capacity = 4", "v.toml, line 32: "),
         ("path = \"data.tantalum\"", "", "media.path is needed"),
     ] {
         edit(&config, from, to);

@@ -35,6 +35,7 @@ impl OpenOptions {
     /// The options of the device.
     pub(crate) fn of_device(self) -> tantalum_volume::OpenOptions {
         let OpenOptions { read_only, accept_loss, placement: _ } = self;
-        tantalum_volume::OpenOptions { read_only, accept_loss }
+        // Programs come and go, and have a cache of their own or none: the system's outlives them.
+        tantalum_volume::OpenOptions { read_only, accept_loss, system_cache: true }
     }
 }

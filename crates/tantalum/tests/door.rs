@@ -6,6 +6,7 @@ use tantalum::{
     Volume,
 };
 use tantalum_base::Rng;
+use tantalum_testing::resident::resident_bytes;
 use tempfile::TempDir;
 
 fn volume() -> (TempDir, PathBuf, Volume) {
@@ -214,5 +215,30 @@ fn figures_tell_the_fill_of_a_volume() {
         for name in ["identity", "mapped_bytes", "zones", "holds"] {
             assert_eq!(told.text(name), filled.text(name), "{name}");
         }
+    }
+}
+
+/// The next process finds in the system's memory what this one read, unless the configuration says otherwise.
+#[test]
+fn what_a_program_reads_stays_in_the_systems_memory() {
+    const BYTES: usize = 256 * PAGE_BYTES;
+    // Not in memory, as the folder for temporary files may be.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for setting in ["", "system_cache = false\n"] {
+        let path = folder.path().join(if setting.is_empty() { "cached" } else { "direct" });
+        let volume = Volume::create(&path).capacity_bytes(16 << 20).open().unwrap();
+        volume.write_at(0, &vec![7; BYTES]).unwrap();
+        drop(volume);
+        let config = path.join("VOLUME.toml");
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, text.replace("[media]\n", &format!("[media]\n{setting}"))).unwrap();
+        // The opening above read the rest.
+        let data = std::fs::File::open(path.join("data.tantalum")).unwrap();
+        rustix::fs::fadvise(&data, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let mut read = vec![0; BYTES];
+        Volume::open(&path).unwrap().read_at(0, &mut read).unwrap();
+        assert!(read.iter().all(|byte| *byte == 7));
+        let Some(resident) = resident_bytes(&path.join("data.tantalum")) else { return };
+        assert!((resident >= BYTES as u64) == setting.is_empty(), "{setting}: {resident} bytes");
     }
 }

@@ -7,6 +7,7 @@
 //! documented  command lines in pages and help texts
 //! rig       served volumes, and their exports as files and block devices
 //! postgres  a PostgreSQL on ext4 on a block device
+//! resident  the share of a file that is in the system's page cache
 //! ```
 //!
 //! It depends on no other crate of the workspace, so it brings no feature into what is measured.
@@ -14,6 +15,7 @@ pub mod built;
 pub mod documented;
 pub mod postgres;
 pub mod programs;
+pub mod resident;
 pub mod rig;
 pub mod skip;
 

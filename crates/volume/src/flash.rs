@@ -246,7 +246,7 @@ pub async fn open_flash<S: BlockStore + Clone>(
     check_sizes(&superblock, &store, config).map_err(within)?;
     let zones = zones(store.clone(), &superblock)?;
     let ftl_options = ftl_options(config, &superblock)?;
-    let OpenOptions { read_only, accept_loss } = options;
+    let OpenOptions { read_only, accept_loss, .. } = options;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = Ftl::recover(zones, ftl_options).await?;
     // Recovery succeeded, so the superblock describes these zones correctly.

@@ -26,9 +26,12 @@ pub struct OpenOptions {
     /// [`Corrupt`]: tantalum_base::ErrorKind::Corrupt
     /// [`Io`]: tantalum_base::ErrorKind::Io
     pub accept_loss: bool,
+    /// Read the flash through the system's page cache, if it is a file. `media.system_cache` overrides it.
+    pub system_cache: bool,
 }
 
 impl OpenOptions {
     /// Options for opening read-only.
-    pub const READ_ONLY: OpenOptions = OpenOptions { read_only: true, accept_loss: false };
+    pub const READ_ONLY: OpenOptions =
+        OpenOptions { read_only: true, accept_loss: false, system_cache: false };
 }

@@ -45,7 +45,7 @@ pub async fn open_store(
     options: OpenOptions,
     counters: &StoreCounters,
 ) -> Result<VolumeStore> {
-    let OpenOptions { read_only, accept_loss } = options;
+    let OpenOptions { read_only, accept_loss, .. } = options;
     match config.media.media_type {
         MediaType::File => {
             let path = config.data_path()?;
@@ -53,7 +53,9 @@ pub async fn open_store(
                 return Err(without_flash(live, &path, config).await?);
             }
             let sparse = config.media.sparse;
-            let options = FileStoreOptions { read_only, sparse, ..FileStoreOptions::default() };
+            let cached_reads = config.media.system_cache.unwrap_or(options.system_cache);
+            let defaults = FileStoreOptions::default();
+            let options = FileStoreOptions { read_only, sparse, cached_reads, ..defaults };
             let file = EitherStore::One(FileStore::open(live, &path, options)?);
             Ok(over(file, accept_loss, counters))
         }
@@ -78,7 +80,7 @@ pub async fn open_tiered_stores(
     counters: &StoreCounters,
 ) -> Result<TieredStores<VolumeStore>> {
     let home = home_config(config)?;
-    let OpenOptions { read_only, accept_loss } = options;
+    let OpenOptions { read_only, accept_loss, .. } = options;
     if config.media.media_type == MediaType::Memory {
         return open_in_memory(config, home, counters).await;
     }

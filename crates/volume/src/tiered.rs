@@ -152,7 +152,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         None => None,
         Some(store) => Some(open_journal(store, pair(&superblock), config, options).await?),
     };
-    let OpenOptions { read_only, accept_loss } = options;
+    let OpenOptions { read_only, accept_loss, .. } = options;
     let owner = HomeOwner { volume_id: superblock.volume_id, read_only, accept_loss };
     let at_home = |error: Error| error.wrap(told_home(config));
     let (home, is_changed) =
@@ -210,7 +210,7 @@ async fn watch_home<S: BlockStore>(
 ) -> Result<(Watched<S>, bool)> {
     let watched = Watched::new(home);
     let Some(((journal, _), marks)) = journal else { return Ok((watched, false)) };
-    let OpenOptions { read_only, accept_loss } = options;
+    let OpenOptions { read_only, accept_loss, .. } = options;
     // Also after a rescue: a flash that returns does not know of later changes to the home.
     let changed = match Fault::RescuedHomeUnwatched.is_planted() {
         true => None,

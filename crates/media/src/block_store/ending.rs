@@ -1,20 +1,18 @@
 //! The end of a file that ends within a block: direct I/O may be unable to write its last sectors.
+use super::cached::Cached;
 use super::file::FileStoreOptions;
 use super::opening::io;
 use super::{BLOCK_BYTES, IoBuf, SECTOR_BYTES};
-use std::fs::{File, OpenOptions};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
 use std::path::Path;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::Result;
 use tantalum_runtime::Live;
-use tantalum_runtime::live::{LiveFile, ParentOnly};
+use tantalum_runtime::live::LiveFile;
 
 /// The way in which the last sectors of a file are read and written.
 pub(super) struct Ending {
-    /// The file opened through the page cache, and a guard that must be dropped before it is closed. `None` if the
-    /// normal path can do the last sectors too.
-    cached: Option<(ParentOnly, LiveFile)>,
+    /// The file opened through the page cache. `None` if the normal path can do the last sectors too.
+    cached: Option<Cached>,
 }
 
 /// Length of the store in a file of `held` bytes. `end_bytes` is the wanted end.
@@ -42,15 +40,7 @@ impl Ending {
         if bytes.is_multiple_of(BLOCK_BYTES) || !metadata.is_file() || !options.direct {
             return Ok(Ending { cached: None });
         }
-        let cached = OpenOptions::new().read(true).write(!options.read_only).open(path);
-        let cached = cached.map_err(|error| io(path, "opening", error))?;
-        let again = cached.metadata().map_err(|error| io(path, "looking at", error))?;
-        if (again.dev(), again.ino()) != (metadata.dev(), metadata.ino()) {
-            let context = format!("{} was replaced while it was opened", path.display());
-            return Err(Error::new(ErrorKind::Io, context));
-        }
-        let parent_only = ParentOnly::new(cached.as_fd())?;
-        Ok(Ending { cached: Some((parent_only, LiveFile::new(live, cached))) })
+        Ok(Ending { cached: Some(Cached::open(live, file, path, options)?) })
     }
 
     /// Like [`LiveFile::read_at`] of `file`, but the last block may be partial.
@@ -105,6 +95,6 @@ impl Ending {
     fn split(&self, buf: &IoBuf) -> Option<(&LiveFile, usize)> {
         let rest = buf.len() % BLOCK_BYTES as usize;
         let cached = self.cached.as_ref().filter(|_| rest > 0);
-        cached.map(|(_, cached)| (cached, buf.len() - rest))
+        cached.map(|cached| (&cached.file, buf.len() - rest))
     }
 }

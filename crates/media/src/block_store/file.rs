@@ -1,4 +1,5 @@
 //! A store in a file or on a block device: direct I/O, a lock, real syncs.
+use super::cached::Cached;
 use super::ending::{Ending, store_bytes};
 use super::opening::{io, open_alone};
 use super::partitions::reread_partition_table;
@@ -27,6 +28,9 @@ const ZEROING_BYTES: u64 = 1 << 30;
 pub struct FileStoreOptions {
     /// Bypass the page cache if the file system supports it (tmpfs and some others do not).
     pub direct: bool,
+    /// Read through the page cache all the same, if the file system keeps it the same as direct writes do: what was read once
+    /// stays in the system's memory, also for the next process. Writes stay direct.
+    pub cached_reads: bool,
     /// Open for reading only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many readers
     /// may share the file, but not with a writer.
     pub read_only: bool,
@@ -48,6 +52,7 @@ impl Default for FileStoreOptions {
     fn default() -> Self {
         FileStoreOptions {
             direct: true,
+            cached_reads: false,
             read_only: false,
             sparse: false,
             end_bytes: None,
@@ -65,6 +70,8 @@ struct Inner {
     // Must be dropped before the descriptors are closed.
     _parent_only: [ParentOnly; 2],
     file: LiveFile,
+    // For reads, if they go through the page cache.
+    cached: Option<Cached>,
     ending: Ending,
     // For operations that are not I/O: finding holes, allocating.
     control: File,
@@ -136,9 +143,11 @@ impl FileStore {
         let parent_only = [ParentOnly::new(file.as_fd())?, ParentOnly::new(control.as_fd())?];
         let bytes = store_bytes(end, options.end_bytes);
         let ending = Ending::of(live, &control, path, bytes, options)?;
+        let cached = Cached::for_reads(live, &control, path, options)?;
         Ok(FileStore(Rc::new(Inner {
             _parent_only: parent_only,
             file: LiveFile::new(live, file),
+            cached,
             control,
             path: path.to_path_buf(),
             ending,
@@ -264,8 +273,11 @@ impl BlockStore for FileStore {
 
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
-        let Inner { file, ending, .. } = &*self.0;
-        let (result, buf) = ending.read_at(file, offset, buf).await;
+        let Inner { file, cached, ending, .. } = &*self.0;
+        let (result, buf) = match cached {
+            Some(cached) => cached.file.read_at(offset, buf).await,
+            None => ending.read_at(file, offset, buf).await,
+        };
         result.map_err(|error| self.failed(error))?;
         Ok(buf)
     }

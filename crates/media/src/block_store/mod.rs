@@ -21,6 +21,7 @@
 use tantalum_base::Result;
 
 mod buffer_pool;
+mod cached;
 pub mod counting;
 pub mod crash;
 mod ending;

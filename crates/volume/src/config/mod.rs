@@ -86,6 +86,8 @@ pub struct MediaConfig {
     /// Whether the file is sparse.
     #[serde(default)]
     pub sparse: bool,
+    /// Whether a file is read through the system's page cache; by default the one that opens it decides.
+    pub system_cache: Option<bool>,
 }
 
 /// The medium.

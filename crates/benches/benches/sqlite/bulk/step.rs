@@ -190,7 +190,7 @@ impl Asked {
                 let mut to = self.open("copy", true)?;
                 timed(|| {
                     let backup = rusqlite::backup::Backup::new(&from, &mut to)?;
-                    backup.run_to_completion(-1, Duration::ZERO, None)?;
+                    backup.run_to_completion(i32::MAX, Duration::ZERO, None)?;
                     Ok(())
                 })
             }
