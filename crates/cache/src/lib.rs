@@ -11,6 +11,7 @@
 //!   pace         how fast hosts may write meanwhile
 //!   dirty        the pages that differ from the home, and those being destaged
 //! home_reads   reads from the home in flight, and changes of their pages meanwhile
+//! home_waits   waits for a home that may not answer, and their end
 //! image        Image: the home, an image in a file or on a block device
 //! claim/       the claim on the home while it has a cache, so that nobody mounts it by mistake
 //! streams      sequential requests, which may bypass the cache
@@ -27,6 +28,7 @@ mod destage;
 mod dirty;
 pub mod fault_points;
 mod home_reads;
+mod home_waits;
 pub mod image;
 pub mod journal;
 mod large;

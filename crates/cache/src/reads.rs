@@ -111,7 +111,7 @@ where
             let from = (run.first.0 - first.0) as usize;
             let timed = self.load.home.begin(self.runtime.now_ns());
             let read = self.home.read(run.first, &mut out[from..from + run.pages as usize], None);
-            read.await.map_err(|error| {
+            self.at_home(read).await.map_err(|error| {
                 self.count(|counts| counts.home_errors += 1);
                 self.reads.failed(&error);
                 Failed::Home(error)

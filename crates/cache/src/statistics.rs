@@ -107,7 +107,7 @@ impl TieredStatistics {
         out.counter("tantalum_home_zeroed_pages_total", zeroed, self.home_pages_zeroed);
         let errors = "Failed operations of the home or its journal";
         out.counter("tantalum_home_errors_total", errors, self.home_errors);
-        let failing = "1 if the last operation of the home or its journal failed";
+        let failing = "1 if the last operation of the home or its journal failed, or the home has been silent for 10 s";
         out.gauge("tantalum_home_failing", failing, self.home_failure.is_some());
     }
 }

@@ -15,6 +15,7 @@ use crate::destage::Destager;
 use crate::dirty::DirtyPages;
 use crate::fault_points::Fault;
 use crate::home_reads::HomeReads;
+use crate::home_waits::HomeWaits;
 use crate::journal::{Closed, Journal};
 use crate::load::Load;
 use crate::mode::Mode;
@@ -64,6 +65,7 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     pub(crate) staged: RefCell<PageSet>,
     pub(crate) dirty: RefCell<DirtyPages>,
     pub(crate) reads: HomeReads<M::Page>,
+    pub(crate) home_waits: HomeWaits,
     pub(crate) from_home: RefCell<FromHome>,
     pub(crate) streams: RefCell<Streams>,
     pub(crate) load: Load,
@@ -152,6 +154,7 @@ where
             unix_ms,
             limits,
             reads: HomeReads::new(options.admission_queue_pages),
+            home_waits: HomeWaits::new(),
             destager: Destager::new(committed, last),
             pace: Pace::new(&options),
             mode: Cell::new(options.mode),
@@ -178,6 +181,11 @@ where
     /// The flash.
     pub fn drive(&self) -> &Rc<Drive<M>> {
         &self.drive
+    }
+
+    /// The result of `operation` of the home; `Closed` once nobody waits for the home any more.
+    pub(crate) async fn at_home<T>(&self, operation: impl Future<Output = Result<T>>) -> Result<T> {
+        self.home_waits.answer(|| self.runtime.now_ns(), operation).await
     }
 
     /// The home.
@@ -229,7 +237,11 @@ where
             destage_lag_ns: self.destage_lag_ns(),
             epoch: self.destager.epoch(),
             mode: self.mode(),
-            home_failure: counts.home_failure.clone().or_else(|| self.reads.failure()),
+            home_failure: counts
+                .home_failure
+                .clone()
+                .or_else(|| self.reads.failure())
+                .or_else(|| self.home_waits.silence(self.runtime.now_ns())),
             ..counts
         }
     }
@@ -356,6 +368,11 @@ where
             self.rest_destager().await;
         }
         self.drive.close().await
+    }
+
+    fn wait_no_longer(&self) {
+        self.home_waits.give_up();
+        self.may_change.wake_all();
     }
 
     async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {

@@ -91,6 +91,11 @@ pub trait LifeCycle: PageDevice {
     /// `Latched` after an earlier failure; errors of the medium.
     async fn close(&self) -> Result<()>;
 
+    /// Ends waits that may never end by themselves, such as those for slow storage below that does not answer: commands that
+    /// wait fail with `Closed`, and [`close`](Self::close) leaves undone what the next opening can do as well. A server that
+    /// stops calls it when it has waited long enough.
+    fn wait_no_longer(&self) {}
+
     /// Reads every page, and walks every structure if the device supports that. Returns the problems found, with
     /// their places. Changes nothing; no changes may be in flight. Calls `progress` with (pages done, total pages).
     ///
@@ -137,6 +142,10 @@ macro_rules! forward_life_cycle {
 
         async fn close(&self) -> $crate::life_cycle::Result<()> {
             self.$device.close().await
+        }
+
+        fn wait_no_longer(&self) {
+            self.$device.wait_no_longer();
         }
 
         async fn check(

@@ -8,7 +8,7 @@ use tantalum_console::output::print_line;
 use tantalum_nbd::Server;
 use tantalum_runtime::live::signal::Endings;
 use tantalum_runtime::sync::WaitQueue;
-use tantalum_runtime::{First, LifeCycle, Live, first};
+use tantalum_runtime::{First, LifeCycle, Live, Runtime, first};
 
 use crate::{About, Listeners, watched};
 
@@ -41,14 +41,22 @@ where
     H: Fn(),
     R: Future<Output = Result<()>>,
 {
+    let stopped = Rc::clone(&device);
     let endpoint = listeners.metrics.map(|listener| {
         tell(&format!("metrics at {}", listener.local_address()));
         watched::start(live, listener, about, device, server.clone())
     });
     let begun = (Cell::new(false), WaitQueue::new("the end of a server"));
+    let grace_ns = server.options().stop_ms_max.saturating_mul(1_000_000);
     let stop = async {
         endings.next().await;
         (ending.begin)();
+        let (clock, waiting) = (live.clone(), Rc::clone(&stopped));
+        // Nobody joins it: it may end after the device is closed.
+        drop(live.spawn("the end of patience", async move {
+            clock.sleep(grace_ns).await;
+            waiting.wait_no_longer();
+        }));
         tracing::info!("stopping: requests in flight are answered");
         begun.0.set(true);
         begun.1.wake_all();

@@ -144,6 +144,10 @@ impl<D: LifeCycle> LifeCycle for Transactional<D> {
         self.device.close().await
     }
 
+    fn wait_no_longer(&self) {
+        self.device.wait_no_longer();
+    }
+
     async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         self.device.check(progress).await
     }

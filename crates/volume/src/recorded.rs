@@ -265,6 +265,10 @@ impl<D: LifeCycle> LifeCycle for Recorded<D> {
         closed.and(ended.map(drop))
     }
 
+    fn wait_no_longer(&self) {
+        self.device.wait_no_longer();
+    }
+
     async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {
         self.device.check(progress).await
     }

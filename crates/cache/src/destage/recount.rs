@@ -67,7 +67,7 @@ where
         let follows = |one: &(PageNo, M::Page), next: &(PageNo, M::Page)| next.0.0 == one.0.0 + 1;
         for run in here.chunk_by(follows) {
             let mut there = vec![M::Page::zero(); run.len()];
-            self.home.read(run[0].0, &mut there, None).await?;
+            self.at_home(self.home.read(run[0].0, &mut there, None)).await?;
             let pairs = run.iter().zip(&there).filter(|((_, here), there)| here == *there);
             same.extend(pairs.map(|(here, _)| here.clone()));
         }

@@ -61,7 +61,7 @@ where
         }))
         .await?;
         if !Fault::HomeNotFlushed.is_planted() {
-            self.home.flush().await?;
+            self.at_home(self.home.flush()).await?;
         }
         let worn = self.is_worn();
         for write in &writes {
@@ -92,14 +92,14 @@ where
         let range = write.range();
         match write {
             HomeWrite::Contents(first, pages) => {
-                self.home.write(*first, pages, None).await?;
+                self.at_home(self.home.write(*first, pages, None)).await?;
                 self.count(|counts| {
                     counts.home_writes += 1;
                     counts.home_pages_written += range.pages;
                 });
             }
             HomeWrite::Zeros(range) => {
-                self.home.trim(*range).await?;
+                self.at_home(self.home.trim(*range)).await?;
                 self.count(|counts| counts.home_pages_zeroed += range.pages);
             }
         }

@@ -27,6 +27,8 @@ pub enum Fails {
     Changes(ErrorKind),
     /// Everything, with `Io`: the device is gone.
     Everything,
+    /// No operation ends.
+    Hangs,
 }
 
 /// An operation of a store.
@@ -106,6 +108,9 @@ impl Failing {
             left => core.left.set(left.map(|left| left - 1)),
         }
         core.runtime.sleep(OPERATION_NS).await;
+        if core.fails.get() == Fails::Hangs {
+            std::future::pending::<()>().await;
+        }
         let failure = match core.fails.get() {
             Fails::Everything => Some(ErrorKind::Io),
             Fails::Changes(kind) if !matches!(operation, Operation::Read(..)) => Some(kind),

@@ -183,6 +183,46 @@ fn a_volume_full_of_dirty_pages_can_be_closed() {
     }
 }
 
+/// It keeps neither a writer that waits for room, nor a reader, nor the server that stops.
+#[test]
+fn a_home_that_does_not_answer_can_be_left() {
+    for destage in DESTAGES {
+        let rig = Rig::new(destage);
+        let acknowledged = rig.live(|life| async move {
+            life.home.fail(Fails::Hangs);
+            let written = Rc::new(Cell::new(0));
+            let (writer, done) = (life.clone(), Rc::clone(&written));
+            let writing = life.runtime.spawn("writer", async move {
+                for number in 0..PAGES {
+                    if let Err(error) = writer.write(number, 1).await {
+                        return Some(error.kind());
+                    }
+                    done.set(number + 1);
+                }
+                None
+            });
+            let reader = life.clone();
+            let read = async move { reader.read(PAGES - 1).await.map_err(|error| error.kind()) };
+            let reading = life.runtime.spawn("reader", read);
+            life.sleep_s(60).await;
+            let failure = life.statistics().home_failure.expect("it is told");
+            assert!(failure.contains("has not answered for"), "{failure}");
+            life.volume.wait_no_longer();
+            assert_eq!(writing.await, Some(ErrorKind::Closed));
+            assert_eq!(reading.await, Err(ErrorKind::Closed));
+            life.volume.close().await.unwrap();
+            written.get()
+        });
+        assert!((100..PAGES).contains(&acknowledged));
+        rig.live(move |life| async move {
+            for number in 0..acknowledged {
+                assert_eq!(life.read(number).await.unwrap(), page(number, 1));
+            }
+            life.write_home().await.unwrap();
+        });
+    }
+}
+
 #[test]
 fn a_read_that_home_fails_is_an_error_of_its_own() {
     let rig = Rig::over("dense", 3, {

@@ -187,7 +187,8 @@ fn a_flash_that_comes_back_is_refused_where_its_home_was_used_since() {
     }
 }
 
-const ACCEPT: OpenOptions = OpenOptions { read_only: false, accept_loss: true };
+const ACCEPT: OpenOptions =
+    OpenOptions { read_only: false, accept_loss: true, system_cache: false };
 
 /// The error of opening with loss accepted, after checking that home and journal did not change.
 fn refusal_of_loss(rig: &Rig) -> String {
