@@ -120,3 +120,16 @@ fn what_cannot_be_is_refused_in_a_line() {
     assert!(!socket.exists());
     drop(silent);
 }
+
+#[test]
+fn a_server_that_does_not_answer_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = volume(folder.path());
+    let server = Server::start(&config);
+    server.signal(rustix::process::Signal::STOP);
+    let told = refused(&["mode", text(&config)]);
+    server.signal(rustix::process::Signal::CONT);
+    assert!(told.contains("does not answer in 10 s"), "{told}");
+    good(&["mode", text(&config)]);
+    server.terminate();
+}

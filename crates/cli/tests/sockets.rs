@@ -61,3 +61,32 @@ fn an_unknown_group_is_refused() {
     let told = refused(&serve);
     assert!(told.contains("socket_group: there is no group \"nobody-here\""), "{told}");
 }
+
+/// Members of the group cannot open the volume's file, and ask its server.
+#[test]
+fn who_may_connect_may_ask_for_the_figures() {
+    if !tantalum_testing::installed(&["setpriv"]) || !tantalum_testing::is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    // The folder of the build may be closed to others.
+    let program = folder.path().join("tantalum");
+    std::fs::copy(built::tantalum(), &program).unwrap();
+    let config = folder.path().join("v.toml");
+    good(&["create", text(&config), "--capacity", "16MiB"]);
+    std::fs::set_permissions(&config, PermissionsExt::from_mode(0o644)).unwrap();
+    let mut server = serve(folder.path(), &["--socket-group", "65534"]);
+    let stat = |group: &str| {
+        let mut member = Command::new("setpriv");
+        member.args(["--reuid", "65534", "--regid", group, "--clear-groups"]);
+        member.arg(&program).args(["stat", text(&config)]).output().unwrap()
+    };
+    let (told, refused) = (stat("65534"), stat("65533"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let figures = String::from_utf8_lossy(&told.stdout);
+    assert!(told.status.success() && figures.contains("capacity"), "{told:?}");
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("may not be opened by this user"), "{error}");
+}

@@ -99,7 +99,11 @@ fn a_home_is_a_plain_image_before_and_after() {
         let at = number as usize * PAGE_BYTES;
         assert!(detached[at..at + PAGE_BYTES] == page(number, count)[..], "page {number}");
     }
-    assert!(refused(&["stat", text(&volume)]).contains("no Tantalum volume"));
+    for command in ["stat", "check"] {
+        let told = refused(&[command, text(&volume)]);
+        let remedy = told.contains("nothing is missing: the volume was detached");
+        assert!(told.contains("no Tantalum volume") && remedy, "{command}: {told}");
+    }
     good(&["attach", text(&volume), "--force"]);
     let share = ["1024", "0", "64"];
     let error = refused(&[&["share", text(&volume)], &share[..]].concat());

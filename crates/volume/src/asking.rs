@@ -16,8 +16,9 @@ pub fn control_path(config: &Path) -> PathBuf {
     name.into()
 }
 
-/// Time limit for each line of a server's answer to `stat`. It reads pages for at most two seconds.
-const STAT_LINE: Duration = Duration::from_secs(10);
+/// Time limit for each line of a server's answer to `stat`, which reads pages for at most two seconds, and to `mode`, which has
+/// two lines a second.
+const LINE: Duration = Duration::from_secs(10);
 
 /// The lines of the server's answer to `request`; `None` if the volume of the configuration at `config` is not served.
 ///
@@ -28,6 +29,17 @@ pub fn ask(
     request: &str,
 ) -> Result<Option<impl Iterator<Item = Result<String>> + use<>>> {
     ask_within(config, request, None)
+}
+
+/// The lines of the server's answer to a request for its mode, or to change it; otherwise as [`ask`].
+///
+/// # Errors
+/// As [`ask`]; a line is `Closed` if it does not come in time.
+pub fn ask_mode(
+    config: &Path,
+    mode: &str,
+) -> Result<Option<impl Iterator<Item = Result<String>> + use<>>> {
+    ask_within(config, &format!("mode {mode}"), Some(LINE))
 }
 
 /// The same, with a time limit for each line.
@@ -68,7 +80,7 @@ fn ask_within(
 /// # Errors
 /// As [`ask`]; `Closed` or `Format` if the answer is not complete, or does not come in time.
 pub fn ask_stat(config: &Path) -> Result<Option<Stat>> {
-    let Some(lines) = ask_within(config, "stat", Some(STAT_LINE))? else { return Ok(None) };
+    let Some(lines) = ask_within(config, "stat", Some(LINE))? else { return Ok(None) };
     let mut figures = Vec::new();
     for line in lines {
         let line = line?;

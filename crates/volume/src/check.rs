@@ -7,6 +7,7 @@ use tantalum_runtime::{Finding, LifeCycle, Live};
 
 use crate::config::{Kind, VolumeConfig};
 use crate::flash::{open_flash, read_copies, within_data};
+use crate::lost_flash::refuse_blank_flash;
 use crate::open::open_tiered_volume;
 use crate::open_options::OpenOptions;
 use crate::store::open_store;
@@ -55,6 +56,9 @@ pub async fn check_volume(
     let config = &config.without_buffer();
     let store =
         open_store(live, config, options, &StoreCounters::default()).await.map_err(within)?;
+    if config.kind == Kind::Tiered {
+        refuse_blank_flash(live, &store, config).await.map_err(within)?;
+    }
     let in_data = within_data(config);
     let copies = read_copies(&store).await.map_err(&in_data).map_err(within)?;
     let mut findings = copies.problems();

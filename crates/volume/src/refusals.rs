@@ -89,6 +89,8 @@ tantalum_base::refusals! {
     HOME_SHORTER = "it became shorter, or is another one",
     /// The file is too short.
     TOO_SHORT = "too short to be a Tantalum volume",
+    /// The file is long enough, and holds something else.
+    NO_VOLUME = "this is no Tantalum volume",
     /// The volume is of the other kind.
     OTHER_KIND = "it is a volume of kind",
     /// The volume has another capacity.

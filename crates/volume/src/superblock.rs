@@ -22,7 +22,7 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_media::ZoneGeometry;
 use tantalum_media::file_zones::ANCHOR_MAGIC;
 
-use crate::refusals::OTHER_VERSION;
+use crate::refusals::{NO_VOLUME, OTHER_VERSION};
 
 const MAGIC: &[u8; 8] = b"TANTALUM";
 /// Version of everything on media; `docs/format.md` describes it.
@@ -97,7 +97,10 @@ impl Superblock {
         let long = |at: usize| field(at, 8).try_into().map(u64::from_le_bytes).unwrap_or(0);
         let format = |context: String| Err(Error::new(ErrorKind::Format, context));
         if field(0, 8) != MAGIC {
-            return format("this is no Tantalum volume (no magic number)".into());
+            let context = format!(
+                "{NO_VOLUME} (no magic number): it was overwritten, or media.path names another file or device: put the volume's back"
+            );
+            return Err(NO_VOLUME.error(ErrorKind::Format, context));
         }
         let version = word(8);
         if version != FORMAT_VERSION {

@@ -7,7 +7,7 @@ use tantalum_cache::Mode;
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
 use tantalum_volume::VolumeConfig;
-use tantalum_volume::asking::{ask, control_path};
+use tantalum_volume::asking::{ask_mode, control_path};
 use tantalum_volume::config::Kind;
 use tantalum_volume::refusals::{NOT_SERVED, NOT_TIERED};
 
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         return Err(NOT_TIERED.error(ErrorKind::InvalidInput, context).into());
     }
     let name = mode.map_or("", Mode::name);
-    let Some(lines) = ask(&config.path, &format!("mode {name}"))? else {
+    let Some(lines) = ask_mode(&config.path, name)? else {
         let context = format!(
             "{path} {NOT_SERVED} (no server listens at {}): `tantalum serve {path}` serves it; or \
              set home.mode in it, the mode in which it is served next",

@@ -380,6 +380,17 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        volume::NO_VOLUME,
+        Here(|place| {
+            place.flash();
+            let data = place.at("data.tantalum");
+            fs::write(&data, vec![0; fs::metadata(&data).unwrap().len() as usize]).unwrap();
+            let told = place.refused_serve("f");
+            assert!(told.contains("data.tantalum") && told.contains("media.path"), "{told}");
+            told
+        }),
+    ),
+    (
         volume::OTHER_KIND,
         Attached(|place| {
             place.flash();
