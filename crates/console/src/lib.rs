@@ -3,6 +3,7 @@
 //! verdict       exit codes, errors as one line
 //! interruption  the end of a long run on Ctrl-C
 //! output        options that several commands accept, printing, writing
+//! whole_file    files that appear when they are complete
 //! progress      a bar on anything over two seconds, on a terminal only
 //! programs      the programs, their commands, and their paths
 //! man_pages     manual pages, one per command
@@ -18,5 +19,6 @@ pub mod output;
 pub mod programs;
 pub mod progress;
 mod verdict;
+pub mod whole_file;
 
 pub use verdict::{AFTER_HELP, Verdict, run};

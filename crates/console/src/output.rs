@@ -1,7 +1,8 @@
 //! Options that several commands accept, and all printing and writing of results.
 use crate::interruption;
+use crate::whole_file::{WholeFile, folder_of, is_same_file};
 use anyhow::{Context, bail};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tantalum_base::plain;
 use tantalum_report::{OutputFormat, Page, Report};
@@ -31,8 +32,29 @@ impl OutputArgs {
     /// The format; an unknown one is refused with a list. Call this before any work is done.
     pub fn format(&self) -> anyhow::Result<OutputFormat> {
         self.page.check()?;
-        check_file("--facts", self.facts.as_deref())?;
+        FACTS.check(self.facts.as_deref())?;
+        if let Some((facts, page)) = self.facts.as_ref().zip(self.page.report.as_ref())
+            && is_same_file(facts, page)
+        {
+            bail!(
+                "--facts and --report: both would be written to {}: name two files",
+                page.display()
+            );
+        }
         Ok(OutputFormat::parse(&self.format)?)
+    }
+
+    /// The same for a command that reads the files `inputs`, which are not replaced.
+    pub fn format_beside(&self, inputs: &[PathBuf]) -> anyhow::Result<OutputFormat> {
+        let outputs = [(FACTS, &self.facts), (PAGE, &self.page.report)];
+        for (kind, path) in outputs {
+            let Some(path) = path else { continue };
+            if inputs.iter().any(|input| is_same_file(input, path)) {
+                let option = kind.option;
+                bail!("{option}: {} is the input: name another file", path.display());
+            }
+        }
+        self.format()
     }
 
     /// Prints `report` on the standard output, and writes `page` around it if it is requested.
@@ -48,8 +70,7 @@ impl OutputArgs {
             eprintln!("tantalum: {}", report.facts());
         }
         if let Some(path) = &self.facts {
-            write_whole("--facts", path, &report.facts_json()?)?;
-            eprintln!("{}: written", path.display());
+            FACTS.write(path, &report.facts_json()?)?;
         }
         // This comes last: if the page cannot be written, the result of a long run is not lost.
         self.page.write(report, page)
@@ -59,7 +80,7 @@ impl OutputArgs {
 impl PageArgs {
     /// Refuses a file that could not be written. Call this before any work is done.
     pub fn check(&self) -> anyhow::Result<()> {
-        check_file("--report", self.report.as_deref())
+        PAGE.check(self.report.as_deref())
     }
 
     /// Writes `page` around `report` if it is requested.
@@ -69,41 +90,65 @@ impl PageArgs {
             if interruption::is_marked(report) {
                 page.paragraphs.extend(report.notes.first().cloned());
             }
-            write_whole("--report", path, &page.render(report)?)?;
-            eprintln!("{}: written", path.display());
+            PAGE.write(path, &page.render(report)?)?;
         }
         Ok(())
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// A kind of file that a command writes besides its output.
+#[derive(Clone, Copy)]
+struct Kind {
+    option: &'static str,
+    /// Its first bytes, in any case; an existing file with others is not replaced.
+    beginning: &'static str,
+    name: &'static str,
 }
 
-/// Refuses a file of the option `option` that could not be written.
-fn check_file(option: &str, path: Option<&Path>) -> anyhow::Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    // The file is replaced as a whole, so a device or a link would be lost.
-    let there = path.symlink_metadata();
-    if there.is_ok_and(|there| !there.is_file()) || !folder_of(path).is_dir() {
-        bail!(
-            "{option}: {} cannot be written as a file: name a new or ordinary file in a folder that exists",
-            path.display()
-        );
+const FACTS: Kind = Kind { option: "--facts", beginning: "{", name: "a JSON file" };
+const PAGE: Kind = Kind { option: "--report", beginning: "<!doctype html>", name: "an HTML page" };
+
+impl Kind {
+    /// Refuses a file that could not be written, and one that holds other data, which would be lost.
+    fn check(self, path: Option<&Path>) -> anyhow::Result<()> {
+        let Kind { option, name, .. } = self;
+        let Some(path) = path else { return Ok(()) };
+        // The file is replaced as a whole, so a device or a link would be lost.
+        let there = path.symlink_metadata();
+        if there.as_ref().is_ok_and(|there| !there.is_file()) || !folder_of(path).is_dir() {
+            bail!(
+                "{option}: {} cannot be written as a file: name a new or ordinary file in a folder that exists",
+                path.display()
+            );
+        }
+        if there.is_ok() && !self.is_replaced(path) {
+            bail!(
+                "{option}: {} exists and is not {name}: name a new file, or remove this one",
+                path.display()
+            );
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Writes a file of the option `option` atomically: afterwards it is complete, or as before.
-fn write_whole(option: &str, path: &Path, text: &str) -> anyhow::Result<()> {
-    let context = || format!("{option}: {}", path.display());
-    let mut file = tempfile::Builder::new();
-    let mut file = file.prefix(".report-").tempfile_in(folder_of(path)).with_context(context)?;
-    file.write_all(text.as_bytes()).with_context(context)?;
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(readable).with_context(context)?;
-    file.persist(path).with_context(context)?;
-    Ok(())
+    /// Whether the file at `path` is empty, or of this kind.
+    fn is_replaced(self, path: &Path) -> bool {
+        let mut head = Vec::new();
+        let length = self.beginning.len();
+        let opened = std::fs::File::open(path);
+        let read = opened.and_then(|file| file.take(length as u64).read_to_end(&mut head));
+        read.is_ok() && (head.is_empty() || head.eq_ignore_ascii_case(self.beginning.as_bytes()))
+    }
+
+    /// Writes `text` to the file at `path`. Afterwards it is complete, or as before.
+    fn write(self, path: &Path, text: &str) -> anyhow::Result<()> {
+        let context = || format!("{}: {}", self.option, path.display());
+        let file = WholeFile::begin(path).with_context(context)?;
+        let mut sink = file.sink().with_context(context)?;
+        sink.write_all(text.as_bytes()).with_context(context)?;
+        file.complete().with_context(context)?;
+        eprintln!("{}: written", path.display());
+        Ok(())
+    }
 }
 
 /// `word`, quoted for a shell if necessary.

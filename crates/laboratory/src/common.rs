@@ -111,6 +111,14 @@ impl TraceArgs {
         Expression::parse(&self.trace)
     }
 
+    /// The files that are read: those of the trace, and their maps.
+    pub fn files(&self) -> Result<Vec<PathBuf>> {
+        let expression = self.expression()?;
+        let maps = expression.files().into_iter().map(open::map_path).filter(|map| map.exists());
+        let maps: Vec<PathBuf> = maps.collect();
+        Ok(expression.files().into_iter().map(Path::to_owned).chain(maps).collect())
+    }
+
     /// Bytes of a page of the trace.
     pub fn page_bytes(&self) -> u32 {
         self.page_size
@@ -268,16 +276,6 @@ impl CacheSize {
             ),
         }
     }
-}
-
-/// Refuses to overwrite a file that is being read.
-pub fn refuse_same_file(from: &Path, to: &Path) -> anyhow::Result<()> {
-    if let (Ok(real_from), Ok(real_to)) = (from.canonicalize(), to.canonicalize())
-        && real_from == real_to
-    {
-        bail!("{} would be overwritten while it is read: name another output file", from.display());
-    }
-    Ok(())
 }
 
 /// Reports the written trace on the standard error: the standard output may contain the trace itself.

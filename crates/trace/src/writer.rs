@@ -70,7 +70,10 @@ enum Compressed {
 impl Compressed {
     fn new(name: &str, sink: Sink) -> std::io::Result<Compressed> {
         Ok(if name.ends_with(".zst") {
-            Compressed::Zstd(zstd::Encoder::new(sink, ZSTD_LEVEL)?)
+            let mut sink = zstd::Encoder::new(sink, ZSTD_LEVEL)?;
+            // Without it, some flipped bits would pass as other events.
+            sink.include_checksum(true)?;
+            Compressed::Zstd(sink)
         } else if name.ends_with(".gz") {
             Compressed::Gzip(flate2::write::GzEncoder::new(sink, flate2::Compression::default()))
         } else {
@@ -106,7 +109,8 @@ impl Compressed {
 }
 
 impl<E> Writer<E> {
-    /// Creates the file at `path` (`-` is the standard output); an existing file is overwritten.
+    /// Creates the file at `path` (`-` is the standard output); an existing file is overwritten. The events can be read
+    /// while more are written, as those of a recording; so can those of a run that failed.
     ///
     /// # Errors
     /// `Unsupported` if the format can only be read, `Io` if the file cannot be made.
@@ -126,7 +130,17 @@ impl<E> Writer<E> {
 
     /// Writes to `sink`; `name` is for messages and determines the compression.
     pub fn new(name: &str, sink: Sink, format: &'static dyn Format<E>) -> Result<Self> {
-        Writer::begin(name, sink, encoder(format, format.name())?)
+        Writer::new_with(name, sink, format, format.name())
+    }
+
+    /// As [`new`](Self::new), with the parameters of `text`, which names the format.
+    pub fn new_with(
+        name: &str,
+        sink: Sink,
+        format: &'static dyn Format<E>,
+        text: &str,
+    ) -> Result<Self> {
+        Writer::begin(name, sink, encoder(format, text)?)
     }
 
     fn begin(name: &str, sink: Sink, mut encoder: Box<dyn Encode<E>>) -> Result<Self> {
@@ -213,13 +227,16 @@ pub fn open_blocks(from: &Path, options: &OpenOptions) -> Result<Reader<BlockEve
     }
 }
 
-/// Writes the events of the volumes that `options` select to `writer` and finishes it; returns their number.
+/// Writes the events of the volumes that `options` select to `writer` and finishes it; returns their number. An error
+/// of `go_on`, which is asked before each event, ends it.
 pub fn write_blocks(
     mut writer: Writer<BlockEvent>,
     mut reader: Reader<BlockEvent>,
     options: &OpenOptions,
+    go_on: impl Fn() -> Result<()>,
 ) -> Result<u64> {
     while let Some(event) = reader.next().transpose()? {
+        go_on()?;
         if options.has_volume(&reader.names()[usize::from(event.file_kind.0)]) {
             writer.set_names(reader.names());
             writer.write(&event)?;

@@ -76,7 +76,7 @@ const WORTH_PERCENT: f64 = 10.0;
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let format = args.output.format()?;
+    let format = args.output.format_beside(&args.trace.files()?)?;
     // Refuse what can be refused before a long trace is read.
     let policies = match &args.policy[..] {
         [] => PolicySpec::parse_list(&advise::POLICIES.join(" "))?,

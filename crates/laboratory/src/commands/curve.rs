@@ -49,7 +49,7 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let format = args.output.format()?;
+    let format = args.output.format_beside(&args.trace.files()?)?;
     check_policy(args)?;
     let sizes = match &args.size[..] {
         [] => None,

@@ -60,7 +60,7 @@ impl Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let format = args.output.format()?;
+    let format = args.output.format_beside(&args.trace.files()?)?;
     interruption::watch()?;
     let name = args.trace.name();
     let (mut report, page) = if args.tier.is_given() {

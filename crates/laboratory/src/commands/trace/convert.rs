@@ -1,13 +1,14 @@
 //! `tantalum trace convert IN OUT`.
-use super::failed_to_write;
-use crate::common::{TraceArgs, refuse_same_file, tell_written};
+use super::out::Out;
+use crate::common::{TraceArgs, tell_written};
 use anyhow::bail;
 use std::path::PathBuf;
 use tantalum_console::Verdict;
-use tantalum_console::output::discard_unfinished;
+use tantalum_console::interruption;
 use tantalum_report::{config_hash, number};
+use tantalum_runtime::supervision;
 use tantalum_trace::formats::written_names;
-use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, Writer, writer};
+use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, writer};
 
 /// Rewrite a trace in another format or compression, cut its bytes into pages, or join several traces
 #[derive(clap::Args, Debug)]
@@ -39,30 +40,26 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     if !to.is_written() {
         bail!("{} can only be read; formats for writing: {}", to.name(), written_names());
     }
-    let expression = args.trace.expression()?;
-    let seed = expression.seed()?;
-    for file in expression.files() {
-        refuse_same_file(file, &args.out)?;
-    }
+    let seed = args.trace.seed()?;
+    let inputs = args.trace.files()?;
+    interruption::watch()?;
     let rescue = args.rescue.then(Rescue::default);
     let options = OpenOptions { rescue: rescue.clone(), ..args.trace.options() };
     let mut lost = Lost::default();
-    // After a failure, only a file that this run has begun to write is removed.
-    let events = match to {
+    let out = Out::begin(&args.out, &inputs)?;
+    let written = match to {
         AnyFormat::Page(format) => {
             let events = args.trace.events_as(&options, "converting")?;
             let events = events.inspect(|event| lost.note(event.as_ref().ok()));
-            let to = Writer::create_with(&args.out, format, &args.to)?;
-            writer::write_all(to, events)
+            writer::write_all(out.writer(format, &args.to)?, events)
         }
         AnyFormat::Block(format) => {
             let reader = writer::open_blocks(&args.trace.trace, &options)?;
-            let to = Writer::create_with(&args.out, format, &args.to)?;
-            writer::write_blocks(to, reader, &options)
+            let to = out.writer(format, &args.to)?;
+            writer::write_blocks(to, reader, &options, supervision::check_stop)
         }
     };
-    let written = events.inspect_err(|_| discard_unfinished(&args.out));
-    let events = written.map_err(|error| failed_to_write(&args.out, error))?;
+    let events = out.end(written)?;
     let mut parts = args.trace.config();
     parts.push(format!("to={}", args.to));
     tell_written(&args.out, events, seed, &config_hash(parts));

@@ -1,13 +1,15 @@
 //! `tantalum trace generate SPEC OUT`.
-use super::failed_to_write;
+use super::out::Out;
 use crate::common::tell_written;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_console::Verdict;
-use tantalum_console::output::{discard_unfinished, print_line};
+use tantalum_console::interruption;
+use tantalum_console::output::print_line;
 use tantalum_console::progress::Progress;
 use tantalum_report::config_hash;
-use tantalum_trace::{AnyFormat, Generator, Writer, generate, writer};
+use tantalum_runtime::supervision;
+use tantalum_trace::{AnyFormat, Generator, generate, writer};
 
 /// Generate a trace, such as zipf:pages=1m,requests=10m,theta=1.0,writes=0.3,commit=8,seed=1
 #[derive(clap::Args, Debug)]
@@ -50,11 +52,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     };
     let generator = Generator::parse(spec)?;
     let seed = generator.seed();
+    interruption::watch()?;
+    let to = Out::begin(out, &[])?;
     let progress = Progress::counter("events generated");
-    let events = progress.count(generator).map(Ok);
-    let to = Writer::create_with(out, format, &args.to)?;
-    let written = writer::write_all(to, events).inspect_err(|_| discard_unfinished(out));
-    let events = written.map_err(|error| failed_to_write(out, error))?;
+    let events = progress.count(generator).map(|event| supervision::check_stop().map(|()| event));
+    let written = writer::write_all(to.writer(format, &args.to)?, events);
+    let events = to.end(written)?;
     let config = config_hash(["generate".to_owned(), format!("spec={spec}")]);
     tell_written(out, events, seed, &config);
     Ok(Verdict::Good)

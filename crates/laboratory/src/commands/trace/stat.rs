@@ -32,7 +32,7 @@ const AFTER_HELP: &str = "Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let format = args.output.format()?;
+    let format = args.output.format_beside(&args.trace.files()?)?;
     let seed = args.trace.seed()?;
     let table = if args.blocks { blocks(args)? } else { pages(args)? };
     let mut parts = args.trace.config();

@@ -1,0 +1,91 @@
+//! The trace that a command writes. A file gets its name when it is whole; pipes, devices and the standard output take
+//! the events as they come.
+use anyhow::{Context, bail};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use tantalum_base::{Error, ErrorKind as Kind, Result};
+use tantalum_console::whole_file::{WholeFile, is_same_file};
+use tantalum_trace::formats::Format;
+use tantalum_trace::Writer;
+
+/// The place of a written trace.
+pub struct Out {
+    path: PathBuf,
+    /// `None` if events are written in place.
+    file: Option<WholeFile>,
+}
+
+impl Out {
+    /// Begins the trace at `path` (`-` is the standard output).
+    ///
+    /// # Errors
+    /// If one of the files `inputs` is there, or nothing can be written there.
+    pub fn begin(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<Out> {
+        if let Some(input) = inputs.iter().find(|input| is_same_file(input, path)) {
+            bail!(
+                "{} would be overwritten while it is read: name another output file",
+                input.display()
+            );
+        }
+        let file = match is_stream(path) {
+            true => None,
+            false => {
+                let context = || format!("cannot create {}", path.display());
+                Some(WholeFile::begin(path).with_context(context)?)
+            }
+        };
+        Ok(Out { path: path.to_owned(), file })
+    }
+
+    /// A writer of `format`; `text` names it, with parameters.
+    pub fn writer<E>(&self, format: &'static dyn Format<E>, text: &str) -> Result<Writer<E>> {
+        let Some(file) = &self.file else { return Writer::create_with(&self.path, format, text) };
+        let name = self.path.display().to_string();
+        let sink = file.sink().map_err(|error| Error::io(name.clone(), error))?;
+        Writer::new_with(&name, Box::new(sink), format, text)
+    }
+
+    /// Ends the trace of which so many events were `written`; returns their number.
+    ///
+    /// # Errors
+    /// That of `written`. If the reader of the standard output has gone, such as `head`, the error is a plain broken
+    /// pipe, which is not reported.
+    pub fn end(self, written: Result<u64>) -> anyhow::Result<u64> {
+        let error = match (written, self.file) {
+            (Ok(events), None) => return Ok(events),
+            (Ok(events), Some(file)) => {
+                file.complete().with_context(|| format!("cannot write {}", self.path.display()))?;
+                return Ok(events);
+            }
+            (Err(error), file) if error.kind() == Kind::Interrupted => {
+                return Err(interrupted(&self.path, file.is_none(), &error).into());
+            }
+            (Err(error), _) => error,
+        };
+        let io = error.cause().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+        let reader_left = io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe);
+        if self.path == Path::new("-") && reader_left {
+            return Err(std::io::Error::from(ErrorKind::BrokenPipe).into());
+        }
+        Err(error.into())
+    }
+}
+
+/// The error of a run that ended before its trace was complete.
+fn interrupted(path: &Path, is_stream: bool, error: &Error) -> Error {
+    let path = match path == Path::new("-") {
+        true => "the standard output".to_owned(),
+        false => path.display().to_string(),
+    };
+    let outcome = match is_stream {
+        true => format!("{path} has a part of the trace"),
+        false => format!("nothing is written, and {path} is as before"),
+    };
+    Error::new(error.kind(), format!("interrupted: {outcome}"))
+}
+
+/// Whether `path` leads to a pipe, a device, or an open file of this process, which are not replaced.
+fn is_stream(path: &Path) -> bool {
+    let is_other = path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
+    is_other || path == Path::new("-") || path.starts_with("/dev") || path.starts_with("/proc")
+}
