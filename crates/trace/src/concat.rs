@@ -69,7 +69,7 @@ impl ConcatEvents {
                 }
             };
             let whole = &wholes[at].1;
-            let (from, to) = (part.from.requests(whole.requests), part.to.requests(whole.requests));
+            let (from, to) = range(part, whole.requests)?;
             let first_page = whole.first_page;
             placed.push(Placed { trace: part.trace.clone(), first_page, from, to });
         }
@@ -130,6 +130,26 @@ impl Current {
     fn moved(&self, event: PageEvent) -> Result<PageEvent> {
         event.moved(self.part.first_page).ok_or_else(|| too_far(&self.part.trace))
     }
+}
+
+/// The requests of a trace of `whole` requests that are in `part`: from the first number, up to the second.
+///
+/// # Errors
+/// `InvalidInput` for a range that is empty, or goes beyond the trace.
+fn range(part: &Part, whole: u64) -> Result<(u64, u64)> {
+    let (from, to) = (part.from.requests(whole), part.to.requests(whole));
+    let refused = |why: &str| {
+        let (name, range) = (part.trace.name(), format!("{}..{}", part.from, part.to));
+        let context = format!("the part {name}@{range} {why}: {name} has {whole} requests");
+        Err(Error::new(ErrorKind::InvalidInput, context))
+    };
+    if from.max(to) > whole {
+        return refused("goes beyond the trace");
+    }
+    if from >= to && !part.is_whole() {
+        return refused("has no request");
+    }
+    Ok((from, to))
 }
 
 /// The number of requests of a whole trace, and the page after its last.

@@ -48,10 +48,10 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// The position in a trace of `whole` requests.
+    /// The position in a trace of `whole` requests; it may lie beyond its end.
     pub fn requests(self, whole: u64) -> u64 {
         match self {
-            Bound::Requests(requests) => requests.min(whole),
+            Bound::Requests(requests) => requests,
             Bound::Share(share) => (whole as f64 * share).round() as u64,
         }
     }
@@ -61,6 +61,16 @@ impl Bound {
             Ok(Size::Count(requests)) => Some(Bound::Requests(requests)),
             Ok(Size::Share(share)) => Some(Bound::Share(share)),
             _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Bound::Requests(requests) => write!(f, "{requests}"),
+            // Without the noise of binary fractions.
+            Bound::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
         }
     }
 }
@@ -141,6 +151,11 @@ impl Expression {
 }
 
 impl Part {
+    /// Whether it is the trace from its beginning to its end.
+    pub fn is_whole(&self) -> bool {
+        (self.from, self.to) == (Bound::Requests(0), Bound::Share(1.0))
+    }
+
     fn parse(text: &str) -> Result<Part> {
         let refused = |why: &str| {
             Error::new(
@@ -189,7 +204,8 @@ mod tests {
             assert!(shown.contains("TRACE@RANGE"), "{bad}: {shown}");
         }
         assert_eq!(share(0.5).requests(11), 6);
-        assert_eq!(requests(50).requests(11), 11);
+        assert_eq!(requests(50).requests(11), 50);
+        assert_eq!((requests(7).to_string(), share(0.07).to_string()), ("7".into(), "7%".into()));
     }
 
     #[test]

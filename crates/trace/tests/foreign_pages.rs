@@ -74,7 +74,7 @@ fn parts_of_traces_follow_each_other_in_pages_of_their_own() {
     let expected = [r(1), w(1500), commit, r(2048), r(2055), w(3), r(4), commit, r(2048)];
     assert_eq!(of(&text), expected);
     assert_eq!(of(&format!("concat:{b}+{a}@1..2")), [r(0), r(7), w(1024 + 1500), commit]);
-    assert_eq!(of(&format!("concat:scan:pages=3,requests=9@2..4+{b}@0")), [r(2), r(0)]);
+    assert_eq!(of(&format!("concat:scan:pages=3,requests=9@2..4+{b}@1")), [r(2), r(0), r(1024)]);
     // A long request is cut at the end of the part.
     let bin = folder.path().join("v.bin");
     std::fs::write(&bin, vscsi(1, &[(0x2a, 16384, 8), (0x28, 512, 2)])).unwrap();
@@ -82,6 +82,36 @@ fn parts_of_traces_follow_each_other_in_pages_of_their_own() {
     assert_eq!(of(&format!("concat:{}@1..3", bin.display())), [cut]);
     let missing = open_pages(Path::new("concat:/none.csv@1"), &OpenOptions::default());
     assert!(missing.unwrap_err().to_string().contains("/none.csv"));
+}
+
+/// A slip of the pen would give an empty trace, or one shorter than it says.
+#[test]
+fn a_part_without_requests_or_beyond_its_trace_is_refused() {
+    let open = |range: &str| {
+        let text = format!("concat:scan:pages=3,requests=9@1+scan:pages=3,requests=9@{range}");
+        open_pages(Path::new(&text), &OpenOptions::default())
+    };
+    for (range, shown, why) in [
+        ("50%..20%", "scan@50%..20%", "has no request"),
+        ("7..3", "scan@7..3", "has no request"),
+        ("9..", "scan@9..100%", "has no request"),
+        ("0", "scan@0..0", "has no request"),
+        ("1%", "scan@0..1%", "has no request"),
+        ("10..", "scan@10..100%", "goes beyond the trace"),
+        ("0..10", "scan@0..10", "goes beyond the trace"),
+    ] {
+        let told = open(range).unwrap_err().to_string();
+        assert!(told.contains(&format!("{shown} {why}: scan has 9 requests")), "{range}: {told}");
+    }
+    for (range, requests) in [("0..9", 9), ("8..", 1), ("50%..", 4), ("20%..50%", 3)] {
+        assert_eq!(open(range).unwrap().count(), 1 + requests, "{range}");
+    }
+    // A whole trace may be empty.
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("e.csv");
+    std::fs::write(&empty, "op,page\n").unwrap();
+    let text = format!("concat:{}", empty.display());
+    assert_eq!(open_pages(Path::new(&text), &OpenOptions::default()).unwrap().count(), 0);
 }
 
 fn requests(events: &[PageEvent]) -> Vec<(u64, bool)> {

@@ -49,7 +49,13 @@ fn what_is_no_record_is_refused_at_the_first_unless_told_to_go_on() {
         assert!(shown.starts_with("t: byte 24: the next access is request "), "{shown}");
         assert!(shown.contains("oracle_general:check=no"), "{shown}");
     }
-    for next in [-2, 0, 1, i64::MAX] {
+    for (next, why) in
+        [(0, "request 0:"), (1, "not after this one, 2"), (2, "not after this one, 2")]
+    {
+        let shown = pages("oracle_general", &future(next)).unwrap_err().to_string();
+        assert!(shown.starts_with("t: byte 24: ") && shown.contains(why), "{shown}");
+    }
+    for next in [-2, 3, 1 << 39, i64::MAX] {
         assert_eq!(pages("oracle_general", &future(next)).unwrap().len(), 3, "{next}");
     }
     for (time, way) in [(1_000_000_000, "ahead"), (1, "back")] {
@@ -60,6 +66,22 @@ fn what_is_no_record_is_refused_at_the_first_unless_told_to_go_on() {
     }
     // A record that comes a little late is accepted.
     assert_eq!(pages("oracle_general", &oracle(&[(9, 5, 9, -1), (8, 6, 9, -1)])).unwrap().len(), 2);
+}
+
+/// A hole in a file, or a file that was given its length before it was written, reads as zeros.
+#[test]
+fn zeros_within_and_behind_a_trace_are_refused() {
+    let records: Vec<(u32, u64, u32, i64)> =
+        (0..20_000).map(|at| (at / 100, u64::from(at), 4096, -1)).collect();
+    let sound = oracle(&records);
+    assert_eq!(pages("", &sound).unwrap().len(), 20_000);
+    let behind = [&sound[..], &vec![0; 24 * 10]].concat();
+    let mut within = sound.clone();
+    within[24 * 15_000..24 * 16_000].fill(0);
+    for (bytes, at) in [(behind, 20_000), (within, 15_000)] {
+        let shown = pages("", &bytes).unwrap_err().to_string();
+        assert!(shown.starts_with(&format!("t: byte {}: the next access", 24 * at)), "{shown}");
+    }
 }
 
 #[test]

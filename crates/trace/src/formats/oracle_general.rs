@@ -59,7 +59,8 @@ impl Format<PageEvent> for OracleGeneral {
 
     /// Accepts `check` (`yes`, `no`): whether impossible records are refused.
     fn decoder(&self, spec: &mut Spec<'_>) -> Result<Box<dyn Decode<PageEvent>>> {
-        Ok(Box::new(Decoder { plausible: Plausible::of(spec, "oracle_general", 1)?, sized: None }))
+        let plausible = Plausible::of(spec, "oracle_general", 1)?;
+        Ok(Box::new(Decoder { plausible, passed: 0, sized: None }))
     }
 
     /// Accepts `size`, the bytes of an object (4096).
@@ -82,16 +83,26 @@ impl Record {
         Record { time: u32_at(bytes, 0), object: u64_at(bytes, 4), bytes: u32_at(bytes, 12), next }
     }
 
-    /// Why the next access is impossible, if it is. Parts of a trace keep the numbers of the whole, so any number below
-    /// the length of all traces is possible. Negative numbers mean never and unknown.
-    fn odd_future(&self) -> Option<String> {
-        let sound = (-2..NEXT_END).contains(&self.next) || self.next == i64::MAX;
-        (!sound).then(|| format!("the next access is request {}", self.next))
+    /// Why the next access is impossible for record `number`, counted from 1, if it is. Parts of a trace keep the
+    /// numbers of the whole, so any later number below the length of all traces is possible. Negative numbers mean
+    /// never and unknown.
+    fn odd_future(&self, number: u64) -> Option<String> {
+        let next = self.next;
+        let is_later = next < NEXT_END && u64::try_from(next).is_ok_and(|next| next > number);
+        let is_sound = is_later || (-2..0).contains(&next) || next == i64::MAX;
+        (!is_sound).then(|| match next {
+            1..NEXT_END => {
+                format!("the next access is request {next}, not after this one, {number}")
+            }
+            _ => format!("the next access is request {next}"),
+        })
     }
 }
 
 struct Decoder {
     plausible: Plausible,
+    /// Records decoded in the previous chunks.
+    passed: u64,
     /// Lays objects out by their sizes, if that is requested.
     sized: Option<ObjectPages>,
 }
@@ -105,7 +116,8 @@ impl Decode<PageEvent> for Decoder {
     ) -> Result<usize, Fault> {
         for (number, bytes) in chunk.chunks_exact(RECORD_BYTES).enumerate() {
             let record = Record::of(bytes);
-            let checked = self.plausible.check(u64::from(record.time), || record.odd_future());
+            let odd = || record.odd_future(self.passed + number as u64 + 1);
+            let checked = self.plausible.check(u64::from(record.time), odd);
             let fault = |reason| Fault { at: number * RECORD_BYTES, reason };
             checked.map_err(fault)?;
             let event = PageEvent::one(PageNo(record.object), false);
@@ -114,7 +126,9 @@ impl Decode<PageEvent> for Decoder {
                 None => event,
             });
         }
-        Ok(chunk.len() / RECORD_BYTES * RECORD_BYTES)
+        let records = chunk.len() / RECORD_BYTES;
+        self.passed += records as u64;
+        Ok(records * RECORD_BYTES)
     }
 
     fn size_objects(&mut self, page_bytes: u32) -> bool {

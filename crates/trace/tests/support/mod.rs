@@ -22,7 +22,12 @@ pub fn convert(from: &Path, options: &OpenOptions, to: &Path, to_format: &str) -
         }
         AnyFormat::Block(format) => {
             let reader = writer::open_blocks(from, options)?;
-            writer::write_blocks(Writer::create_with(to, format, to_format)?, reader, options, || Ok(()))
+            writer::write_blocks(
+                Writer::create_with(to, format, to_format)?,
+                reader,
+                options,
+                || Ok(()),
+            )
         }
     }
 }
