@@ -9,6 +9,7 @@ use tantalum_console::output::{OutputArgs, quoted};
 use tantalum_policy::PolicySpec;
 use tantalum_replay::miss_ratio_curve::{Curve, CurveOptions, CurvePoint, Sampling};
 use tantalum_report::{Report, Table, Value, config_hash, schema};
+use tantalum_runtime::supervision;
 
 /// Miss-ratio curve of LRU: all cache sizes in one pass over a trace, exact or sampled
 #[derive(clap::Args, Debug)]
@@ -37,8 +38,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "Exact counts are those of `replay --policy lru`, to the unit, for all \
-sizes at once. A sample takes little memory and time; +- is the absolute error that its miss ratio \
-is expected to have on average.
+sizes at once. A sample takes little memory and time; for about 95 of 100 samples, the exact \
+miss ratio is within +- of the printed one.
 
 After Ctrl-C or SIGTERM curve prints the curve of the requests that were read so far, and says so; \
 the exit status is 130 or 143. A second signal ends it at once.
@@ -71,7 +72,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         }
         event => Some(event),
     });
-    let curve = Curve::of(events, &CurveOptions { sampling, seed: args.sample_seed })?;
+    let curve = Curve::of(events, &CurveOptions { sampling, seed: args.sample_seed });
+    if !is_whole && curve.is_err() {
+        // The sample of the requests so far is too small.
+        supervision::check_stop()?;
+    }
+    let curve = curve?;
     let distinct_pages = curve.distinct_pages();
     let cache_pages: Vec<u64> = match &sizes {
         Some(sizes) => {

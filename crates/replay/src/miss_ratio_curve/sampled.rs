@@ -8,20 +8,26 @@
 //! requests counts as hits of every cache: that is, misses are estimated only from the followed misses.
 //!
 //! **The error** has two random sources. *The choice of pages*: the pages are divided by their
-//! hash into 16 groups, each a sample of its own, and the spread of the misses between the groups
-//! gives the standard error of their sum (random groups; Wolter, "Introduction to variance
-//! estimation", chapter 2). *The number of pages between two uses*: a distance of c pages is
-//! known with a standard error of sqrt(c (1-R) / R), and the curve at c as far as it falls within
-//! that. The squares of both add up; the mean absolute error is sqrt(2 / pi) of the standard
-//! error.
+//! hash into 16 groups, and the spread of the misses between the groups gives the standard error of
+//! their sum (random groups; Wolter, "Introduction to variance estimation", chapter 2). *The number
+//! of pages between two uses*: a distance of c pages is known with a standard error of
+//! sqrt(c (1-R) / R), and the curve at c as far as it falls within that. The squares of both add up.
+//! As a check of both together, the sample is also divided into 8 parts, each with distances of its
+//! own: whole estimates that share no page. Their spread gives a standard error too, and the larger
+//! one counts. The stated error is half of a 95 % confidence interval: the standard error times the
+//! quantile of Student's t for so many groups.
 use super::CurvePoint;
 use super::log_histogram::LogHistogram;
 use super::tracker::Tracker;
 use std::collections::BinaryHeap;
-use std::f64::consts::PI;
 use tantalum_base::PageNo;
 
 const GROUPS: usize = 16;
+/// Parts of the sample that are samples of their own.
+const PARTS: usize = 8;
+/// 97.5 % of Student's t with so many degrees of freedom lie below this: one less than [`GROUPS`], and than [`PARTS`].
+const T_GROUPS: f64 = 2.131;
+const T_PARTS: f64 = 2.365;
 
 /// Number of all hashes.
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
@@ -45,6 +51,7 @@ pub(super) struct Sampled {
     write_misses: Misses,
     /// Misses of reads and writes by the page's group.
     group_misses: Vec<Misses>,
+    parts: Vec<Part>,
     first_uses: f64,
     /// Updates by the smallest cache in which they are not written back before the next one.
     write_backs: LogHistogram,
@@ -52,6 +59,13 @@ pub(super) struct Sampled {
     /// Last updates by the smallest cache in which they are still dirty at the end.
     dirty: LogHistogram,
     dirty_all: f64,
+}
+
+/// A part of the sample, followed without the others.
+#[derive(Debug, Default)]
+struct Part {
+    tracker: Tracker,
+    misses: Misses,
 }
 
 /// Requests by the smallest cache in which they hit.
@@ -84,6 +98,7 @@ impl Sampled {
             rate,
             pages_max,
             group_misses: vec![Misses::default(); GROUPS],
+            parts: (0..PARTS).map(|_| Part::default()).collect(),
             ..Sampled::default()
         }
     }
@@ -112,6 +127,9 @@ impl Sampled {
         misses.add(this.distance, weight);
         // The lowest bits are independent of the hash's size.
         self.group_misses[hash as usize % GROUPS].add(this.distance, weight);
+        let part = &mut self.parts[hash as usize % PARTS];
+        let alone = part.tracker.request(page, is_write, PARTS as f64 * weight);
+        part.misses.add(alone.distance, PARTS as f64 * weight);
         if this.distance.is_none() {
             self.first_uses += weight;
         }
@@ -134,6 +152,7 @@ impl Sampled {
         {
             self.followed.pop();
             self.tracker.forget(page);
+            self.parts[hash as usize % PARTS].tracker.forget(page);
         }
     }
 
@@ -154,42 +173,71 @@ impl Sampled {
         self.sampled_requests
     }
 
-    pub(super) fn distinct_pages(&self) -> u64 {
-        self.first_uses.round() as u64
+    /// Number of pages that are followed now.
+    pub(super) fn sampled_pages(&self) -> usize {
+        self.tracker.pages()
     }
 
+    pub(super) fn distinct_pages(&self) -> u64 {
+        at_most(self.first_uses, self.reads + self.writes)
+    }
+
+    /// The estimates, none of which is beyond its bound: a page is written back at most once for each miss, and for each
+    /// write; after that only other writes are still dirty.
     pub(super) fn point(&self, cache_pages: u64) -> CurvePoint {
         let requests = self.reads + self.writes;
-        let at_most = |estimate: f64, most: u64| (estimate.round() as u64).min(most);
+        let read_misses = at_most(self.read_misses.at(cache_pages), self.reads);
+        let write_misses = at_most(self.write_misses.at(cache_pages), self.writes);
         let dirty = self.dirty.up_to(cache_pages);
         let before_next = self.write_backs_all - self.write_backs.up_to(cache_pages);
+        let updates = self.writes.min(read_misses + write_misses);
+        let dirty_pages_at_end = at_most(dirty, updates.min(cache_pages));
+        let physical_writes =
+            at_most(before_next + self.dirty_all - dirty, updates - dirty_pages_at_end);
         CurvePoint {
             cache_pages,
             requests,
-            read_misses: at_most(self.read_misses.at(cache_pages), self.reads),
-            write_misses: at_most(self.write_misses.at(cache_pages), self.writes),
-            physical_writes: (before_next + self.dirty_all - dirty).max(0.0).round() as u64,
-            dirty_pages_at_end: dirty.round() as u64,
+            read_misses,
+            write_misses,
+            physical_writes,
+            dirty_pages_at_end,
             miss_ratio_error: Some(self.error(cache_pages, requests)),
         }
     }
 
-    /// The expected mean absolute error of the miss ratio.
+    /// Half of the 95 % confidence interval of the miss ratio.
     fn error(&self, cache_pages: u64, requests: u64) -> f64 {
-        let misses = |pages: u64| self.read_misses.at(pages) + self.write_misses.at(pages);
-        let groups: Vec<f64> =
-            self.group_misses.iter().map(|group| group.at(cache_pages)).collect();
-        let mean = groups.iter().sum::<f64>() / GROUPS as f64;
-        let squares: f64 = groups.iter().map(|group| (group - mean).powi(2)).sum();
         // If all pages are followed there is no randomness.
-        let pages_variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - self.rate);
-        let spread = (cache_pages as f64 * (1.0 - self.rate) / self.rate).sqrt();
-        let (below, above) =
-            ((cache_pages as f64 - spread).max(0.0) as u64, (cache_pages as f64 + spread) as u64);
-        let distance_error = (misses(below) - misses(above)) / 2.0;
-        let error = (pages_variance + distance_error.powi(2)).sqrt();
-        error * (2.0 / PI).sqrt() / requests.max(1) as f64
+        let left_out = 1.0 - self.rate;
+        let at = |misses: &Misses| misses.at(cache_pages);
+        let groups: Vec<f64> = self.group_misses.iter().map(at).collect();
+        let pages = T_GROUPS * GROUPS as f64 * standard_error(&groups) * left_out.sqrt();
+        let reach = T_GROUPS * (cache_pages as f64 * left_out / self.rate).sqrt();
+        let misses = |pages: f64| {
+            let pages = pages.max(0.0) as u64;
+            self.read_misses.at(pages) + self.write_misses.at(pages)
+        };
+        let size = cache_pages as f64;
+        let (above, below) =
+            (misses(size - reach) - misses(size), misses(size) - misses(size + reach));
+        let parts: Vec<f64> = self.parts.iter().map(|part| at(&part.misses)).collect();
+        let of_parts = T_PARTS * standard_error(&parts) * left_out.sqrt();
+        let error = pages.hypot(above.max(below)).max(of_parts);
+        (error / requests.max(1) as f64).min(1.0)
     }
+}
+
+/// `estimate` as a count that cannot exceed `most`.
+fn at_most(estimate: f64, most: u64) -> u64 {
+    (estimate.max(0.0).round() as u64).min(most)
+}
+
+/// The standard error of the mean of these numbers.
+fn standard_error(numbers: &[f64]) -> f64 {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+    (squares / (count - 1.0) / count).sqrt()
 }
 
 /// 64 bits that look random and are the same in every run (the finaliser of splitmix64; Steele, Lea,
