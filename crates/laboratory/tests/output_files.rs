@@ -34,7 +34,14 @@ fn a_trace_is_not_written_over_itself_by_any_of_its_names() {
         }
         for option in ["--report", "--facts"] {
             let told = refused(&[
-                "replay", text(&trace), "--policy", "lru", "--size", "1", option, text(out),
+                "replay",
+                text(&trace),
+                "--policy",
+                "lru",
+                "--size",
+                "1",
+                option,
+                text(out),
             ]);
             assert!(told.contains(option) && told.contains(text(out)), "{told}");
             refused(&["curve", text(&trace), "--size", "1", option, text(out)]);
@@ -67,7 +74,12 @@ fn two_outputs_are_not_one_file() {
     let aside = folder.path().join("../").join(folder.path().file_name().unwrap()).join("x.out");
     for (facts, report) in [(&new, &new), (&new, &aside), (&there, &also)] {
         let told = refused(&[
-            "curve", "zipf:pages=5,requests=9", "--facts", text(facts), "--report", text(report),
+            "curve",
+            "zipf:pages=5,requests=9",
+            "--facts",
+            text(facts),
+            "--report",
+            text(report),
         ]);
         assert!(told.contains("--facts") && told.contains("--report"), "{told}");
     }
@@ -129,7 +141,10 @@ fn an_interrupted_trace_leaves_nothing_that_looks_whole() {
             let ran = ran(&child.wait_with_output().unwrap());
             assert_eq!(ran.code, code, "{}", ran.err);
             assert!(ran.err.contains("out.csv") && ran.err.contains("as before"), "{}", ran.err);
-            assert_eq!((content(&out).as_str(), names(folder.path())), ("precious", vec!["out.csv".to_owned()]));
+            assert_eq!(
+                (content(&out).as_str(), names(folder.path())),
+                ("precious", vec!["out.csv".to_owned()])
+            );
         }
     }
 }

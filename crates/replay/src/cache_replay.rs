@@ -7,6 +7,7 @@ use tantalum_runtime::supervision;
 use tantalum_trace::open::trace_name;
 use tantalum_trace::{OpenOptions, PageEvent, open_pages};
 
+use crate::in_memory::InMemory;
 use crate::side_by_side::side_by_side;
 use crate::work::{TOLD_EVERY, Work};
 
@@ -23,11 +24,14 @@ pub struct CacheTrace {
 
 impl CacheTrace {
     /// Collects the reads and writes of `events`; commit points and trims do not affect a cache.
+    ///
+    /// # Errors
+    /// `OutOfSpace` if they exceed the memory, `OutOfRange` for a page number of more than 62 bits; those of `events`.
     pub fn collect(
         name: &str,
         events: impl Iterator<Item = Result<PageEvent>>,
     ) -> Result<CacheTrace> {
-        let mut requests = Vec::new();
+        let mut requests = InMemory::new();
         let mut pages_end = 0;
         for event in events {
             let (first, pages, write) = match event? {
@@ -46,10 +50,11 @@ impl CacheTrace {
                 ));
             };
             pages_end = pages_end.max(end);
-            let pages = (first..end).map(tantalum_base::PageNo);
-            requests.extend(pages.map(|page| Request::new(page, write)));
+            for page in (first..end).map(PageNo) {
+                requests.push(Request::new(page, write), name)?;
+            }
         }
-        Ok(CacheTrace { name: name.to_owned(), requests, pages_end })
+        Ok(CacheTrace { name: name.to_owned(), requests: requests.into_vec(), pages_end })
     }
 
     /// Reads the trace at `path`, with the name that [`trace_name`] gives it.

@@ -7,6 +7,7 @@
 //! tier_replay   through a buffer pool and a flash cache over a slow home, counted or on simulated devices
 //! miss_ratio_curve  LRU at all sizes in one pass, exact or sampled
 //! advise        recommends a policy and size for a trace on a device, with the evidence
+//! in_memory     traces in memory, as far as there is some
 //! side_by_side  independent runs on all cores     work  their progress
 //! cache_bench   speed of policies
 //! tier_bench    speed of middle tiers
@@ -20,6 +21,7 @@ pub mod cache_replay;
 pub mod device_bench;
 pub mod device_memory;
 pub mod device_replay;
+mod in_memory;
 pub mod miss_ratio_curve;
 pub mod side_by_side;
 pub mod tier_bench;

@@ -3,6 +3,8 @@ use std::path::Path;
 use tantalum_base::{Error, ErrorKind, FastSet, PageNo, Result};
 use tantalum_trace::{Expression, OpenOptions, PageEvent, open_pages};
 
+use crate::in_memory::InMemory;
+
 /// Page events whose pages are numbered from 0 without gaps, in the order of their numbers in the
 /// trace: neighbours stay neighbours, and gaps disappear.
 #[derive(Clone, Debug)]
@@ -18,11 +20,18 @@ pub struct DeviceTrace {
 
 impl DeviceTrace {
     /// Collects all of `events` in memory.
+    ///
+    /// # Errors
+    /// `OutOfSpace` if they exceed the memory, `OutOfRange` if pages go beyond the highest number; those of `events`.
     pub fn collect(
         name: &str,
         events: impl Iterator<Item = Result<PageEvent>>,
     ) -> Result<DeviceTrace> {
-        let mut events = events.collect::<Result<Vec<PageEvent>>>()?;
+        let mut collected = InMemory::new();
+        for event in events {
+            collected.push(event?, name)?;
+        }
+        let mut events = collected.into_vec();
         let mut seen: FastSet<u64> = FastSet::default();
         for event in &events {
             let Some((page, pages)) = event.range() else { continue };

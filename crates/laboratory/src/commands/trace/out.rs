@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind as Kind, Result};
 use tantalum_console::whole_file::{WholeFile, is_same_file};
-use tantalum_trace::formats::Format;
 use tantalum_trace::Writer;
+use tantalum_trace::formats::Format;
 
 /// The place of a written trace.
 pub struct Out {
