@@ -22,6 +22,7 @@ pub mod fast;
 pub mod fault_points;
 pub mod file_kind;
 pub mod ids;
+mod nearest;
 pub mod payload;
 pub mod plain;
 pub mod refusal;

@@ -2,7 +2,8 @@
 //!
 //! The caller reads each parameter with its range and default, then calls [`Spec::finish`]. A parameter that was not
 //! read is an error, which lists the accepted ones.
-use crate::size::Size;
+use crate::nearest::nearest;
+use crate::size::{Size, human_bytes};
 use crate::{Error, ErrorKind, PAGE_BYTES, Result};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -107,12 +108,16 @@ impl<'a> Spec<'a> {
         };
         match count.filter(|count| range.contains(count)) {
             Some(count) => Ok(count),
-            None => Err(bad(format!(
-                "{:?}: {key}={value} is not accepted; pages are {} to {}",
-                self.text,
-                range.start(),
-                range.end()
-            ))),
+            None => {
+                let (least, most) = (*range.start(), *range.end());
+                let bytes = |pages: u64| human_bytes(pages.saturating_mul(PAGE_BYTES as u64));
+                Err(bad(format!(
+                    "{:?}: {key}={value} is not accepted; pages is {least} to {most}, capacity is {} to {}",
+                    self.text,
+                    bytes(least),
+                    bytes(most)
+                )))
+            }
         }
     }
 
@@ -160,7 +165,9 @@ impl<'a> Spec<'a> {
         let accepted: Vec<String> =
             self.accepted.iter().map(|(key, words)| format!("{key} ({words})")).collect();
         let asked_for_help = self.params.iter().any(|(key, _)| *key == HELP);
-        Err(bad(if asked_for_help && !accepted.is_empty() {
+        Err(bad(if asked_for_help && accepted.is_empty() {
+            format!("{} takes no parameters", self.name)
+        } else if asked_for_help {
             format!("{} takes: {}", self.name, accepted.join("; "))
         } else if accepted.is_empty() {
             format!("{:?}: {} takes no parameters, not {key:?}", self.text, self.name)
@@ -176,7 +183,9 @@ impl<'a> Spec<'a> {
 
     /// The error for a name that is not in `names`.
     pub fn unknown_name(&self, what: &str, names: &[&str]) -> Error {
-        bad(format!("{:?} is not a {what}; accepted: {}", self.name, names.join(", ")))
+        let meant = nearest(self.name, names);
+        let meant = meant.map_or(String::new(), |name| format!(" (did you mean {name:?}?)"));
+        bad(format!("{:?} is not a {what}{meant}; accepted: {}", self.name, names.join(", ")))
     }
 
     fn take(&mut self, key: &'static str, words: String) -> Option<&'a str> {
@@ -193,10 +202,13 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// Whether two spellings mean the same name. Case is ignored, and `-` equals `_`.
+/// Whether two spellings mean the same name. Case, `-` and `_` are ignored.
 pub fn is_same(one: &str, other: &str) -> bool {
-    let plain = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
-    one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
+    fn plain(text: &str) -> impl Iterator<Item = u8> {
+        let bytes = text.bytes().filter(|byte| !matches!(byte, b'-' | b'_'));
+        bytes.map(|byte| byte.to_ascii_lowercase())
+    }
+    plain(one).eq(plain(other))
 }
 
 /// Parses a whole number. Plain digits are tried first, because [`Size`] goes through a float, which would round a
@@ -261,7 +273,8 @@ mod tests {
         assert_eq!(Spec::spelled("S3-Fifo:small=0.2", &names), "s3_fifo:small=0.2");
         assert_eq!(Spec::spelled("SSD_A", &names), "ssd-a");
         assert_eq!(Spec::spelled("2Q:", &names), "2q:");
-        assert_eq!(Spec::spelled("s3fifo:small=0.2", &names), "s3fifo:small=0.2");
+        assert_eq!(Spec::spelled("s3fifo:small=0.2", &names), "s3_fifo:small=0.2");
+        assert_eq!(Spec::spelled("s4fifo:small=0.2", &names), "s4fifo:small=0.2");
         let mut spec = Spec::parse("lru_k:History-Length=2,order=SORTED,action=c").unwrap();
         assert_eq!(spec.count("history_length", 0..=9, 1).unwrap(), 2);
         assert_eq!(spec.word("order", &["scattered", "sorted"]).unwrap(), "sorted");
@@ -295,6 +308,8 @@ mod tests {
         assert!(Spec::parse("lru:fast").is_err());
         assert!(Spec::parse("lru:a=1,a=2").is_err());
         let error = Spec::parse("lur").unwrap().unknown_name("policy", &["lru", "opt"]);
-        assert!(error.to_string().contains("accepted: lru, opt"));
+        assert!(error.to_string().contains("(did you mean \"lru\"?); accepted: lru, opt"));
+        let error = Spec::parse("lru:help").unwrap().finish().unwrap_err().to_string();
+        assert_eq!(error, "lru takes no parameters");
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::size::Size;
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_console::progress::Progress;
+use tantalum_policy::PolicySpec;
 use tantalum_report::{Report, Value, number};
 use tantalum_runtime::live::memory;
 use tantalum_runtime::supervision;
@@ -126,8 +127,17 @@ impl TraceArgs {
 
     /// These sizes in pages of the trace, which has `distinct` pages.
     pub fn cache_pages(&self, sizes: &[CacheSize], distinct: u64) -> anyhow::Result<Vec<u32>> {
+        self.pages_up_to(sizes, distinct, u32::MAX - 1)
+    }
+
+    fn pages_up_to(
+        &self,
+        sizes: &[CacheSize],
+        distinct: u64,
+        most: u32,
+    ) -> anyhow::Result<Vec<u32>> {
         let page_bytes = u64::from(self.page_size);
-        sizes.iter().map(|size| size.pages(page_bytes, distinct)).collect()
+        sizes.iter().map(|size| size.pages(page_bytes, distinct, most)).collect()
     }
 
     /// The same, for caches that are run with a policy.
@@ -135,7 +145,7 @@ impl TraceArgs {
     /// # Errors
     /// If the tables of one of them exceed the memory.
     pub fn policy_pages(&self, sizes: &[CacheSize], distinct: u64) -> anyhow::Result<Vec<u32>> {
-        let pages = self.cache_pages(sizes, distinct)?;
+        let pages = self.pages_up_to(sizes, distinct, PolicySpec::FRAMES_MAX)?;
         let limit_bytes = memory::limit_bytes();
         for (size, pages) in sizes.iter().zip(&pages) {
             if u64::from(*pages) * POLICY_BYTES > limit_bytes {
@@ -253,7 +263,13 @@ impl CacheSize {
     /// Parses sizes separated by commas: `1k,64MiB,10%`.
     pub fn parse_list(text: &str) -> anyhow::Result<Vec<CacheSize>> {
         let parse = |text: &str| {
-            let size = Size::parse(text).context("--size")?;
+            let size = Size::parse(text);
+            let share = text.trim().parse().ok().filter(|share: &f64| *share > 0.0 && *share < 1.0);
+            if let (Err(error), Some(share)) = (&size, share) {
+                let percent = (share * 1e8).round() / 1e6;
+                bail!("--size: {error} of pages; a share of the distinct pages is {percent}%");
+            }
+            let size = size.context("--size")?;
             Ok(CacheSize { text: text.trim().to_owned(), size })
         };
         text.split(',').map(parse).collect()
@@ -264,24 +280,32 @@ impl CacheSize {
         &self.text
     }
 
-    /// The size in pages; a share is a share of `distinct_pages`.
-    fn pages(&self, page_bytes: u64, distinct_pages: u64) -> anyhow::Result<u32> {
+    /// The size in pages, at most `most`; a share is a share of `distinct_pages`.
+    fn pages(&self, page_bytes: u64, distinct_pages: u64, most: u32) -> anyhow::Result<u32> {
+        if distinct_pages == 0 && matches!(self.size, Size::Share(_)) {
+            bail!(
+                "--size: {} is a share of the distinct pages, and the trace has no requests",
+                self.text
+            );
+        }
         let pages = self.size.pages(page_bytes, distinct_pages);
         match u32::try_from(pages) {
-            Ok(pages @ 1..) => Ok(pages),
-            _ => bail!(
-                "--size: {} is a cache of {pages} pages; accepted: 1 to {}",
-                self.text,
-                u32::MAX - 1
-            ),
+            Ok(pages) if (1..=most).contains(&pages) => Ok(pages),
+            _ => {
+                bail!("--size: {} is a cache of {pages} pages; accepted: 1 to {most}", self.text)
+            }
         }
     }
 }
 
-/// Reports the written trace on the standard error: the standard output may contain the trace itself.
-pub fn tell_written(path: &Path, events: u64, seed: u64, config: &str) {
+/// Reports the written trace on the standard error: the standard output may contain the trace itself. `pages` is the
+/// number of pages that its reads, writes and trims name, if some name several.
+pub fn tell_written(path: &Path, events: u64, pages: Option<u64>, seed: u64, config: &str) {
+    let plural = if events == 1 { "" } else { "s" };
+    let pages =
+        pages.map_or(String::new(), |pages| format!(" of {} pages", number::thousands(pages)));
     eprintln!(
-        "{}: {} events, seed {seed}, configuration {config}",
+        "{}: {} event{plural}{pages}, seed {seed}, configuration {config}",
         path.display(),
         number::thousands(events)
     );

@@ -67,6 +67,9 @@ enum Kind {
     Flash(FlashSpec),
 }
 
+/// Another name of `opt`.
+const BELADY: &str = "belady";
+
 impl PolicySpec {
     /// The accepted names.
     pub const NAMES: &'static [&'static str] = &[
@@ -108,7 +111,13 @@ impl PolicySpec {
     /// Everything after the first `base=` belongs to the inner base:
     /// `ace:base=cfdc/window=0.3/base=clock/bits=2`.
     pub fn parse(text: &str) -> Result<PolicySpec> {
-        let text = &*Spec::spelled(text, PolicySpec::NAMES);
+        let text = Spec::spelled(text, PolicySpec::NAMES);
+        // Belady's MIN is the policy that papers call OPT.
+        let text = match Spec::spelled(&text, &[BELADY]).strip_prefix(BELADY) {
+            Some(parameters) => format!("opt{parameters}"),
+            None => text.into_owned(),
+        };
+        let text = text.as_str();
         let mut spec = Spec::parse(text)?;
         let kind = match spec.name() {
             "lru" => Kind::Lru,
@@ -215,7 +224,8 @@ impl PolicySpec {
         match &self.kind {
             Kind::Opt if future.is_empty() => Err(Error::new(
                 ErrorKind::Unsupported,
-                "policy opt must know the whole trace before it starts",
+                "policy opt must know all requests in their order before it starts: here there are no requests, or \
+                 several clients (--clients) share them, so that nobody knows their order",
             )),
             Kind::Opt if future.len() > Opt::<SparseTable>::REQUESTS_MAX => Err(Error::new(
                 ErrorKind::TooLarge,

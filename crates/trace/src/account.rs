@@ -23,8 +23,8 @@ impl Account {
         self.told().dropped.clone()
     }
 
-    /// The last call counts: parts of a trace end before the whole trace does.
-    pub(crate) fn set_requests(&self, requests: u64) {
+    /// Sets the number of reads and writes. The last call counts: parts of a trace end before the whole trace does.
+    pub fn set_requests(&self, requests: u64) {
         self.told().requests = Some(requests);
     }
 

@@ -129,12 +129,11 @@ fn no_beginning(path: &Path, error: std::io::Error) -> Error {
 }
 
 fn unknown(path: &Path, head: &[u8]) -> Error {
-    let names = formats::names();
     if head.is_empty() {
-        let context =
-            format!("{} is empty; name its format with --trace-format: {names}", path.display());
+        let context = format!("{} is empty: it has no requests", path.display());
         return Error::new(ErrorKind::InvalidInput, context);
     }
+    let names = formats::names();
     let line = formats::first_line(head);
     let line = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
     Error::new(

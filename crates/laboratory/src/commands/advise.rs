@@ -29,7 +29,12 @@ pub struct Args {
     #[arg(long, value_name = "DEVICE")]
     flash: String,
     /// Memory sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%)
-    #[arg(long, default_value = "1%,2%,5%,10%,20%", value_name = "SIZE,...")]
+    #[arg(
+        long,
+        default_value = "1%,2%,5%,10%,20%",
+        value_name = "SIZE,...",
+        allow_negative_numbers = true
+    )]
     size: Vec<String>,
     /// Policies to compare; by default those that a buffer manager could run
     #[arg(long, value_name = "POLICY,...")]
@@ -62,7 +67,7 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "An unknown device or policy name prints all names. After Ctrl-C or \
+const AFTER_HELP: &str = "--flash help and --policy help print all names. After Ctrl-C or \
 SIGTERM advise prints its counts and tries so far, advises nothing, and exits with 130 or 143; a \
 second signal ends it at once.
 

@@ -22,7 +22,7 @@ pub struct Args {
     policy: Vec<String>,
     /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages (10%); by default powers of two up
     /// to all distinct pages
-    #[arg(long, value_name = "SIZE,...")]
+    #[arg(long, value_name = "SIZE,...", allow_negative_numbers = true)]
     size: Vec<String>,
     /// Follow only this share of the pages, such as 0.01 (SHARDS)
     #[arg(long, value_name = "RATE", conflicts_with = "sample_pages")]

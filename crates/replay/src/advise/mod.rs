@@ -152,6 +152,11 @@ impl Advice {
                 "{} pages with {} would take {largest_seconds:.3} s.",
                 largest.cache_pages, largest.policy,
             ));
+        } else if self.rows.iter().any(|row| row.cache_pages < *cache_pages) {
+            sentences.push(
+                "It is the largest size that was given: a larger one may be worth its memory, too; give some with --size."
+                    .to_owned(),
+            );
         }
         sentences.push(format!(
             "A scattered write costs {:.2} reads on this device, one among its neighbours {:.2}.",
@@ -385,7 +390,13 @@ mod tests {
             let options = AdviseOptions { rule, ..options.clone() };
             let advice = advise(&trace, &options, &Arc::default()).unwrap();
             assert_eq!(advice.advised().unwrap().cache_pages, 400);
+            assert!(!advice.sentences().join(" ").contains("largest size that was given"));
         }
+        // Of larger sizes nothing is known.
+        let options = AdviseOptions { cache_pages: vec![100, 200], ..options };
+        let advice = advise(&trace, &options, &Arc::default()).unwrap();
+        assert_eq!(advice.advised().unwrap().cache_pages, 200);
+        assert!(advice.sentences().join(" ").contains("largest size that was given"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::records::{u32_at, u64_at};
 use super::{Decode, Encode, Fault, Format, Head};
 use crate::event::PageEvent;
 use crate::objects::ObjectPages;
+use tantalum_base::spec::is_same;
 use tantalum_base::{FastMap, PageNo, Result, Spec};
 
 /// The format `oracle_general`.
@@ -55,6 +56,10 @@ impl Format<PageEvent> for OracleGeneral {
         head.is_records(RECORD_BYTES)
             && records.is_sorted_by_key(|record| record.time)
             && records.iter().enumerate().all(follows)
+    }
+
+    fn detect_ending(&self, ending: &str) -> bool {
+        is_same(ending, self.name())
     }
 
     /// Accepts `check` (`yes`, `no`): whether impossible records are refused.

@@ -4,9 +4,8 @@
 //! `R,17` reads page 17, `W,17` updates it, `T,17` discards it, `C,` (page left empty) is a commit point. With the
 //! single column `page`, every line is a read.
 //!
-//! A trace with the header `op,page` was written by a program, as are all traces recorded here, and ends its lines: a
-//! line without an end was cut off. In a trace without that header, as people write them, the last line may lack its
-//! end.
+//! A trace with a header was written by a program, as are all traces recorded here, and ends its lines: a line without
+//! an end was cut off. In a trace without a header, as people write them, the last line may lack its end.
 use super::{Decode, Encode, Fault, Format, Head, ended_lines, first_line, number, whole_lines};
 use crate::event::PageEvent;
 use tantalum_base::{PageNo, Result, Spec};
@@ -124,7 +123,7 @@ impl Decode<PageEvent> for Decoder {
             let line = first_line(lines);
             if let Some(columns) = Columns::of_header(line) {
                 self.columns = Some(columns);
-                self.ends_lines = columns == Columns::OpPage;
+                self.ends_lines = true;
                 at = lines.iter().position(|&byte| byte == b'\n').map_or(lines.len(), |at| at + 1);
             } else if let Some(columns) = Columns::of_data(line) {
                 self.columns = Some(columns);

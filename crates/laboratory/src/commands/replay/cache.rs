@@ -17,7 +17,13 @@ pub struct CacheArgs {
     pub policy: Vec<String>,
     /// Cache sizes: pages (4096, 4k), bytes (64MiB) or a share of the distinct pages of the trace (10%), counted before
     /// a smaller device folds them into fewer
-    #[arg(long, required_unless_present = "device", requires = "policy", value_name = "SIZE,...")]
+    #[arg(
+        long,
+        required_unless_present = "device",
+        requires = "policy",
+        value_name = "SIZE,...",
+        allow_negative_numbers = true
+    )]
     pub size: Vec<String>,
     /// Measure the time of each run, one after the other; then `seconds` differs between reruns
     #[arg(long, requires = "policy")]

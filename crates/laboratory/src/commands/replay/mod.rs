@@ -30,8 +30,8 @@ pub struct Args {
     output: OutputArgs,
 }
 
-const AFTER_HELP: &str = "An unknown policy, device or tier name prints all names; durassd:help \
-prints the parameters of one. Case and hyphens in names do not matter. After Ctrl-C or SIGTERM \
+const AFTER_HELP: &str = "--policy help, --device help and --tier help print all names, \
+--device durassd:help the parameters of one; no trace is needed. Case and hyphens in names do not matter. After Ctrl-C or SIGTERM \
 replay prints the complete rows and the number of missing ones, and exits with 130 or 143; a \
 second signal ends it at once.
 

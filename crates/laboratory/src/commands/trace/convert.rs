@@ -1,5 +1,5 @@
 //! `tantalum trace convert IN OUT`.
-use super::out::Out;
+use super::out::{Out, format_of};
 use crate::common::{TraceArgs, tell_written};
 use anyhow::bail;
 use std::path::PathBuf;
@@ -19,9 +19,10 @@ pub struct Args {
     /// Output file: .zst and .gz compress, - is the standard output
     out: PathBuf,
     /// Format to write: page_csv, page_binary (16 bytes per event, lossless), plain_text (page numbers), csv
-    /// (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv
-    #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
-    to: String,
+    /// (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv. By default the one that the name
+    /// of the output ends in, or page_csv
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<String>,
     /// Convert the complete part of a trace that was cut off, such as by a kill of its recorder; report the place, and
     /// exit with 1
     #[arg(long)]
@@ -36,7 +37,8 @@ const AFTER_HELP: &str = "Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let to = AnyFormat::by_name(&args.to)?;
+    let text = format_of(args.to.as_deref(), &args.out);
+    let to = AnyFormat::by_name(text)?;
     if !to.is_written() {
         bail!("{} can only be read; formats for writing: {}", to.name(), written_names());
     }
@@ -51,18 +53,19 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         AnyFormat::Page(format) => {
             let events = args.trace.events_as(&options, "converting")?;
             let events = events.inspect(|event| lost.note(event.as_ref().ok()));
-            writer::write_all(out.writer(format, &args.to)?, events)
+            writer::write_all(out.writer(format, text)?, events)
         }
         AnyFormat::Block(format) => {
             let reader = writer::open_blocks(&args.trace.trace, &options)?;
-            let to = out.writer(format, &args.to)?;
+            let to = out.writer(format, text)?;
             writer::write_blocks(to, reader, &options, supervision::check_stop)
         }
     };
     let events = out.end(written)?;
     let mut parts = args.trace.config();
-    parts.push(format!("to={}", args.to));
-    tell_written(&args.out, events, seed, &config_hash(parts));
+    parts.push(format!("to={text}"));
+    let pages = (lost.pages > lost.ranges).then_some(lost.pages);
+    tell_written(&args.out, events, pages, seed, &config_hash(parts));
     if let Some(told) = args.trace.left_out() {
         eprintln!("{}: {told}", args.out.display());
     }
@@ -79,16 +82,23 @@ fn verdict(rescue: Option<&Rescue>) -> Verdict {
     if told.is_empty() { Verdict::Good } else { Verdict::FoundWrong }
 }
 
-/// The properties of a trace that some formats cannot hold.
+/// Counts of a converted trace, and of its properties that some formats cannot hold.
 #[derive(Default)]
 struct Lost {
     writes: u64,
     trims: u64,
     commits: u64,
+    /// Reads, writes and trims, and their pages.
+    ranges: u64,
+    pages: u64,
 }
 
 impl Lost {
     fn note(&mut self, event: Option<&PageEvent>) {
+        if let Some((_, pages)) = event.and_then(PageEvent::range) {
+            self.ranges += 1;
+            self.pages += u64::from(pages);
+        }
         match event {
             Some(PageEvent::Write { .. }) => self.writes += 1,
             Some(PageEvent::Trim { .. }) => self.trims += 1,

@@ -1,5 +1,5 @@
 //! `tantalum trace generate SPEC OUT`.
-use super::out::Out;
+use super::out::{Out, format_of};
 use crate::common::tell_written;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -22,8 +22,8 @@ pub struct Args {
     #[arg(required_unless_present = "list")]
     out: Option<PathBuf>,
     /// Format to write, as for trace convert
-    #[arg(long, default_value = "page_csv", value_name = "FORMAT")]
-    to: String,
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<String>,
     /// List the generators and their parameters
     #[arg(long, conflicts_with_all = ["spec", "out"])]
     list: bool,
@@ -47,8 +47,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         .as_deref()
         .context("name a generator, such as zipf:pages=1m (--list prints all)")?;
     let out = args.out.as_deref().context("name the file of the trace after the generator")?;
-    let AnyFormat::Page(format) = AnyFormat::by_name(&args.to)? else {
-        bail!("generators make traces of pages; {} has bytes in volumes", args.to);
+    let text = format_of(args.to.as_deref(), out);
+    let AnyFormat::Page(format) = AnyFormat::by_name(text)? else {
+        bail!("generators make traces of pages; {text} has bytes in volumes");
     };
     let generator = Generator::parse(spec)?;
     let seed = generator.seed();
@@ -56,9 +57,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let to = Out::begin(out, &[])?;
     let progress = Progress::counter("events generated");
     let events = progress.count(generator).map(|event| supervision::check_stop().map(|()| event));
-    let written = writer::write_all(to.writer(format, &args.to)?, events);
+    let written = writer::write_all(to.writer(format, text)?, events);
     let events = to.end(written)?;
     let config = config_hash(["generate".to_owned(), format!("spec={spec}")]);
-    tell_written(out, events, seed, &config);
+    tell_written(out, events, None, seed, &config);
     Ok(Verdict::Good)
 }

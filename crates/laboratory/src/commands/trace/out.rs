@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind as Kind, Result};
 use tantalum_console::whole_file::{WholeFile, is_same_file};
-use tantalum_trace::Writer;
 use tantalum_trace::formats::Format;
+use tantalum_trace::{AnyFormat, Writer};
 
 /// The place of a written trace.
 pub struct Out {
@@ -25,6 +25,12 @@ impl Out {
             bail!(
                 "{} would be overwritten while it is read: name another output file",
                 input.display()
+            );
+        }
+        if let Some(ending) = other_packing(path) {
+            bail!(
+                "{}: traces are written as .zst, as .gz or plain, and not as {ending}: name another output file",
+                path.display()
             );
         }
         let file = match is_stream(path) {
@@ -69,6 +75,19 @@ impl Out {
         }
         Err(error.into())
     }
+}
+
+/// The format to write to `path`: the one `asked` for, or else the one that the name indicates, or `page_csv`.
+pub fn format_of<'a>(asked: Option<&'a str>, path: &Path) -> &'a str {
+    let by_name = || AnyFormat::by_ending(path).filter(AnyFormat::is_written);
+    asked.unwrap_or_else(|| by_name().map_or("page_csv", |format| format.name()))
+}
+
+/// The end of the name `path` if it promises a compression that is not written.
+fn other_packing(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?;
+    let others = [".bz2", ".xz", ".lz4", ".lzma", ".lz", ".zip", ".7z", ".br", ".Z"];
+    others.into_iter().find(|other| other[1..].eq_ignore_ascii_case(ending))
 }
 
 /// The error of a run that ended before its trace was complete.

@@ -7,7 +7,7 @@ use tantalum_console::output::OutputArgs;
 use tantalum_console::progress::Progress;
 use tantalum_report::{Page, Plot, Report, Table, Value, config_hash, schema};
 use tantalum_trace::layout::Extent;
-use tantalum_trace::{AnyReader, BlockStat, PageStat, open};
+use tantalum_trace::{AnyReader, BlockOp, BlockStat, PageStat, open};
 
 /// Measure a trace: requests, pages, writes, re-use, locality, working set
 #[derive(clap::Args, Debug)]
@@ -148,9 +148,13 @@ fn blocks(args: &Args) -> anyhow::Result<Table> {
     }
     let mut table = Table::new(schema::BLOCK_STAT);
     let rows = stat.rows();
+    let mut requests = 0;
     for (kind, op, count) in
         rows.filter(|row| wanted.has_volume(&reader.names()[usize::from(row.0.0)]))
     {
+        if matches!(op, BlockOp::Read | BlockOp::Write) {
+            requests += count.calls;
+        }
         table.push_named([
             ("trace", args.trace.name().into()),
             ("file_kind", reader.names()[usize::from(kind.0)].as_str().into()),
@@ -159,6 +163,7 @@ fn blocks(args: &Args) -> anyhow::Result<Table> {
             ("bytes", count.bytes.into()),
         ]);
     }
+    wanted.account.set_requests(requests);
     Ok(table)
 }
 

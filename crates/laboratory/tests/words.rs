@@ -1,0 +1,110 @@
+//! Names and sizes on the command line: help, other spellings, and refusals that say what to do.
+mod support;
+use support::{file, good, lab, refused, text};
+
+const TRACE: &str = "zipf:pages=50,requests=500,writes=0.3";
+
+#[test]
+fn help_needs_no_trace_and_is_no_error() {
+    let told = good(&["replay", "--policy", "help"]);
+    assert!(told.contains("lru, fifo") && told.contains("s3_fifo"), "{told}");
+    let told = good(&["replay", "--policy", "lru_k:help"]);
+    assert!(told.contains("lru_k takes: k (1 to 8, default 2)"), "{told}");
+    assert!(good(&["replay", "--device", "help"]).contains("durassd"));
+    assert!(good(&["advise", "--flash", "ssd-a:help"]).contains("capacity"));
+}
+
+#[test]
+fn common_spellings_are_taken_and_a_slip_is_recognized() {
+    let rows = |policy: &str| {
+        let csv = good(&["replay", TRACE, "--policy", policy, "--size", "10", "--format", "csv"]);
+        csv.lines().nth(1).expect("a row").to_owned()
+    };
+    for (given, name) in
+        [("s3fifo", "s3_fifo"), ("wtinylfu", "w_tinylfu"), ("Belady", "opt"), ("LRU-K", "lru_k")]
+    {
+        assert_eq!(rows(given), rows(name), "{given}");
+    }
+    let told = refused(&["replay", TRACE, "--policy", "lur", "--size", "10"]);
+    assert!(told.contains("did you mean \"lru\"?"), "{told}");
+    let told = refused(&["replay", TRACE, "--device", "durasd"]);
+    assert!(told.contains("did you mean \"durassd\"?"), "{told}");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("t.bin");
+    good(&["trace", "convert", TRACE, text(&out), "--to", "oracleGeneral"]);
+    let stat = good(&["trace", "stat", text(&out), "--trace-format", "oracleGeneral"]);
+    assert!(stat.contains("500"), "{stat}");
+}
+
+#[test]
+fn a_size_that_cannot_be_is_refused_with_the_limit_and_a_hint() {
+    let of =
+        |policy: &str, size: &str| refused(&["replay", TRACE, "--policy", policy, "--size", size]);
+    let told = of("lru", "4294967294");
+    assert!(told.contains("accepted: 1 to 536870912"), "{told}");
+    let told = of("lru", "0.1");
+    assert!(told.contains("10%"), "{told}");
+    let told = of("lru", "-5");
+    assert!(told.contains("\"-5\" is not a number with a unit"), "{told}");
+    let told = refused(&["replay", TRACE, "--device", "ssd-a:capacity=10000TiB"]);
+    assert!(told.contains("TiB") && told.contains("capacity is "), "{told}");
+}
+
+#[test]
+fn an_empty_trace_is_said_to_be_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let nothing = file(folder.path(), "nothing.csv", "");
+    let told = refused(&["trace", "stat", text(&nothing)]);
+    assert!(told.contains("is empty") && !told.contains("--trace-format"), "{told}");
+    let header = file(folder.path(), "header.csv", "op,page\n");
+    let told = refused(&["replay", text(&header), "--policy", "lru", "--size", "10%"]);
+    assert!(told.contains("the trace has no requests"), "{told}");
+    let told = refused(&["replay", text(&header), "--policy", "opt", "--size", "10"]);
+    assert!(told.contains("no requests"), "{told}");
+    let told = refused(&[
+        "replay",
+        TRACE,
+        "--policy",
+        "opt",
+        "--size",
+        "9",
+        "--device",
+        "durassd",
+        "--clients",
+        "4",
+    ]);
+    assert!(told.contains("--clients"), "{told}");
+}
+
+#[test]
+fn every_output_about_a_trace_counts_its_requests() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = "op,file_kind,offset,length\nR,a,0,8192\nW,b,0,4096\nF,a,0,0\nR,a,4096,4096\n";
+    let trace = file(folder.path(), "b.csv", blocks);
+    for more in [&["--blocks"][..], &[]] {
+        let json = good(&[&["trace", "stat", text(&trace), "--format", "json"], more].concat());
+        assert!(json.contains("\"trace_requests\": 3"), "{json}");
+    }
+}
+
+/// The end of a name states the format, as in reading.
+#[test]
+fn a_converted_trace_has_the_format_and_the_compression_that_its_name_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    good(&["trace", "convert", "scan:pages=3,requests=3", text(&at("t.lis"))]);
+    assert_eq!(std::fs::read_to_string(at("t.lis")).unwrap().lines().count(), 3);
+    assert!(!std::fs::read_to_string(at("t.lis")).unwrap().contains("op,page"));
+    good(&["trace", "convert", "scan:pages=3,requests=3", text(&at("t.lis")), "--to", "page_csv"]);
+    assert!(std::fs::read_to_string(at("t.lis")).unwrap().contains("op,page"));
+    good(&["trace", "generate", "scan:pages=3,requests=3", text(&at("t.oracleGeneral"))]);
+    assert_eq!(at("t.oracleGeneral").metadata().unwrap().len(), 72);
+    for name in ["t.csv.bz2", "t.csv.xz"] {
+        let told = refused(&["trace", "convert", "scan:pages=3", text(&at(name))]);
+        assert!(told.contains(".zst") && told.contains(".gz"), "{told}");
+        assert!(!at(name).exists());
+    }
+    let blocks = file(folder.path(), "b.csv", "op,file_kind,offset,length\nR,a,0,8192\n");
+    let ran = lab(&["trace", "convert", text(&blocks), text(&at("p.bin")), "--to", "page_csv"]);
+    assert!(ran.err.contains("1 event of 2 pages"), "{}", ran.err);
+}
