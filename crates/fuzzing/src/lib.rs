@@ -6,6 +6,8 @@
 //! volumes   VOLUME.toml, superblocks, and the anchors, headers, records and checkpoints of a volume's log
 //! tiered    the flash and the journal of a volume with a home
 //! pages     the pages of a store that have a checksum, changed and with corrected checksums
+//! structures  the structures of volumes by name, and changes of their numbers, under right checksums
+//! subjects    volumes and devices whose structures are changed, and the judgement of what they answer
 //! mutation  random inputs made from seeds
 //! ```
 //!
@@ -14,6 +16,8 @@
 mod mutation;
 mod network;
 mod pages;
+mod structures;
+mod subjects;
 mod tiered;
 mod traces;
 mod volumes;
@@ -32,7 +36,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "traces", run: traces::run, seeds: traces::seeds },
     Target { name: "nbd_options", run: network::nbd_options, seeds: network::option_seeds },
     Target { name: "nbd_requests", run: network::nbd_requests, seeds: network::request_seeds },
@@ -41,7 +45,18 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "superblock", run: volumes::superblock, seeds: volumes::superblocks },
     Target { name: "log_headers", run: volumes::log_headers, seeds: volumes::changes },
     Target { name: "tiered_volume", run: tiered::run, seeds: tiered::seeds },
+    of_structures::<subjects::Flash>("flash_structures"),
+    of_structures::<subjects::Staged>("staged_structures"),
+    of_structures::<subjects::Ordered>("ordered_structures"),
+    of_structures::<subjects::Dense>("dense_structures"),
+    of_structures::<subjects::Unclaimed>("unclaimed_structures"),
+    of_structures::<subjects::Claiming>("claiming_structures"),
+    of_structures::<subjects::Dumped>("dump_structures"),
 ];
+
+const fn of_structures<S: subjects::Subject>(name: &'static str) -> Target {
+    Target { name, run: subjects::run::<S>, seeds: subjects::inputs::<S> }
+}
 
 /// Passes `input` to the target called `name`.
 ///
