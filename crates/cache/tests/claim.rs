@@ -34,6 +34,7 @@ struct Rig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     PutOn,
+    Renew,
     Release,
     Unclaim,
 }
@@ -49,6 +50,11 @@ struct Cut {
 
 fn claim(home_bytes: u64) -> Claim {
     Claim::new(ID, home_bytes, Path::new("/j"), Path::new("/h"))
+}
+
+/// The claim of the same volume once its home has another name.
+fn renewed(home_bytes: u64) -> Claim {
+    Claim::new(ID, home_bytes, Path::new("/j"), Path::new("/another/h"))
 }
 
 fn owner(read_only: bool) -> HomeOwner {
@@ -119,6 +125,7 @@ impl Rig {
             let (journal, home) = open(home, journal, false).await?;
             match work {
                 Work::PutOn => settle(&journal, &home, Some(claim(bytes))).await,
+                Work::Renew => settle(&journal, &home, Some(renewed(bytes))).await,
                 _ => release(&journal, &home).await,
             }
         })
@@ -137,8 +144,13 @@ impl Rig {
     /// Checks the home after `work` is done; returns the first error.
     fn wrong_at_the_end(&self, work: Work) -> Option<String> {
         let image = self.stores[0].image();
-        if work != Work::PutOn {
+        if matches!(work, Work::Release | Work::Unclaim) {
             return difference(&image, &self.wanted);
+        }
+        let bytes = image.len() as u64;
+        let shown = if work == Work::Renew { renewed(bytes) } else { claim(bytes) };
+        if image[..SECTOR_BYTES] != *shown.sector() {
+            return Some("the home shows another claim".into());
         }
         let ranges = Extent::of(image.len() as u64).ranges();
         let near = |at: usize| ranges.iter().any(|range| range.contains(&(at as u64)));
@@ -242,6 +254,40 @@ fn no_cut_harms(work: Work) {
 #[test]
 fn a_claim_that_is_put_on_survives_cuts() {
     no_cut_harms(Work::PutOn);
+}
+
+#[test]
+fn a_claim_that_is_renewed_survives_cuts() {
+    no_cut_harms(Work::Renew);
+}
+
+/// The home was not where the claim says when it was claimed; the names of devices change.
+#[test]
+fn a_claim_tells_the_present_name_of_its_home() {
+    let rig = Rig::new(3 * MIB, 9);
+    rig.work(Work::PutOn, None).unwrap();
+    rig.work(Work::Renew, None).unwrap();
+    assert_eq!(rig.wrong_at_the_end(Work::Renew), None);
+    assert_eq!(rig.wrong_through_the_cache().unwrap(), None);
+    rig.work(Work::Release, None).unwrap();
+    assert_eq!(rig.wrong_at_the_end(Work::Release), None);
+}
+
+/// What the home shows is what it was claimed with, whatever a journal says.
+#[test]
+fn a_journal_that_says_another_claim_than_the_home_is_not_believed() {
+    for said in [renewed(3 * MIB as u64), Claim::new(5, 3 << 20, Path::new("/j"), Path::new("/h"))]
+    {
+        let rig = Rig::new(3 * MIB, 9);
+        rig.work(Work::PutOn, None).unwrap();
+        let told = rig.live(None, move |[home, journal, _]| async move {
+            open(home, journal, false).await?.0.note_claim(said).await
+        });
+        told.unwrap();
+        assert_eq!(rig.wrong_through_the_cache().unwrap(), None);
+        rig.work(Work::Release, None).unwrap();
+        assert_eq!(rig.wrong_at_the_end(Work::Release), None);
+    }
 }
 
 #[test]

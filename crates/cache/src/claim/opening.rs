@@ -79,7 +79,7 @@ where
         return Err(of_another(&other));
     }
     let known = match journal {
-        Some(journal) => match journal.claim().await {
+        Some(journal) => match journal.claim().await.and_then(|known| of_owner(known, owner)) {
             Ok(known) => known,
             Err(error) if shown.is_none() => return Err(error),
             // The home shows the claim, too.
@@ -87,7 +87,8 @@ where
         },
         None => None,
     };
-    let Some(present) = known.or(shown) else { return Ok((None, Trust::Unseen)) };
+    // Content is stored under the claim that the home shows.
+    let Some(present) = shown.or(known) else { return Ok((None, Trust::Unseen)) };
     if zero_sectors > 0 && !Fault::ClaimNotChecked.is_planted() {
         return match (owner.accept_loss, shown) {
             (true, Some(_)) => Ok((shown, Trust::Torn)),
@@ -99,11 +100,26 @@ where
     if shown.is_none() {
         tracing::warn!("the home does not show its claim: no sector at its ends holds zeros");
     }
-    if let Some(journal) = journal.filter(|_| known.is_none() && !owner.read_only) {
-        // The journal is a new one.
+    if let Some(journal) = journal.filter(|_| known != Some(present) && !owner.read_only) {
+        // The journal is a new one, or it says another claim than the home.
         journal.note_claim(present).await?;
     }
     Ok((Some(present), if shown.is_some() { Trust::Own } else { Trust::Unseen }))
+}
+
+/// The claim in the journal's record, unless it is another volume's.
+fn of_owner(known: Option<Claim>, owner: HomeOwner) -> Result<Option<Claim>> {
+    match known {
+        Some(other) if other.volume_id() != owner.volume_id => {
+            let context = format!(
+                "the journal's record of the claim is of volume {:032x}, and the journal of {:032x}",
+                other.volume_id(),
+                owner.volume_id
+            );
+            Err(Error::new(ErrorKind::Corrupt, context))
+        }
+        known => Ok(known),
+    }
 }
 
 fn of_another(other: &Claim) -> Error {
@@ -168,7 +184,8 @@ where
 }
 
 /// Puts the claim that is `wanted` on a home that has none, if it will be visible there; takes off
-/// a claim that is no longer wanted.
+/// a claim that is no longer wanted. A claim with another text is renewed: the home, or its
+/// journal, has another name now.
 ///
 /// # Errors
 /// Those of the stores.
@@ -185,6 +202,9 @@ where
     let (change, claim) = match (home.claim(), wanted) {
         (None, Some(claim)) => (Change::put_on(home.inner(), claim).await?, Some(claim)),
         (Some(claim), None) => (Change::take_off(home.inner(), claim).await?, None),
+        (Some(claim), Some(wanted)) if is_outdated(&claim, &wanted) => {
+            (Change::renew(home.inner(), claim, wanted).await?, Some(wanted))
+        }
         (None, None) | (Some(_), Some(_)) => return Ok(()),
     };
     if let Some(why) = why_not(journal, &change) {
@@ -198,11 +218,17 @@ where
     Ok(())
 }
 
+/// Whether `claim` names other paths than the one that is `wanted`, and covers the same bytes.
+fn is_outdated(claim: &Claim, wanted: &Claim) -> bool {
+    claim != wanted && claim.home_bytes() == wanted.home_bytes()
+}
+
 fn why_not<J: BlockStore, P: Payload>(
     journal: &Journal<J, P>,
     change: &Change,
 ) -> Option<&'static str> {
-    if change.after.is_some() && !change.shows() {
+    let is_new = change.before.is_none() && change.after.is_some();
+    if is_new && !change.shows() {
         Some(
             "no sector of 512 bytes at its ends is zero, so that a claim could not be seen there (set home.claim = \"none\")",
         )
