@@ -3,10 +3,9 @@
 //! Before that, nothing is written to a home that does not show its claim.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
 use tantalum_cache::claim::{SECTOR_BYTES, Trust, accept};
-use tantalum_media::{BlockStore, ZoneMedia};
+use tantalum_media::BlockStore;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
-use tantalum_ssd::Drive;
 
 use crate::refusals::{COMPARED, UNPROVEN};
 use crate::tiered::TieredDevice;
@@ -16,6 +15,9 @@ const COMPARED_PAGES: usize = 8;
 
 /// Number of clean pages from which these are chosen, the first that the flash can read.
 const COMPARED_OF_PAGES: usize = 64;
+
+/// Number of clean pages that are compared with a home that should have a claim, and has no sector that could show it.
+const DOUBTFUL_PAGES: usize = 1024;
 
 /// Number of clean pages that decide whether a doubted home is the volume's own.
 const PROVING_PAGES: usize = 512;
@@ -42,20 +44,23 @@ enum Compared {
 ///
 /// # Errors
 /// `Corrupt` if home has other content; those of home; `Io` if the flash cannot read any of them now.
-pub(crate) async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
-    drive: &Drive<M>,
-    home: &H,
-) -> Result<()> {
+pub(crate) async fn compare<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result<()> {
+    let (drive, home) = (tiered.drive(), tiered.home());
+    // A home that should have a claim, and could not show it.
+    let is_doubtful = home.store().trust() == Trust::Unseen && home.store().claim().is_some();
+    let (most, pages) = match is_doubtful {
+        true => (DOUBTFUL_PAGES, drive.ftl().clean_pages(usize::MAX)),
+        false => (COMPARED_PAGES, drive.ftl().clean_pages(COMPARED_OF_PAGES)),
+    };
     let (mut compared, mut unreadable) = (0, None);
-    let step = COMPARED_OF_PAGES / COMPARED_PAGES;
-    let pages = drive.ftl().clean_pages(COMPARED_OF_PAGES);
+    let step = pages.len().div_ceil(most).max(1);
     // Spread over all clean pages, as long as they can be read.
     let spread = (0..step).flat_map(|from| pages.iter().skip(from).step_by(step));
     for page in spread.copied() {
-        if compared == COMPARED_PAGES {
+        if compared == most {
             return Ok(());
         }
-        let (mut here, mut there) = ([zero::<M>()], [zero::<M>()]);
+        let (mut here, mut there) = ([PageBuf::zero()], [PageBuf::zero()]);
         match drive.read(page, &mut here, None).await {
             Ok(()) => compared += 1,
             // A clean page that is damaged is read from home. A page that cannot be read now proves nothing.
@@ -74,10 +79,6 @@ pub(crate) async fn compare<M: ZoneMedia, H: PageDevice<Page = M::Page>>(
         Some(error) => Err(error.wrap("no page of the flash can be compared with home")),
         None => Ok(()),
     }
-}
-
-fn zero<M: ZoneMedia>() -> M::Page {
-    <M::Page as tantalum_base::Payload>::zero()
 }
 
 fn differs(page: PageNo, otherwise: &str) -> Error {
@@ -103,7 +104,7 @@ pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
 ) -> Result<Ends> {
     let home = tiered.home().store();
     if matches!(home.trust(), Trust::Unseen | Trust::Doubted) {
-        prove(tiered).await?;
+        prove(tiered, false).await?;
         home.allow_writes();
     }
     let ends = write_ends(tiered).await?;
@@ -113,8 +114,30 @@ pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
     Ok(ends)
 }
 
+/// Refuses a home before anything is changed: one that shows another volume's claim; one that shows none unless pages are the same
+/// there. If it `must_show` that it is the volume's own, there must be such pages.
+///
+/// # Errors
+/// As [`accept_home`].
+pub(crate) async fn prove_home<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    volume_id: u128,
+    must_show: bool,
+) -> Result<()> {
+    let home = tiered.home().store();
+    match (home.trust(), home.claim()) {
+        // Opening it for writing says whose it is.
+        (_, Some(claim)) if claim.volume_id() != volume_id => Ok(()),
+        (Trust::Unseen | Trust::Doubted, _) => prove(tiered, must_show).await,
+        (Trust::Own | Trust::Torn, _) => Ok(()),
+    }
+}
+
 /// Refuses a home unless at least as many pages are the same there as differ. A doubted home must have such pages.
-async fn prove<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result<()> {
+async fn prove<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    must_show: bool,
+) -> Result<()> {
     let (mut same, mut different, mut first) = (0, 0, None);
     for page in tiered.drive().ftl().clean_pages(PROVING_PAGES) {
         let Some(content) = clean_content(tiered, page).await? else { continue };
@@ -130,12 +153,16 @@ async fn prove<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result
             }
         }
     }
-    let is_doubted = tiered.home().store().trust() == Trust::Doubted;
+    let is_doubted = must_show || tiered.home().store().trust() == Trust::Doubted;
     match first {
         Some(page) if different > same => Err(differs(page, "")),
         _ if same == 0 && is_doubted => {
+            let why = match must_show {
+                true => "the journal is lost, and the home shows no claim",
+                false => "it is not as its cache left it",
+            };
             let context = format!(
-                "{UNPROVEN}: it is not as its cache left it, and the flash has no page that home \
+                "{UNPROVEN}: {why}, and the flash has no page that home \
                  should have too (put its own home back, or correct home.path: the names of \
                  devices change)"
             );

@@ -12,7 +12,7 @@ use tantalum_cache::refusals::CHANGED;
 use tantalum_cache::{
     Destage, Image, OpenJournal, Tiered, TieredOptions, TieredParts, recover_flash,
 };
-use tantalum_ftl::{CacheOptions, Ftl, FtlOptions};
+use tantalum_ftl::{CacheOptions, Ftl, FtlOptions, RecoveryReport};
 use tantalum_local::Tracked;
 use tantalum_media::block_store::StoreLayer;
 use tantalum_media::{BlockStore, FileZones, ZoneMedia};
@@ -24,9 +24,9 @@ use crate::fault_points::Fault;
 use crate::flash::{
     OpenReport, check_sizes, mend_copies, read_copies, spare_bytes, within_data, zones,
 };
-use crate::home_config::HomeConfig;
+use crate::home_config::{ClaimConfig, HomeConfig};
 use crate::open_options::OpenOptions;
-use crate::own_home::{Ends, accept_home, compare};
+use crate::own_home::{Ends, accept_home, compare, prove_home};
 use crate::recorded::Recorded;
 use crate::refusals::{DENSE, GIVEN_BACK};
 use crate::room::Room;
@@ -141,16 +141,58 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     options: OpenOptions,
     unix_ms: impl Fn() -> u64 + 'static,
 ) -> Result<(Rc<TieredVolume<R, S>>, OpenReport)> {
-    let TieredStores { flash, home, journal } = stores;
     let within = within_data(config);
-    let copies = read_copies(&flash).await.map_err(&within)?;
+    let copies = read_copies(&stores.flash).await.map_err(&within)?;
     let superblock = copies.in_force().map_err(&within)?;
-    check_sizes(&superblock, &flash, config).map_err(within)?;
-    Image::<_, PageBuf>::new(home.clone(), superblock.pages).context(|| "the home")?;
+    check_sizes(&superblock, &stores.flash, config).map_err(within)?;
+    Image::<_, PageBuf>::new(stores.home.clone(), superblock.pages).context(|| "the home")?;
+    let at_home = |error: Error| error.wrap(told_home(config));
+    let flash = stores.flash.clone();
+    if !options.read_only {
+        prove_first(runtime, &stores, config, &superblock, options).await?;
+    }
+    let unix_ms = Box::new(unix_ms);
+    let (tiered, recovery) =
+        open_cache(runtime, stores, config, &superblock, options, unix_ms).await?;
+    let superblocks_mended = match options.read_only {
+        true => 0,
+        false => mend_copies(&flash, &copies, &superblock).await?,
+    };
+    let ssd = *tiered.drive().options();
+    let ends = match (options.accept_loss, options.read_only) {
+        (false, _) => compare(&tiered).await.map(|()| Ends::default()),
+        (true, true) => Ok(Ends::default()),
+        (true, false) => accept_home(&tiered).await,
+    };
+    let ends = ends.map_err(at_home)?;
+    if !options.read_only {
+        claim_home(&tiered, config, &superblock).await?;
+    }
+    let device = with_transactions(tiered, &ssd);
+    let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
+    let room = Room::of(flash, spare_bytes(config)?);
+    let recorded = Recorded::new(buffered, config.begin_recording()?, room);
+    let recorded = recorded.ending_in(config.last_page()?);
+    let volume = Rc::new(Tracked::new(recorded));
+    volume.start(runtime);
+    Ok((volume, OpenReport { superblock, recovery, superblocks_mended, ends }))
+}
+
+/// Opens flash, journal and home as a cache, which is not started. Unless `options` are read-only, changes of the home's claim that
+/// were interrupted are finished, and the flash gets a new checkpoint.
+async fn open_cache<R: Runtime, S: BlockStore + Clone>(
+    runtime: &R,
+    stores: TieredStores<S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+    options: OpenOptions,
+    unix_ms: Box<dyn Fn() -> u64>,
+) -> Result<(Rc<TieredDevice<R, S>>, RecoveryReport)> {
+    let TieredStores { flash, home, journal } = stores;
     let marks = journal.clone();
     let mut journal = match journal {
         None => None,
-        Some(store) => Some(open_journal(store, pair(&superblock), config, options).await?),
+        Some(store) => Some(open_journal(store, pair(superblock), config, options).await?),
     };
     let OpenOptions { read_only, accept_loss, .. } = options;
     let owner = HomeOwner { volume_id: superblock.volume_id, read_only, accept_loss };
@@ -163,42 +205,61 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
         doubt(&home);
     }
     let home = Rc::new(Image::new(home, superblock.pages)?);
-    let media = zones(flash.clone(), &superblock)?;
-    let ftl_options = ftl_options(config, &media, &superblock)?;
+    let media = zones(flash, superblock)?;
+    let ftl_options = ftl_options(config, &media, superblock)?;
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = recover_flash(media, ftl_options, &*home, journal.as_mut()).await?;
-    let superblocks_mended = match read_only {
-        true => 0,
-        false => mend_copies(&flash, &copies, &superblock).await?,
-    };
-    let drive = Rc::new(Drive::new(ftl, ssd_options(config, &superblock)?)?);
+    let drive = Rc::new(Drive::new(ftl, ssd_options(config, superblock)?)?);
     // A sixteenth is left to its index: without it an epoch could have hardly any range of zeros, and each trim would take an
     // epoch of its own.
     let room = journal.as_ref().map(|(journal, _)| journal.pages_max());
     let room = room.map(|room| room - room / 16);
-    let tiered_options = tiered_options(config, &drive, room)?;
-    let ssd = *drive.options();
-    let unix_ms = Box::new(unix_ms);
-    let (runtime_of, options) = (runtime.clone(), tiered_options);
-    let parts = TieredParts { runtime: runtime_of, drive, home, journal, unix_ms, options };
-    let tiered = Tiered::new(parts)?;
-    let ends = match (accept_loss, read_only) {
-        (false, _) => compare(tiered.drive(), &**tiered.home()).await.map(|()| Ends::default()),
-        (true, true) => Ok(Ends::default()),
-        (true, false) => accept_home(&tiered).await,
-    };
-    let ends = ends.map_err(at_home)?;
-    if !read_only {
-        claim_home(&tiered, config, &superblock).await?;
+    let options = tiered_options(config, &drive, room)?;
+    let runtime = runtime.clone();
+    let parts = TieredParts { runtime, drive, home, journal, unix_ms, options };
+    Ok((Tiered::new(parts)?, recovery))
+}
+
+/// Before anything is given up on the flash, or a lost journal is replaced: makes sure of the home, if it does not show the claim.
+///
+/// # Errors
+/// `Corrupt` if the home is another one, or nothing shows that it is the volume's own.
+async fn prove_first<R: Runtime, S: BlockStore + Clone>(
+    runtime: &R,
+    stores: &TieredStores<S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+    options: OpenOptions,
+) -> Result<()> {
+    let is_lost = is_journal_lost(stores, config, superblock).await;
+    if !options.accept_loss && !is_lost {
+        return Ok(());
     }
-    let device = with_transactions(tiered, &ssd);
-    let buffered = Buffered::new(Rc::new(device), config.buffer_policy()?);
-    let room = Room::of(flash, spare_bytes(config)?);
-    let recorded = Recorded::new(buffered, config.begin_recording()?, room);
-    let recorded = recorded.ending_in(config.last_page()?);
-    let volume = Rc::new(Tracked::new(recorded));
-    volume.start(runtime);
-    Ok((volume, OpenReport { superblock, recovery, superblocks_mended, ends }))
+    let journal = stores.journal.clone().filter(|_| !is_lost);
+    let TieredStores { flash, home, .. } = stores;
+    let stores = TieredStores { flash: flash.clone(), home: home.clone(), journal };
+    let looking = OpenOptions { read_only: true, ..options };
+    let opened = open_cache(runtime, stores, config, superblock, looking, Box::new(|| 0)).await;
+    let tiered = match opened {
+        Ok((tiered, _)) => tiered,
+        // The end of the flash's log is damaged, and home lacks what the journal has of it.
+        Err(error) if error.kind() == ErrorKind::ReadOnly => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let is_claim_wanted = home_config(config)?.claim == ClaimConfig::Xor;
+    let proven = prove_home(&tiered, superblock.volume_id, is_lost && is_claim_wanted).await;
+    proven.map_err(|error| error.wrap(told_home(config)))
+}
+
+/// Whether the journal of a volume that is destaged page by page is not there, so that a new one replaces it.
+async fn is_journal_lost<S: BlockStore + Clone>(
+    stores: &TieredStores<S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+) -> bool {
+    let Some(store) = stores.journal.clone().filter(|_| !is_ordered(config)) else { return false };
+    let opened = Journal::<S, PageBuf>::open(store, pair(superblock), 0).await;
+    opened.is_err_and(|error| is_no_journal(&error))
 }
 
 /// Checks, as far as the marks in the journal show, that home is as its cache left it, and watches it for changes if the volume

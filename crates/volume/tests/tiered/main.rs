@@ -1,4 +1,5 @@
 //! A tiered volume with faults: in the pairing of its devices, in its home, in its flash.
+mod another_disk;
 mod failing;
 mod flash_pages;
 mod home;
