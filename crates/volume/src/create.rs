@@ -1,7 +1,6 @@
 //! Creates a volume, without overwriting existing data unless requested.
 use std::path::{Path, PathBuf};
 use tantalum_base::{ErrorKind, PageBuf, Result, ResultExt};
-use tantalum_cache::claim::forget_marks;
 use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{BLOCK_BYTES, FileStore, FileStoreOptions, is_there};
@@ -171,7 +170,6 @@ async fn own_home(live: &Live, config: &VolumeConfig, made: Superblock) -> Resul
     let path = home.journal_path(&config.path);
     let owned = async {
         let store = FileStore::open(live, &path, FileStoreOptions::default())?;
-        forget_marks(store.clone()).await?;
         let (journal, _) = Journal::<_, PageBuf>::open(store, pair(&made), 0).await?;
         claim_home(live, config, &journal, made.volume_id).await?;
         journal.own_home().await

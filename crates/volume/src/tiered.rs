@@ -5,7 +5,7 @@ use tantalum_base::size::human_bytes;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt, Version};
 use tantalum_buffer::Buffered;
 use tantalum_cache::claim::{
-    Claimed, HomeOwner, Watched, changes, doubt, open_home, release, settle,
+    Claimed, HomeOwner, Watched, changes, doubt, forget_marks, open_home, release, settle,
 };
 use tantalum_cache::journal::{Closed, Journal, Pair, apply, is_no_journal};
 use tantalum_cache::refusals::CHANGED;
@@ -122,8 +122,9 @@ pub async fn format_tiered<S: BlockStore + Clone>(
     let media = zones(stores.flash.clone(), superblock)?;
     let options = ftl_options(config, &media, superblock)?;
     if let Some(journal) = &stores.journal {
-        let journal = Journal::<S, PageBuf>::format(journal.clone(), pair(superblock), 0).await?;
-        drop(journal);
+        drop(Journal::<S, PageBuf>::format(journal.clone(), pair(superblock), 0).await?);
+        // Before there is a flash: what another cache knew of the home must not contradict this one.
+        forget_marks(journal.clone()).await?;
     }
     let ftl = Ftl::format(media, options).await?;
     ftl.sync().await

@@ -1,5 +1,6 @@
 //! A tiered volume with faults: in the pairing of its devices, in its home, in its flash.
 mod another_disk;
+mod attached_again;
 mod failing;
 mod flash_pages;
 mod home;

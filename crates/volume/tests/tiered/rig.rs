@@ -119,7 +119,8 @@ impl Rig {
         rig
     }
 
-    fn format(&self) {
+    /// Makes flash and journal anew.
+    pub fn format(&self) {
         let runtime = Virtual::new(Schedule::Fifo);
         let (stores, config, superblock) =
             (self.stores(&runtime), self.config.clone(), self.superblock);
