@@ -1,0 +1,220 @@
+//! A connection in TLS, as a byte stream over another one.
+use crate::certificates::Certificates;
+use crate::failure::Failure;
+use crate::lent::Lent;
+use crate::outgoing::Outgoing;
+use rustls::{Error as Fault, ServerConnection};
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::{Future, pending, poll_fn};
+use std::io::{ErrorKind as Io, Read, Write};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use tantalum_base::{Error, Result};
+use tantalum_runtime::{ByteStream, First, first, yield_now};
+
+/// Most encrypted bytes that are received at once: four records.
+const RECEIVED_BYTES: usize = 64 << 10;
+/// Most bytes that are encrypted and sent at once: four records.
+const SENT_BYTES: usize = 64 << 10;
+/// Most memory of a connection's buffers: what is received and not decrypted, here and in the session; a record decrypted; what is
+/// encrypted and not sent, there and here.
+pub const HELD_BYTES: usize = 2 * RECEIVED_BYTES + 2 * SENT_BYTES + (64 << 10);
+
+/// The server's end of a connection in TLS. Clones are handles to the same connection: one task may receive while another sends.
+pub struct TlsStream<S>(Rc<Inner<S>>);
+
+impl<S> Clone for TlsStream<S> {
+    fn clone(&self) -> Self {
+        TlsStream(Rc::clone(&self.0))
+    }
+}
+
+struct Inner<S> {
+    plain: S,
+    session: RefCell<ServerConnection>,
+    incoming: Cell<Incoming>,
+    outgoing: Outgoing,
+    // The client has closed the connection below.
+    is_at_end: Cell<bool>,
+    failed: RefCell<Option<Fault>>,
+}
+
+/// Encrypted bytes that were received and not decrypted: `bytes[start..end]`.
+#[derive(Default)]
+struct Incoming {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl<S: ByteStream> TlsStream<S> {
+    /// Does the handshake on `plain`, on which nothing of TLS was received yet. `turn` is awaited before each step that costs work.
+    ///
+    /// # Errors
+    /// Why there is no connection in TLS. The client has been told if it still listens.
+    pub async fn accept(
+        plain: S,
+        certificates: &Certificates,
+        mut turn: impl AsyncFnMut(),
+    ) -> std::result::Result<Self, Failure> {
+        let session = ServerConnection::new(Arc::clone(&certificates.config));
+        let mut session = session.map_err(Failure::Tls)?;
+        session.set_buffer_limit(Some(SENT_BYTES));
+        let stream = TlsStream(Rc::new(Inner {
+            plain,
+            session: RefCell::new(session),
+            incoming: Cell::default(),
+            outgoing: Outgoing::new(),
+            is_at_end: Cell::new(false),
+            failed: RefCell::new(None),
+        }));
+        let inner = &stream.0;
+        while inner.session.borrow().is_handshaking() {
+            inner.flush().await.map_err(Failure::Connection)?;
+            inner.receive().await.map_err(Failure::Connection)?;
+            if inner.is_at_end.get() {
+                return Err(Failure::BrokeOff);
+            }
+            turn().await;
+            if let Err(fault) = inner.shake_hands() {
+                // The reason for the end is for the client.
+                let _ = inner.flush().await;
+                return Err(Failure::Tls(fault));
+            }
+        }
+        inner.flush().await.map_err(Failure::Connection)?;
+        Ok(stream)
+    }
+
+    /// Tells the client that nothing follows, if it takes that at once.
+    pub async fn say_goodbye(&self) {
+        self.0.session.borrow_mut().send_close_notify();
+        self.0.flush_without_waiting().await;
+    }
+}
+
+impl<S: ByteStream> Inner<S> {
+    async fn flush(&self) -> Result<()> {
+        self.outgoing.flush(&self.session, &self.plain).await
+    }
+
+    async fn flush_without_waiting(&self) {
+        let mut flushing = pin!(self.flush());
+        poll_fn(|context| {
+            // If it fails, the client has gone.
+            let _ = flushing.as_mut().poll(context);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Receives encrypted bytes; meanwhile sends what the session has to send, unless another task does.
+    async fn receive(&self) -> Result<()> {
+        let answering = async {
+            if !self.outgoing.is_busy() && self.session.borrow().wants_write() {
+                // If it fails, the client has gone, and receiving says so.
+                let _ = self.flush().await;
+            }
+            pending::<Infallible>().await
+        };
+        let receiving = async {
+            let mut incoming = Lent::new(&self.incoming);
+            incoming.bytes.resize(RECEIVED_BYTES, 0);
+            (incoming.start, incoming.end) = (0, 0);
+            incoming.end = self.plain.recv(&mut incoming.bytes).await?;
+            if incoming.end == 0 {
+                self.is_at_end.set(true);
+            }
+            Ok(())
+        };
+        match first(answering, receiving).await {
+            First::One(never) => match never {},
+            First::Other(received) => received,
+        }
+    }
+
+    /// Gives the session what was received, as far as the handshake goes.
+    fn shake_hands(&self) -> std::result::Result<(), Fault> {
+        let mut session = self.session.borrow_mut();
+        let mut incoming = Lent::new(&self.incoming);
+        while session.is_handshaking() && incoming.start < incoming.end {
+            incoming.give_to(&mut session)?;
+        }
+        Ok(())
+    }
+
+    /// Decrypts as much as there is, and fits; `None` if more must be received first, and 0 at the end.
+    fn decrypt(&self, into: &mut [u8]) -> Result<Option<usize>> {
+        let mut session = self.session.borrow_mut();
+        let mut incoming = Lent::new(&self.incoming);
+        let mut decrypted = 0;
+        let mut is_over = false;
+        while decrypted < into.len() && !is_over {
+            match session.reader().read(&mut into[decrypted..]) {
+                Ok(0) => is_over = true,
+                Ok(more) => decrypted += more,
+                Err(error) if error.kind() != Io::WouldBlock => is_over = true,
+                Err(_) if self.failed.borrow().is_some() => is_over = true,
+                Err(_) if incoming.start == incoming.end => break,
+                Err(_) => {
+                    let given = incoming.give_to(&mut session);
+                    *self.failed.borrow_mut() = given.err();
+                }
+            }
+        }
+        match &*self.failed.borrow() {
+            _ if decrypted > 0 => Ok(Some(decrypted)),
+            Some(fault) => Err(Error::from(Failure::Tls(fault.clone()))),
+            None => Ok((is_over || self.is_at_end.get()).then_some(0)),
+        }
+    }
+}
+
+impl Incoming {
+    /// Gives the session a few of the bytes, at least one.
+    fn give_to(&mut self, session: &mut ServerConnection) -> std::result::Result<(), Fault> {
+        let mut rest = &self.bytes[self.start..self.end];
+        let given = session.read_tls(&mut rest);
+        self.start += given.map_err(|error| Fault::General(error.to_string()))?;
+        session.process_new_packets().map(|_| ())
+    }
+}
+
+impl<S: ByteStream> ByteStream for TlsStream<S> {
+    async fn recv(&self, into: &mut [u8]) -> Result<usize> {
+        let mut has_received = false;
+        loop {
+            match self.0.decrypt(into) {
+                Ok(Some(decrypted)) => return Ok(decrypted),
+                Ok(None) => {}
+                Err(error) => {
+                    // The client is told the reason.
+                    self.0.flush_without_waiting().await;
+                    return Err(error);
+                }
+            }
+            if has_received {
+                // A flood of records without content must not keep others waiting.
+                yield_now().await;
+            }
+            self.0.receive().await?;
+            has_received = true;
+        }
+    }
+
+    async fn send(&self, bytes: &[u8]) -> Result<usize> {
+        // An answer of the reader may still be there, and there is room only behind it.
+        self.0.flush().await?;
+        let sent = self.0.session.borrow_mut().writer().write(bytes);
+        let sent = sent.map_err(|error| Error::io("TLS", error))?;
+        self.0.flush().await?;
+        Ok(sent)
+    }
+
+    fn shutdown(&self) {
+        self.0.plain.shutdown();
+    }
+}

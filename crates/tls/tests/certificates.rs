@@ -1,0 +1,98 @@
+//! Folders of certificates that cannot work, and the messages about them.
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tantalum_testing::certificates::{VALID_UNIX_SECONDS, copy};
+use tantalum_tls::Certificates;
+
+fn read(folder: &Path) -> Result<Certificates, String> {
+    Certificates::read(folder, || VALID_UNIX_SECONDS).map_err(|error| error.to_string())
+}
+
+fn refusal(change: impl FnOnce(&Path)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    copy("server", folder.path());
+    assert_eq!(read(folder.path()).unwrap().warnings(), [] as [&str; 0]);
+    change(folder.path());
+    read(folder.path()).unwrap_err()
+}
+
+fn assert_told(refusal: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(refusal.contains(part), "{part:?} is not in: {refusal}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    for name in ["ca-cert.pem", "server-cert.pem", "server-key.pem"] {
+        let told = refusal(|folder| fs::remove_file(folder.join(name)).unwrap());
+        assert_told(&told, &[name, "--tls-certificates names a folder"]);
+    }
+    let told = read(Path::new("/nowhere")).err().unwrap();
+    assert_told(&told, &["/nowhere/ca-cert.pem"]);
+}
+
+#[test]
+fn a_file_without_its_content_is_named() {
+    for (name, wanted) in [
+        ("ca-cert.pem", "has not a certificate in PEM"),
+        ("server-cert.pem", "has not a certificate in PEM"),
+        ("server-key.pem", "has not a private key without a passphrase in PEM"),
+        ("ca-crl.pem", "has not a list of revoked certificates in PEM"),
+    ] {
+        for content in ["", "something else", "-----BEGIN CERTIFICATE-----\nMIIB"] {
+            let told = refusal(|folder| fs::write(folder.join(name), content).unwrap());
+            assert_told(&told, &[name, wanted]);
+        }
+    }
+    for name in ["ca-cert.pem", "server-cert.pem"] {
+        let empty = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+        let told = refusal(|folder| fs::write(folder.join(name), empty).unwrap());
+        assert_told(&told, &[name, "cannot be "]);
+    }
+    let told = refusal(|folder| {
+        fs::remove_file(folder.join("ca-cert.pem")).unwrap();
+        fs::create_dir(folder.join("ca-cert.pem")).unwrap();
+    });
+    assert_told(&told, &["ca-cert.pem", "not a file"]);
+}
+
+#[test]
+fn a_key_of_another_certificate_is_refused() {
+    let told = refusal(|folder| copy_key("server-expired", folder));
+    assert_told(&told, &["server-key.pem is not the key of server-cert.pem"]);
+}
+
+fn copy_key(from: &str, folder: &Path) {
+    let other = tantalum_testing::certificates::folder(from);
+    fs::copy(other.join("server-key.pem"), folder.join("server-key.pem")).unwrap();
+}
+
+#[test]
+fn a_certificate_out_of_its_time_or_of_a_client_is_refused() {
+    let told = refusal(|folder| copy("server-expired", folder));
+    assert_told(&told, &["server-cert.pem has expired", "make a new certificate"]);
+    let folder = tempfile::tempdir().unwrap();
+    copy("server", folder.path());
+    let early = Certificates::read(folder.path(), || 1_000_000_000).unwrap_err();
+    assert_told(&early.to_string(), &["server-cert.pem is not valid yet"]);
+    let told = refusal(|folder| {
+        let client = tantalum_testing::certificates::folder("client");
+        fs::copy(client.join("client-cert.pem"), folder.join("server-cert.pem")).unwrap();
+        fs::copy(client.join("client-key.pem"), folder.join("server-key.pem")).unwrap();
+    });
+    assert_told(&told, &["server-cert.pem is not for this purpose"]);
+}
+
+#[test]
+fn what_can_work_but_may_be_wrong_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    copy("server-of-another-ca", folder.path());
+    let key = folder.path().join("server-key.pem");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let read = read(folder.path()).unwrap();
+    let [first, second] = read.warnings() else { panic!("{:?}", read.warnings()) };
+    assert_told(first, &["server-key.pem", "read by other users (mode 644)", "chmod 600"]);
+    assert_told(second, &["server-cert.pem is of no CA in ca-cert.pem"]);
+}
