@@ -4,6 +4,7 @@
 //! server                     accepts, limits, stops
 //!   session                  one connection: reader -> workers -> writer
 //!     session::negotiation   fixed newstyle handshake
+//!     session::tls           the step from a plain connection to TLS
 //!     session::inbox, link   receive buffer; state shared by the tasks of a connection
 //!     session::reply         simple or structured replies
 //!   part                     parts of an export by their names
@@ -43,7 +44,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use options::ServerOptions;
+pub use options::{ServerOptions, Tls};
 pub use server::Server;
 pub use statistics::Statistics;
 pub use tantalum_runtime::{Accept, ByteStream};
+pub use tantalum_tls::Certificates;

@@ -111,6 +111,16 @@ fn tell_connections(statistics: &Statistics, out: &mut Readings) {
             "Connections closed for breaking the protocol, stalling, or failing",
             statistics.connections_failed,
         ),
+        (
+            "tantalum_nbd_tls_connections_total",
+            "Connections that completed a TLS handshake",
+            statistics.tls_connections,
+        ),
+        (
+            "tantalum_nbd_tls_handshakes_failed_total",
+            "TLS handshakes that failed or did not end in time",
+            statistics.tls_handshakes_failed,
+        ),
     ] {
         out.counter(name, help, count);
     }

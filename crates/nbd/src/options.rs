@@ -2,6 +2,16 @@
 use crate::protocol::handshake::NAME_BYTES_MAX;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result};
 use tantalum_runtime::live::net::Address;
+use tantalum_tls::Certificates;
+
+/// TLS for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// Those of the server, and the CAs of its clients.
+    pub certificates: Certificates,
+    /// Refuse clients without TLS.
+    pub is_required: bool,
+}
 
 /// The options of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,9 +25,11 @@ pub struct ServerOptions {
     pub size_bytes: Option<u64>,
     /// Refuse every command that changes the device.
     pub read_only: bool,
-    /// Also listen on TCP addresses that other machines can reach. This server has no
-    /// authentication: whoever can connect can read and write all data.
+    /// Also let clients without TLS connect from other machines. They show no certificate: whoever can connect can read and write all
+    /// data.
     pub allow_remote: bool,
+    /// TLS for clients with a certificate; `None`: no client gets TLS.
+    pub tls: Option<Tls>,
     /// Connections that have finished negotiation, at once. One more is closed at once.
     pub connections_max: usize,
     /// Connections in negotiation, besides. One more replaces the one longest in negotiation.
@@ -46,6 +58,7 @@ impl Default for ServerOptions {
             size_bytes: None,
             read_only: false,
             allow_remote: false,
+            tls: None,
             connections_max: 16,
             handshakes_max: 64,
             in_flight_bytes_max: 33 << 20,
@@ -59,18 +72,27 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Refuses (`InvalidInput`) to listen on `address` if other machines can reach it and
-    /// `allow_remote` is not set.
-    pub(crate) fn check_address(&self, address: &Address) -> Result<()> {
-        if address.is_local() || self.allow_remote {
+    /// Whether clients without TLS are refused.
+    pub(crate) fn is_tls_required(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_required)
+    }
+
+    /// Refuses (`InvalidInput`) to listen on `address` if other machines can reach it, TLS is not required, and `allow_remote` is not set.
+    pub fn check_address(&self, address: &Address) -> Result<()> {
+        if address.is_local() || self.allow_remote || self.is_tls_required() {
             return Ok(());
         }
+        let remedy = match self.tls {
+            None => {
+                "serve with certificates (--tls-certificates DIRECTORY, see docs/nbd.md), or on 127.0.0.1, [::1] or a Unix socket"
+            }
+            Some(_) => "require TLS (--tls require)",
+        };
         Err(Error::new(
             ErrorKind::InvalidInput,
             format!(
                 "NBD address {address} can be reached from other machines, which could then read \
-                 and change all data: serve on 127.0.0.1, [::1] or a Unix socket, or set \
-                 allow_remote (--allow-remote) if the network is trusted"
+                 and change all data: {remedy}, or set allow_remote (--allow-remote) if the network is trusted"
             ),
         ))
     }
@@ -106,6 +128,7 @@ impl ServerOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tantalum_testing::certificates::VALID_UNIX_SECONDS;
 
     #[test]
     fn other_machines_are_let_in_only_when_asked() {
@@ -120,7 +143,25 @@ mod tests {
             let error = options.check_address(&address.parse().unwrap()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.to_string().contains("allow_remote"), "{error}");
+            assert!(error.to_string().contains("--tls-certificates"), "{error}");
             remote.check_address(&address.parse().unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn other_machines_are_let_in_with_tls_alone_if_it_is_required() {
+        let folder = tantalum_testing::certificates::folder("server");
+        let certificates = Certificates::read(&folder, || VALID_UNIX_SECONDS).unwrap();
+        let with = |is_required| ServerOptions {
+            tls: Some(Tls { certificates: certificates.clone(), is_required }),
+            ..Default::default()
+        };
+        for address in ["0.0.0.0:10809", "[::]:10809", "192.168.1.2:1"] {
+            let address = address.parse().unwrap();
+            with(true).check_address(&address).unwrap();
+            let error = with(false).check_address(&address).unwrap_err().to_string();
+            assert!(error.contains("--tls require"), "{error}");
+            ServerOptions { allow_remote: true, ..with(false) }.check_address(&address).unwrap();
         }
     }
 

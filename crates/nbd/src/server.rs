@@ -177,6 +177,10 @@ fn tell_end(connection: u64, end: &session::End) {
     match end.failure() {
         None if matches!(end, session::End::TurnedAway) => tell_turned_away(),
         None => tracing::info!(connection, "a client disconnected"),
+        // A kind of its own: strangers who knock must not hide other failures.
+        Some(failure) if matches!(end, session::End::Handshake(_)) => {
+            tracing::warn!(connection, failure, "a TLS handshake failed");
+        }
         Some(failure) => tracing::warn!(connection, failure, "a connection failed"),
     }
 }

@@ -69,6 +69,10 @@ statistics! {
     connections_open,
     /// Connections closed for breaking the protocol, idling in negotiation, or failing.
     connections_failed,
+    /// TLS handshakes that were completed.
+    tls_connections,
+    /// TLS handshakes that failed or did not end in time.
+    tls_handshakes_failed,
     /// READ requests.
     reads,
     /// WRITE requests.

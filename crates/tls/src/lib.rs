@@ -18,4 +18,4 @@ mod stream;
 
 pub use certificates::Certificates;
 pub use failure::Failure;
-pub use stream::{HELD_BYTES, TlsStream};
+pub use stream::{HELD_BYTES, SENT_BYTES, TlsStream};

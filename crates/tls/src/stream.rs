@@ -18,7 +18,7 @@ use tantalum_runtime::{ByteStream, First, first, yield_now};
 /// Most encrypted bytes that are received at once: four records.
 const RECEIVED_BYTES: usize = 64 << 10;
 /// Most bytes that are encrypted and sent at once: four records.
-const SENT_BYTES: usize = 64 << 10;
+pub const SENT_BYTES: usize = 64 << 10;
 /// Most memory of a connection's buffers: what is received and not decrypted, here and in the session; a record decrypted; what is
 /// encrypted and not sent, there and here.
 pub const HELD_BYTES: usize = 2 * RECEIVED_BYTES + 2 * SENT_BYTES + (64 << 10);

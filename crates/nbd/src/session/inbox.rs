@@ -55,6 +55,11 @@ impl<S: ByteStream> Inbox<S> {
         Ok(&self.bytes[self.start - count..self.start])
     }
 
+    /// Whether everything received was consumed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
     /// Consumes `count` bytes without reading them.
     pub(crate) async fn discard(&mut self, mut count: u64) -> Result<(), End> {
         self.payload_bytes = Some(count);
@@ -116,7 +121,7 @@ impl<S: ByteStream> Inbox<S> {
         // Between two messages the client may be silent without limit.
         let begun = self.payload_bytes.or((self.start < self.end).then_some(count as u64));
         let wait = &mut self.wait;
-        let mut receiving = pin!(link.stream.recv(&mut self.bytes[self.end..]));
+        let mut receiving = pin!(link.recv(&mut self.bytes[self.end..]));
         let received = poll_fn(|context| {
             if link.is_stopping() {
                 return Poll::Ready(Err(End::Stopped));

@@ -3,16 +3,18 @@ use super::budget::{Budget, Held};
 use super::replies::Replies;
 use super::reply::Outcome;
 use super::stalls::{Wait, Waits};
+use super::tls::Secure;
 use crate::client::Client;
 use crate::protocol::transmission::Request;
 use crate::signal::Signal;
 use crate::terms::Terms;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PageBuf};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf};
 use tantalum_runtime::ByteStream;
+use tantalum_tls::SENT_BYTES;
 
 /// Most memory that an output buffer keeps between turns.
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;
@@ -50,6 +52,8 @@ type Clock = Box<dyn Fn() -> u64>;
 /// One connection.
 pub(crate) struct Link<S> {
     pub(crate) stream: S,
+    // The same connection in TLS, once that has begun: then everything goes through it.
+    pub(super) secure: OnceCell<Secure<S>>,
     outbox: RefCell<Outbox>,
     budget: Budget,
     pub(crate) client: Client,
@@ -83,6 +87,7 @@ impl<S: ByteStream> Link<S> {
     ) -> Self {
         Link {
             stream,
+            secure: OnceCell::new(),
             outbox: RefCell::default(),
             budget,
             client,
@@ -99,6 +104,43 @@ impl<S: ByteStream> Link<S> {
             room: Signal::default(),
             writer: Signal::default(),
         }
+    }
+
+    /// Receives as [`ByteStream::recv`] does, decrypted if the connection is in TLS.
+    pub(crate) async fn recv(&self, into: &mut [u8]) -> tantalum_base::Result<usize> {
+        match self.secure.get() {
+            None => self.stream.recv(into).await,
+            Some(secure) => secure.stream.recv(into).await,
+        }
+    }
+
+    /// Sends as [`ByteStream::send`] does, encrypted if the connection is in TLS.
+    async fn send(&self, bytes: &[u8]) -> tantalum_base::Result<usize> {
+        match self.secure.get() {
+            None => self.stream.send(bytes).await,
+            Some(secure) => secure.stream.send(bytes).await,
+        }
+    }
+
+    /// Sends all of `bytes`.
+    pub(crate) async fn send_all(&self, mut bytes: &[u8]) -> tantalum_base::Result<()> {
+        while !bytes.is_empty() {
+            bytes = &bytes[unless_closed(self.send(bytes).await?)?..];
+        }
+        Ok(())
+    }
+
+    /// Whether the connection is in TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.secure.get().is_some()
+    }
+
+    /// Closes the connection, after a goodbye if it is in TLS.
+    pub(crate) async fn shutdown(&self) {
+        if let Some(secure) = self.secure.get() {
+            secure.stream.say_goodbye().await;
+        }
+        self.stream.shutdown();
     }
 
     /// Makes the reader accept no further request.
@@ -262,8 +304,13 @@ impl<S: ByteStream> Link<S> {
         all: u64,
     ) -> tantalum_base::Result<()> {
         while !bytes.is_empty() {
+            if self.is_secure() {
+                // Encryption is work for the thread, besides the copy.
+                let pages = bytes.len().min(SENT_BYTES).div_ceil(PAGE_BYTES);
+                self.client.seat.turn(pages as u64).await;
+            }
             let sent = {
-                let mut sending = pin!(self.stream.send(bytes));
+                let mut sending = pin!(self.send(bytes));
                 poll_fn(|context| {
                     let sent = sending.as_mut().poll(context);
                     if sent.is_pending() {
@@ -297,17 +344,6 @@ impl<S: ByteStream> Link<S> {
             })
             .await
     }
-}
-
-/// Sends all of `bytes`.
-pub(crate) async fn send_all<S: ByteStream>(
-    stream: &S,
-    mut bytes: &[u8],
-) -> tantalum_base::Result<()> {
-    while !bytes.is_empty() {
-        bytes = &bytes[unless_closed(stream.send(bytes).await?)?..];
-    }
-    Ok(())
 }
 
 /// Checks that `sent` is not 0, which means that the client has closed.

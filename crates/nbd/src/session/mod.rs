@@ -14,6 +14,7 @@ mod negotiation;
 mod replies;
 mod reply;
 mod stalls;
+mod tls;
 
 pub(crate) use budget::Budget;
 pub(crate) use link::Link;
@@ -33,6 +34,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice};
 use tantalum_runtime::rounds::request_cost;
 use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
+use tantalum_tls::Failure;
 
 /// Why a client that does not finish negotiation is cut off.
 pub(crate) const UNFINISHED: &str = "did not finish negotiation";
@@ -54,6 +56,8 @@ pub(crate) enum End {
     Violation(&'static str),
     /// The server cut the client off, for this reason.
     Cut(&'static str),
+    /// There was no connection in TLS, for this reason.
+    Handshake(Failure),
     /// The connection failed.
     Failed(Error),
 }
@@ -66,6 +70,7 @@ impl End {
             End::Truncated => Some("the client closed in the middle of a message".into()),
             End::Violation(what) => Some(format!("the client sent {what}")),
             End::Cut(what) => Some(format!("the client {what} in time")),
+            End::Handshake(failure) => Some(failure.to_string()),
             End::Failed(error) => Some(error.to_string()),
         }
     }
@@ -93,7 +98,10 @@ where
         }
         Ok(terms) => terms,
         Err(end) => {
-            link.stream.shutdown();
+            if matches!(end, End::Handshake(_)) {
+                tls::linger(runtime, link).await;
+            }
+            link.shutdown().await;
             return link.cut_for().map_or(end, End::Cut);
         }
     };
@@ -129,7 +137,7 @@ where
     writer.await;
     link.waits.end();
     watch.await;
-    link.stream.shutdown();
+    link.shutdown().await;
     link.cut_for().map_or(end, End::Cut)
 }
 
@@ -144,7 +152,7 @@ where
     S: ByteStream,
 {
     let options = &export.options;
-    let negotiating = negotiation::negotiate(&link.stream, inbox, options, &export.info);
+    let negotiating = negotiation::negotiate(link, inbox, export);
     let late = runtime.sleep(options.negotiation_ms_max.saturating_mul(1_000_000));
     match first(negotiating, late).await {
         First::One(negotiated) => negotiated,

@@ -1,7 +1,9 @@
 //! The handshake, until requests may be sent.
 use super::End;
 use super::inbox::Inbox;
-use super::link::send_all;
+use super::link::Link;
+use super::tls;
+use crate::export::Export;
 use crate::options::ServerOptions;
 use crate::part::Part;
 use crate::protocol::handshake::*;
@@ -21,19 +23,19 @@ const NAME_BYTES_TOLD_MAX: usize = 100;
 enum Next {
     Option,
     Transmission,
+    Tls,
     Abort,
 }
 
 /// Negotiates; returns the terms of the session.
-pub(crate) async fn negotiate<S: ByteStream>(
-    stream: &S,
+pub(crate) async fn negotiate<S: ByteStream, D>(
+    link: &Link<S>,
     inbox: &mut Inbox<S>,
-    options: &ServerOptions,
-    info: &ExportInfo,
+    export: &Export<D>,
 ) -> Result<Terms, End> {
     let mut out = Vec::new();
     greeting(&mut out);
-    send_all(stream, &out).await.map_err(End::Failed)?;
+    link.send_all(&out).await.map_err(End::Failed)?;
     let Some(no_zeroes) = client_flags(inbox.take(CLIENT_FLAGS_BYTES).await?) else {
         return Err(End::Violation("client flags that were not offered"));
     };
@@ -50,16 +52,31 @@ pub(crate) async fn negotiate<S: ByteStream>(
             inbox.discard(length.into()).await?;
             // This option resets the earlier selection, even if it fails.
             terms.allocation &= option != OPT_SET_META_CONTEXT;
-            option_reply(&mut out, option, REP_ERR_TOO_BIG, &[b"option data is too long"]);
+            match tls::is_required(&export.options, link.is_secure(), option) {
+                true => tls::require(&mut out, option),
+                false => {
+                    option_reply(&mut out, option, REP_ERR_TOO_BIG, &[b"option data is too long"]);
+                }
+            }
             Next::Option
         } else {
             let data = inbox.take(length as usize).await?;
-            let mut answer = Answer { out: &mut out, options, info, terms: &mut terms };
+            let (options, info, is_secure) = (&export.options, &export.info, link.is_secure());
+            let mut answer = Answer { out: &mut out, options, info, is_secure, terms: &mut terms };
             answer.option(option, data, no_zeroes)?
         };
-        send_all(stream, &out).await.map_err(End::Failed)?;
+        if matches!(next, Next::Tls) && !inbox.is_empty() {
+            // Somebody on the way could have put them there, to be taken for the client's.
+            return Err(End::Violation("bytes after STARTTLS without TLS"));
+        }
+        link.send_all(&out).await.map_err(End::Failed)?;
         match next {
             Next::Option => {}
+            Next::Tls => {
+                tls::start(link, export).await?;
+                // Nothing said before holds: it was not protected.
+                terms = Terms::default();
+            }
             Next::Transmission => return Ok(terms),
             Next::Abort => return Err(End::Closed),
         }
@@ -71,11 +88,20 @@ struct Answer<'a> {
     out: &'a mut Vec<u8>,
     options: &'a ServerOptions,
     info: &'a ExportInfo,
+    is_secure: bool,
     terms: &'a mut Terms,
 }
 
 impl Answer<'_> {
     fn option(&mut self, option: u32, data: &[u8], no_zeroes: bool) -> Result<Next, End> {
+        if tls::is_required(self.options, self.is_secure, option) {
+            if option == OPT_EXPORT_NAME {
+                // This option has no error reply.
+                return Err(End::Violation("EXPORT_NAME without TLS, which is required"));
+            }
+            tls::require(self.out, option);
+            return Ok(Next::Option);
+        }
         match option {
             OPT_EXPORT_NAME => {
                 let Ok(part) = self.part_named(data) else {
@@ -99,6 +125,12 @@ impl Answer<'_> {
             }
             OPT_LIST => {
                 option_reply(self.out, option, REP_ERR_INVALID, &[b"LIST takes no data"]);
+            }
+            OPT_STARTTLS if self.options.tls.is_some() => {
+                return Ok(match tls::answer(self.out, data, self.is_secure) {
+                    true => Next::Tls,
+                    false => Next::Option,
+                });
             }
             OPT_INFO | OPT_GO => return Ok(self.info_or_go(option, data)),
             OPT_STRUCTURED_REPLY if data.is_empty() => {

@@ -8,8 +8,13 @@ mod held;
 mod hostile;
 mod slow;
 mod structured;
+mod tls;
 mod watched;
 mod world;
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../../tls/tests/support/client.rs"]
+mod tls_client;
 
 #[path = "../../tests/support/memory_device.rs"]
 mod memory_device;

@@ -1,5 +1,6 @@
 //! A server, its device and its clients in virtual time.
 use super::memory_device::MemoryDevice;
+use super::tls_client::TlsClient;
 use crate::client::Client as Asker;
 use crate::export::Export;
 use crate::{ByteStream, Server, ServerOptions};
@@ -113,7 +114,8 @@ impl World {
     /// A connection on which nothing has been sent yet.
     pub(super) fn connect(&self) -> Client {
         self.seeds.set(self.seeds.get() + 1);
-        Client { stream: self.listener.connect(self.seeds.get()), cookies: Cell::new(0) }
+        let stream = self.listener.connect(self.seeds.get());
+        Client { stream, cookies: Cell::new(0), tls: None }
     }
 
     /// A connection ready for requests, with block sizes negotiated.
@@ -175,10 +177,15 @@ impl Chunk {
 pub(super) struct Client {
     pub(super) stream: PipeEnd,
     cookies: Cell<u64>,
+    // Once it has begun.
+    pub(super) tls: Option<TlsClient>,
 }
 
 impl Client {
     pub(super) async fn send(&self, mut bytes: &[u8]) {
+        if let Some(tls) = &self.tls {
+            return tls.send(bytes).await;
+        }
         while !bytes.is_empty() {
             let sent = self.stream.send(bytes).await.unwrap();
             if sent == 0 {
@@ -190,6 +197,9 @@ impl Client {
 
     /// The next `count` bytes; fewer if the server closes first.
     pub(super) async fn receive(&self, count: usize) -> Vec<u8> {
+        if let Some(tls) = &self.tls {
+            return tls.receive(count).await.unwrap();
+        }
         let mut bytes = vec![0; count];
         let mut have = 0;
         while have < count {
