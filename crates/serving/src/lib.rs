@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! outside  addresses and limits, as options of a command
+//! encryption  TLS for NBD clients, likewise
 //! group    groups of the system, by name
 //! logs     logging, the pid file, systemd
 //!   log_writer  writes lines without making the server wait
@@ -9,6 +10,7 @@
 //! watched  the metrics of the device and the servers
 //! serve    NBD and metrics until a signal
 //! ```
+mod encryption;
 mod group;
 mod log_limits;
 mod log_writer;
@@ -17,6 +19,7 @@ mod outside;
 mod serve;
 mod watched;
 
+pub use encryption::told_of_tls;
 pub use logs::{Log, Logging, Ready};
 pub use outside::{Listeners, Listening, Outside};
 pub use serve::{Ending, serve_until, tell};

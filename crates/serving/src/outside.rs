@@ -6,6 +6,7 @@ use tantalum_nbd::ServerOptions;
 use tantalum_runtime::Live;
 use tantalum_runtime::live::net::{Address, Listener};
 
+use crate::encryption::{self, Encryption};
 use crate::group::group_id;
 
 /// Options of a command that serves.
@@ -22,7 +23,9 @@ pub struct Listening {
     /// recovered in memory alone. Several read-only servers may serve a volume at the same time
     #[arg(long)]
     read_only: bool,
-    /// Also listen on addresses that other machines can reach: there is no authentication
+    #[command(flatten)]
+    encryption: Encryption,
+    /// Also listen on addresses that other machines can reach without TLS: there is no authentication then
     #[arg(long)]
     allow_remote: bool,
     /// Let the members of this group, too, connect to the Unix sockets of this server: a name of /etc/group, or a number. By
@@ -51,17 +54,23 @@ impl Listening {
         self.nbd.is_some()
     }
 
-    /// The options of the NBD server.
-    pub fn options(&self) -> ServerOptions {
-        ServerOptions {
+    /// The options of the NBD server, whose clients connect to an address of `outside`.
+    ///
+    /// # Errors
+    /// If clients of other machines would get in unasked, or the certificates cannot work.
+    pub fn options(&self, outside: &Outside) -> Result<ServerOptions> {
+        let options = ServerOptions {
             read_only: self.read_only,
             allow_remote: self.allow_remote,
+            tls: self.encryption.read(outside.nbd.as_ref())?,
             connections_max: self.connections_max,
             handshakes_max: self.handshakes_max,
             stop_ms_max: self.stop_seconds_max.saturating_mul(1000),
             stall_ms_max: self.stall_seconds_max.saturating_mul(1000),
             ..ServerOptions::default()
-        }
+        };
+        outside.nbd.iter().try_for_each(|address| options.check_address(address))?;
+        Ok(options)
     }
 
     /// The id of the group whose members may connect: that of the option, or `configured`.
@@ -116,6 +125,7 @@ impl Outside {
     /// If one of them is not available.
     pub fn listen(&self, live: &Live, options: &ServerOptions) -> Result<Listeners> {
         let nbd = self.nbd.as_ref().map(|nbd| options.listen(live, nbd)).transpose()?;
+        nbd.iter().for_each(|nbd| encryption::warn(nbd.local_address(), options.tls.as_ref()));
         let metrics = self.metrics.as_ref().map(|address| {
             let metrics =
                 EndpointOptions { allow_remote: options.allow_remote, ..Default::default() };

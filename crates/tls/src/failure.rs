@@ -36,7 +36,10 @@ impl From<Failure> for Error {
 
 fn tell(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
-        Fault::NoCertificatesPresented => write!(f, "the client sent no certificate"),
+        // GnuTLS keeps a certificate of a CA that the server does not name to itself.
+        Fault::NoCertificatesPresented => {
+            write!(f, "the client sent no certificate; it may have none of a CA in ca-cert.pem")
+        }
         Fault::InvalidCertificate(why) => write!(f, "the client's certificate {}", told_of(why)),
         Fault::AlertReceived(alert) => {
             write!(f, "the client refused the connection: {}", told_of_alert(*alert))

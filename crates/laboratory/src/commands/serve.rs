@@ -8,7 +8,9 @@ use tantalum_nbd::{Server, ServerOptions};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::signal::Endings;
-use tantalum_serving::{About, Ending, Listening, Logging, Outside, serve_until, tell};
+use tantalum_serving::{
+    About, Ending, Listening, Logging, Outside, serve_until, tell, told_of_tls,
+};
 
 /// Serve a simulated device in real time, until Ctrl-C, SIGTERM, SIGHUP or SIGQUIT
 #[derive(clap::Args, Debug)]
@@ -28,7 +30,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let (outside, options) = (args.listening.outside()?, args.listening.options());
+    let outside = args.listening.outside()?;
+    let options = args.listening.options(&outside)?;
     let _log = args.logs.start()?;
     let spec = DeviceSpec::parse(&args.device)?;
     let socket_group = args.listening.socket_group(None)?;
@@ -51,10 +54,11 @@ async fn serve(
     let listeners = outside.listen(&live, &options)?;
     let device = spec.build_with::<_, PageBuf>(&live, seed).await?.device;
     tell(&format!(
-        "{}: {} at {} ({}, simulated in memory: all content is lost when the server ends)",
+        "{}: {} at {}{} ({}, simulated in memory: all content is lost when the server ends)",
         spec.name(),
         device.limits().durability.name(),
         listeners.nbd.as_ref().map(|nbd| nbd.local_address().to_string()).unwrap_or_default(),
+        told_of_tls(options.tls.as_ref()),
         live.engine_name(),
     ));
     if spec.drops_flushes() {

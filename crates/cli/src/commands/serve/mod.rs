@@ -19,7 +19,9 @@ use tantalum_runtime::live::LiveOptions;
 use tantalum_runtime::live::signal::Endings;
 use tantalum_runtime::rounds::Rounds;
 use tantalum_runtime::{LifeCycle, Live};
-use tantalum_serving::{About, Ending, Listening, Logging, Outside, serve_until, tell};
+use tantalum_serving::{
+    About, Ending, Listening, Logging, Outside, serve_until, tell, told_of_tls,
+};
 use tantalum_volume::config::Kind;
 use tantalum_volume::{
     OpenOptions, OpenReport, Recorded, Stat, VolumeConfig, open_tiered_volume, open_volume,
@@ -68,6 +70,7 @@ prints all devices; durassd:help prints the parameters of one.
 Examples:
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock
   tantalum serve vol/VOLUME.toml --nbd 127.0.0.1:10809 --read-only
+  tantalum serve vol/VOLUME.toml --nbd 0.0.0.0:10809 --tls-certificates /etc/tantalum/tls
   tantalum serve vol/VOLUME.toml --socket
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --metrics 127.0.0.1:9809
   tantalum serve vol/VOLUME.toml --nbd unix:/tmp/tantalum.sock --record load.csv.zst
@@ -80,7 +83,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let words: Vec<OsString> = std::env::args_os().skip(2).collect();
         return Err(programs::LABORATORY.take_over("serve", &words));
     }
-    let (around, options) = (Around::parse(args)?, args.listening.options());
+    let around = Around::parse(args)?;
+    let options = args.listening.options(&around.outside)?;
     let _log = args.logs.start()?;
     let Some(volume) = &args.volume else { bail!("a volume's configuration is needed") };
     let mut config = VolumeConfig::read(volume)?;
@@ -257,7 +261,8 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     let address = first.or(local.as_ref().map(Local::place)).unwrap_or_default();
     let engine = live.engine_name();
     let found = told_of_opening(report);
-    tell(&format!("{}: {promised} at {address} ({engine}, {found})", config.path.display()));
+    let tls = told_of_tls(options.tls.as_ref());
+    tell(&format!("{}: {promised} at {address}{tls} ({engine}, {found})", config.path.display()));
     let recovery = &report.recovery;
     tracing::info!(
         replayed = recovery.replayed,

@@ -1,0 +1,62 @@
+//! TLS for NBD clients, as options of a command.
+use std::path::PathBuf;
+use tantalum_base::Result;
+use tantalum_nbd::{Certificates, Tls};
+use tantalum_runtime::live::net::Address;
+use tantalum_runtime::live::wall_clock;
+
+/// Options for TLS.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Encryption {
+    /// Offer TLS to NBD clients that have a certificate: DIRECTORY has ca-cert.pem, server-cert.pem, server-key.pem and perhaps ca-crl.pem.
+    /// At an address that other machines can reach, TLS is required then (docs/nbd.md)
+    #[arg(long, value_name = "DIRECTORY", requires = "nbd")]
+    tls_certificates: Option<PathBuf>,
+    /// Let NBD clients without TLS in, too (on), or refuse them (require). By default on for Unix sockets and loopback addresses, and
+    /// require for others
+    #[arg(long, value_name = "MODE", requires = "tls_certificates")]
+    tls: Option<Mode>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    On,
+    Require,
+}
+
+impl Encryption {
+    /// Reads the certificates for clients that connect to `address`; `None` if there are none.
+    ///
+    /// # Errors
+    /// If they cannot work.
+    pub fn read(&self, address: Option<&Address>) -> Result<Option<Tls>> {
+        let Some(folder) = &self.tls_certificates else { return Ok(None) };
+        let certificates = Certificates::read(folder, || wall_clock::unix_ms() / 1000)?;
+        let is_required = match self.tls {
+            Some(mode) => mode == Mode::Require,
+            None => address.is_some_and(|address| !address.is_local()),
+        };
+        Ok(Some(Tls { certificates, is_required }))
+    }
+}
+
+/// What the first line of a server says about TLS, behind the address.
+pub fn told_of_tls(tls: Option<&Tls>) -> &'static str {
+    match tls {
+        None => "",
+        Some(tls) if tls.is_required => ", TLS required",
+        Some(_) => ", TLS offered",
+    }
+}
+
+/// Logs what may be wrong with the certificates, and who needs none.
+pub fn warn(address: &Address, tls: Option<&Tls>) {
+    for warning in tls.iter().flat_map(|tls| tls.certificates.warnings()) {
+        tracing::warn!("{warning}");
+    }
+    if !address.is_local() && !tls.is_some_and(|tls| tls.is_required) {
+        tracing::warn!(
+            "clients without TLS are let in at {address}: whoever reaches it can read and change all data"
+        );
+    }
+}
