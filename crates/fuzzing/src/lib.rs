@@ -3,6 +3,7 @@
 //! ```text
 //! traces    traces of every format
 //! network   servers over a network in memory: NBD's options and requests, the local protocol
+//! tls       an NBD server with TLS: before the handshake, in it, and after it
 //! volumes   VOLUME.toml, superblocks, and the anchors, headers, records and checkpoints of a volume's log
 //! tiered    the flash and the journal of a volume with a home
 //! pages     the pages of a store that have a checksum, changed and with corrected checksums
@@ -19,6 +20,7 @@ mod pages;
 mod structures;
 mod subjects;
 mod tiered;
+mod tls;
 mod traces;
 mod volumes;
 
@@ -36,10 +38,13 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "traces", run: traces::run, seeds: traces::seeds },
     Target { name: "nbd_options", run: network::nbd_options, seeds: network::option_seeds },
     Target { name: "nbd_requests", run: network::nbd_requests, seeds: network::request_seeds },
+    Target { name: "tls_options", run: tls::options, seeds: tls::option_seeds },
+    Target { name: "tls_handshake", run: tls::handshake, seeds: tls::handshake_seeds },
+    Target { name: "tls_records", run: tls::records, seeds: tls::record_seeds },
     Target { name: "local", run: network::local, seeds: network::local_seeds },
     Target { name: "volume_toml", run: volumes::configuration, seeds: volumes::texts },
     Target { name: "superblock", run: volumes::superblock, seeds: volumes::superblocks },

@@ -9,6 +9,7 @@ use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Durability, PAGE_BYTES, Result};
 use tantalum_local::Tracked;
+use tantalum_nbd::ServerOptions;
 use tantalum_runtime::pipe::{PipeEnd, PipeListener};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::virtual_time::Schedule;
@@ -21,7 +22,7 @@ const PIECE_BYTES: usize = 4096;
 const STAY_NS: u64 = 1_000_000_000;
 
 /// The flags of an NBD client, with fixed newstyle negotiation.
-const NBD_FLAGS: &[u8] = &[0, 0, 0, 3];
+pub(crate) const NBD_FLAGS: &[u8] = &[0, 0, 0, 3];
 
 /// Sends the input after a client's flags.
 pub(crate) fn nbd_options(input: &[u8]) {
@@ -56,9 +57,19 @@ pub(crate) fn local(input: &[u8]) {
 }
 
 fn nbd(sent: &[u8]) {
-    serve(sent.to_vec(), |runtime, listener, stopped| {
+    let sent = sent.to_vec();
+    nbd_after(ServerOptions::default(), sent.len() as u64, async |_| sent);
+}
+
+/// Runs an NBD server with a client that does `prepare`, sends what that returns, and leaves.
+pub(crate) fn nbd_after(
+    options: ServerOptions,
+    seed: u64,
+    prepare: impl AsyncFnOnce(&PipeEnd) -> Vec<u8> + 'static,
+) {
+    let start = |runtime: Virtual, listener, stopped| {
         let device = Rc::new(device());
-        let server = tantalum_nbd::Server::new(Rc::clone(&device), Default::default());
+        let server = tantalum_nbd::Server::new(Rc::clone(&device), options);
         let server = server.expect("sound options");
         let serving = server.clone();
         runtime
@@ -68,7 +79,8 @@ fn nbd(sent: &[u8]) {
             assert_eq!(server.statistics().connections_open, 0, "the client has gone");
             assert_eq!(device.in_flight.get(), 0, "nothing goes on for it");
         }
-    });
+    };
+    serve_after(seed, start, prepare);
 }
 
 fn device() -> MemoryDevice {
@@ -84,7 +96,16 @@ fn serve<F: FnOnce() + 'static>(
     sent: Vec<u8>,
     start: impl FnOnce(Virtual, PipeListener, Stopped) -> F,
 ) {
-    let runtime = Virtual::new(Schedule::Shuffled(sent.len() as u64));
+    serve_after(sent.len() as u64, start, async |_| sent);
+}
+
+/// The same with a client that does `prepare` first, and sends what that returns.
+fn serve_after<F: FnOnce() + 'static>(
+    seed: u64,
+    start: impl FnOnce(Virtual, PipeListener, Stopped) -> F,
+    prepare: impl AsyncFnOnce(&PipeEnd) -> Vec<u8> + 'static,
+) {
+    let runtime = Virtual::new(Schedule::Shuffled(seed));
     let listener = PipeListener::new();
     let stop = Rc::new((Cell::new(false), WaitQueue::new("the end of the run")));
     let stopped = {
@@ -92,9 +113,10 @@ fn serve<F: FnOnce() + 'static>(
         Box::pin(async move { stop.1.until(|| stop.0.get().then_some(())).await })
     };
     let check = start(runtime.clone(), listener.clone(), stopped);
-    let client = listener.connect(sent.len() as u64);
+    let client = listener.connect(seed);
     let clock = runtime.clone();
     let finished = runtime.run(async move {
+        let sent = prepare(&client).await;
         let answers = client.clone();
         let reading = clock.spawn("reader", async move { while_answered(&answers).await });
         send(&client, &sent).await;
@@ -115,7 +137,7 @@ async fn while_answered(client: &PipeEnd) {
 }
 
 /// Sends `bytes`, or as many as possible until the server closes.
-async fn send(client: &PipeEnd, mut bytes: &[u8]) {
+pub(crate) async fn send(client: &PipeEnd, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let sent: Result<usize> = client.send(bytes).await;
         match sent {
@@ -125,7 +147,7 @@ async fn send(client: &PipeEnd, mut bytes: &[u8]) {
     }
 }
 
-fn option(number: u32, data: &[u8]) -> Vec<u8> {
+pub(crate) fn option(number: u32, data: &[u8]) -> Vec<u8> {
     let length = data.len() as u32;
     [b"IHAVEOPT", &number.to_be_bytes()[..], &length.to_be_bytes(), data].concat()
 }

@@ -90,6 +90,6 @@ macro_rules! fuzzed {
 }
 
 fuzzed!(
-    traces nbd_options nbd_requests local volume_toml superblock log_headers tiered_volume
+    traces nbd_options nbd_requests tls_options tls_handshake tls_records local volume_toml superblock log_headers tiered_volume
     flash_structures staged_structures ordered_structures dense_structures unclaimed_structures claiming_structures dump_structures
 );
