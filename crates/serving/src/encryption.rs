@@ -60,3 +60,29 @@ pub fn warn(address: &Address, tls: Option<&Tls>) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_need_tls_unless_told_otherwise() {
+        let options = |tls, tls_certificates| Encryption { tls, tls_certificates };
+        let folder = || Some(tantalum_testing::certificates::folder("server"));
+        for (address, is_required) in [
+            ("unix:/run/s", false),
+            ("127.0.0.1:1", false),
+            ("[::1]:1", false),
+            ("192.0.2.1:1", true),
+            ("0.0.0.0:1", true),
+            ("[::]:1", true),
+        ] {
+            let address: Address = address.parse().unwrap();
+            let read = |tls, folder| options(tls, folder).read(Some(&address)).unwrap();
+            assert_eq!(read(None, None), None);
+            assert_eq!(read(None, folder()).unwrap().is_required, is_required, "{address}");
+            assert!(read(Some(Mode::Require), folder()).unwrap().is_required);
+            assert!(!read(Some(Mode::On), folder()).unwrap().is_required);
+        }
+    }
+}

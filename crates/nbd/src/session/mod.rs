@@ -93,7 +93,7 @@ where
     let negotiated = negotiate_in_time(runtime, link, export, &mut inbox).await;
     let terms = match negotiated {
         Ok(_) if !is_room() => {
-            link.stream.shutdown();
+            link.shutdown().await;
             return End::TurnedAway;
         }
         Ok(terms) => terms,
