@@ -281,3 +281,62 @@ fn squatters_in_the_handshake_harm_nobody_and_are_cut_off() {
     let statistics = serving.finish();
     assert_eq!((statistics.connections_failed, statistics.tls_handshakes_failed), (15, 15));
 }
+
+/// A port that leads to the server's handshake, for a client that knows nothing of NBD.
+#[expect(clippy::disallowed_methods, reason = "passes on bytes both ways, in real time")]
+fn behind_starttls(serving: &Serving) -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, mut server) = (listener.local_addr().unwrap().port(), before_handshake(serving));
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        // An end of either side ends both.
+        let _ = std::io::copy(&mut client, &mut server);
+        let _ = server.shutdown(std::net::Shutdown::Both);
+    });
+    port
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "OpenSSL takes a command at the beginning of what it reads"
+)]
+fn a_client_that_requests_new_keys_gets_them() {
+    if !installed(&["openssl"]) {
+        return;
+    }
+    let serving = serve(true);
+    let (client, port) = (folder("client"), behind_starttls(&serving));
+    let mut openssl = Command::new("timeout")
+        .args(["60", "openssl", "s_client", "-tls1_3", "-msg"])
+        .args(["-connect", &format!("127.0.0.1:{port}"), "-verify_return_error", "-CAfile"])
+        .arg(client.join("ca-cert.pem"))
+        .arg("-cert")
+        .arg(client.join("client-cert.pem"))
+        .arg("-key")
+        .arg(client.join("client-key.pem"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = openssl.stdin.take().unwrap();
+    let list = b"IHAVEOPT\0\0\0\x03\0\0\0\0";
+    for input in [&list[..], b"K\n", list, b"K\n", list, b"Q\n"] {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        stdin.write_all(input).unwrap();
+    }
+    let mut told = Vec::new();
+    openssl.stdout.take().unwrap().read_to_end(&mut told).unwrap();
+    openssl.wait().unwrap();
+    let told = String::from_utf8_lossy(&told);
+    assert_eq!(told.matches("Tantalum volume").count(), 3, "{told}");
+    assert_eq!(
+        told.matches("<<< TLS 1.3, Handshake [length 0005], KeyUpdate").count(),
+        2,
+        "{told}"
+    );
+    assert_eq!(serving.finish().tls_connections, 1);
+}

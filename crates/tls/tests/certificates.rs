@@ -34,6 +34,14 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn a_list_of_revoked_certificates_that_leads_nowhere_is_refused() {
+    let told = refusal(|folder| {
+        std::os::unix::fs::symlink("/nowhere", folder.join("ca-crl.pem")).unwrap();
+    });
+    assert_told(&told, &["ca-crl.pem cannot be read"]);
+}
+
+#[test]
 fn a_file_without_its_content_is_named() {
     for (name, wanted) in [
         ("ca-cert.pem", "has not a certificate in PEM"),
