@@ -11,7 +11,8 @@ use tantalum_runtime::live::{LiveFile, ParentOnly};
 
 /// The file systems whose direct writes take what they replace out of the page cache before they return: ext2 to ext4, XFS,
 /// btrfs, F2FS, and overlays of these, by the magic numbers that `statfs` gives.
-const COHERENT: [i64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x794c_7630];
+const COHERENT: [rustix::fs::FsWord; 5] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x794c_7630];
 
 /// A second descriptor of the file, which goes through the page cache.
 pub(super) struct Cached {
@@ -54,7 +55,7 @@ impl Cached {
         options: FileStoreOptions,
     ) -> Result<Option<Self>> {
         let is_coherent = || {
-            let file_system = rustix::fs::fstatfs(file).map(|it| it.f_type as i64);
+            let file_system = rustix::fs::fstatfs(file).map(|it| it.f_type);
             file_system.is_ok_and(|magic| COHERENT.contains(&magic))
         };
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());

@@ -6,7 +6,8 @@ use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::LifeCycle;
 use tantalum_volume::OpenOptions;
 
-const ACCEPTING: OpenOptions = OpenOptions { read_only: false, accept_loss: true };
+const ACCEPTING: OpenOptions =
+    OpenOptions { read_only: false, accept_loss: true, system_cache: false };
 const WRITTEN: u64 = 200;
 
 /// A volume whose pages are at home and in the flash.
