@@ -16,7 +16,9 @@ const MEMORY_BYTES: u64 = 6 << 30;
 
 /// Limits the memory of this process: an allocation out of proportion ends it.
 fn limit_memory() {
-    let limit = Rlimit { current: Some(MEMORY_BYTES), maximum: getrlimit(Resource::As).maximum };
+    let maximum = getrlimit(Resource::As).maximum;
+    let current = Some(maximum.map_or(MEMORY_BYTES, |most| most.min(MEMORY_BYTES)));
+    let limit = Rlimit { current, maximum };
     setrlimit(Resource::As, limit).expect("a lower limit");
 }
 
