@@ -11,6 +11,7 @@
 //! refusal   refusals that the user can act on, identified by their fixed words
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash
+//! nearest   the name that was probably meant
 //! spec      "name:key=value,..." as text        fault_points  protections that tests switch off
 //! ```
 pub mod checksum;

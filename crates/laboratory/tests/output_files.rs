@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
 use support::{command, file, good, names, ran, refused, text};
+use tantalum_testing::rig::until;
 use tempfile::TempDir;
 
 const TRACE: &str = "op,page\nR,1\nW,2\nR,1\n";
@@ -132,9 +133,7 @@ fn an_interrupted_trace_leaves_nothing_that_looks_whole() {
             let mut words = command(&["trace", verb, endless, text(&out)]);
             let child = words.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
             // The file appears beside the other one when the run has begun.
-            while names(folder.path()).len() < 2 {
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
+            until("the trace begins", || names(folder.path()).len() == 2);
             let id = child.id().to_string();
             let sent = std::process::Command::new("kill").args(["-s", signal, &id]).status();
             assert!(sent.unwrap().success());

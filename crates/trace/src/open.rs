@@ -130,7 +130,10 @@ fn no_beginning(path: &Path, error: std::io::Error) -> Error {
 
 fn unknown(path: &Path, head: &[u8]) -> Error {
     if head.is_empty() {
-        let context = format!("{} is empty: it has no requests", path.display());
+        let context = format!(
+            "{} is empty: it has no requests; if that is right, name its format with --trace-format",
+            path.display()
+        );
         return Error::new(ErrorKind::InvalidInput, context);
     }
     let names = formats::names();
