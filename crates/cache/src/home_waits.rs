@@ -1,47 +1,52 @@
 //! Waits for the home, which may not answer for long, or never. They end if a server that stops has waited long enough.
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::{First, first};
 
 /// A home that has not answered any operation for this long counts as failing.
 const SILENT_NS: u64 = 10_000_000_000;
 
-/// The operations of the home in flight.
+/// The operations of the home in flight, and the commands that may wait for it.
+#[derive(Default)]
 pub(crate) struct HomeWaits {
     in_flight: Cell<u32>,
     /// The time of the last answer, or of the first operation after a time without any.
     heard_ns: Cell<u64>,
     given_up: Cell<bool>,
-    changed: WaitQueue,
+    /// Tasks to be woken when the home is given up, each under a number of its own.
+    waiters: RefCell<BTreeMap<u64, Waker>>,
+    next_waiter: Cell<u64>,
 }
 
 impl HomeWaits {
-    pub fn new() -> Self {
-        HomeWaits {
-            in_flight: Cell::new(0),
-            heard_ns: Cell::new(0),
-            given_up: Cell::new(false),
-            changed: WaitQueue::new("the home"),
-        }
-    }
-
     /// The result of `operation` of the home; `Closed` once nobody waits for the home any more. `now_ns` is the clock.
     pub async fn answer<T>(
         &self,
         now_ns: impl Fn() -> u64,
         operation: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        if self.given_up.get() {
+            return Err(no_longer_waited_for());
+        }
         if self.in_flight.get() == 0 {
             self.heard_ns.set(now_ns());
         }
         self.in_flight.set(self.in_flight.get() + 1);
         let _counted = Counted(&self.in_flight);
-        match first(operation, self.until_given_up()).await {
-            First::One(answer) => {
-                self.heard_ns.set(now_ns());
-                answer
-            }
+        let answer = self.unless_given_up(operation).await;
+        if !self.given_up.get() {
+            self.heard_ns.set(now_ns());
+        }
+        answer
+    }
+
+    /// The result of `command`, which may wait for the home or its journal; `Closed` once nobody waits for them any more.
+    pub async fn unless_given_up<T>(&self, command: impl Future<Output = Result<T>>) -> Result<T> {
+        match first(command, self.until_given_up()).await {
+            First::One(done) => done,
             First::Other(()) => Err(no_longer_waited_for()),
         }
     }
@@ -49,17 +54,13 @@ impl HomeWaits {
     /// Ends all waits for the home, and those to come.
     pub fn give_up(&self) {
         self.given_up.set(true);
-        self.changed.wake_all();
+        // A wake only queues a task.
+        self.waiters.borrow().values().for_each(Waker::wake_by_ref);
     }
 
     /// Completes once nobody waits for the home any more.
-    pub async fn until_given_up(&self) {
-        self.changed.until(|| self.given_up.get().then_some(())).await;
-    }
-
-    /// `Closed` if nobody waits for the home any more.
-    pub fn check(&self) -> Result<()> {
-        if self.given_up.get() { Err(no_longer_waited_for()) } else { Ok(()) }
+    pub fn until_given_up(&self) -> GivenUp<'_> {
+        GivenUp { waits: self, number: None }
     }
 
     /// The failure of a home that has been silent for too long at `now_ns`.
@@ -67,6 +68,37 @@ impl HomeWaits {
         let silent_ns = now_ns.saturating_sub(self.heard_ns.get());
         let is_silent = self.in_flight.get() > 0 && silent_ns >= SILENT_NS;
         is_silent.then(|| format!("the home has not answered for {} s", silent_ns / 1_000_000_000))
+    }
+}
+
+/// The wait for the moment in which the home is given up.
+pub(crate) struct GivenUp<'a> {
+    waits: &'a HomeWaits,
+    number: Option<u64>,
+}
+
+impl Future for GivenUp<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let waits = self.waits;
+        if waits.given_up.get() {
+            return Poll::Ready(());
+        }
+        let number = *self.number.get_or_insert_with(|| {
+            waits.next_waiter.set(waits.next_waiter.get() + 1);
+            waits.next_waiter.get()
+        });
+        waits.waiters.borrow_mut().insert(number, context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.waits.waiters.borrow_mut().remove(&number);
+        }
     }
 }
 
@@ -95,7 +127,7 @@ mod tests {
 
     /// Runs `main` beside one operation that takes 30 s.
     fn beside_an_operation(main: impl AsyncFnOnce(Virtual, Rc<HomeWaits>) + 'static) -> Result<()> {
-        let (runtime, waits) = (Virtual::new(Schedule::Fifo), Rc::new(HomeWaits::new()));
+        let (runtime, waits) = (Virtual::new(Schedule::Fifo), Rc::new(HomeWaits::default()));
         let (clock, task, waited) = (runtime.clone(), runtime.clone(), Rc::clone(&waits));
         let run = async move {
             let operation = task.clone().spawn("operation", async move {
@@ -129,11 +161,13 @@ mod tests {
     fn nobody_waits_after_giving_up() {
         let answered = beside_an_operation(async |clock, waits| {
             clock.sleep(SECOND_NS).await;
-            waits.check().unwrap();
+            assert_eq!(waits.waiters.borrow().len(), 1);
             waits.give_up();
-            assert_eq!(waits.check().unwrap_err().kind(), ErrorKind::Closed);
             clock.sleep(1).await;
             assert_eq!((waits.in_flight.get(), clock.now_ns()), (0, SECOND_NS + 1));
+            assert_eq!(waits.waiters.borrow().len(), 0);
+            let late = waits.answer(|| 0, async { Ok(()) }).await;
+            assert_eq!(late.unwrap_err().kind(), ErrorKind::Closed);
         });
         assert_eq!(answered.unwrap_err().kind(), ErrorKind::Closed);
     }

@@ -69,7 +69,7 @@ where
     /// Waits until the pages of `range` may be staged: other pages are destaged to make room.
     async fn wait_for_room_to_stage(&self, range: PageRange) -> Result<()> {
         let room = || {
-            if let Err(error) = self.drive.check_failed().and_then(|()| self.home_waits.check()) {
+            if let Err(error) = self.drive.check_failed() {
                 return Some(Err(error));
             }
             let most = self.options.staged_pages_max;

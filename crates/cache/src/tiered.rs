@@ -154,7 +154,7 @@ where
             unix_ms,
             limits,
             reads: HomeReads::new(options.admission_queue_pages),
-            home_waits: HomeWaits::new(),
+            home_waits: HomeWaits::default(),
             destager: Destager::new(committed, last),
             pace: Pace::new(&options),
             mode: Cell::new(options.mode),
@@ -297,8 +297,11 @@ where
         let range = PageRange::new(first, pages.len() as u64);
         self.limits.check_write(range)?;
         match self.is_staging(range) {
-            true => self.stage(first, pages).await,
-            false => self.put(Pages::Run(first, pages), || ()).await,
+            true => self.home_waits.unless_given_up(self.stage(first, pages)).await,
+            false => {
+                let put = self.put(Pages::Run(first, pages), || ());
+                self.home_waits.unless_given_up(put).await
+            }
         }
     }
 
@@ -308,7 +311,7 @@ where
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         self.limits.check_scattered(&pages)?;
-        self.put(Pages::Scattered(&pages), ended).await
+        self.home_waits.unless_given_up(self.put(Pages::Scattered(&pages), ended)).await
     }
 
     async fn flush(&self) -> Result<()> {
@@ -324,7 +327,8 @@ where
         if self.is_staging(range) {
             return self.give_up_staged(range).await;
         }
-        self.commands.run("trim", move |tiered| tiered.trim_range(range)).await
+        let trim = self.commands.run("trim", move |tiered| tiered.trim_range(range));
+        self.home_waits.unless_given_up(trim).await
     }
 
     async fn take_over(
@@ -335,7 +339,8 @@ where
     ) -> Result<()> {
         self.drive.check_failed()?;
         let take_over = |tiered: Rc<Self>| tiered.take_over_in_turn(pairs, zeros, ended);
-        self.commands.run("commit of a large transaction", take_over).await
+        let commit = self.commands.run("commit of a large transaction", take_over);
+        self.home_waits.unless_given_up(commit).await
     }
 }
 
@@ -372,7 +377,6 @@ where
 
     fn wait_no_longer(&self) {
         self.home_waits.give_up();
-        self.may_change.wake_all();
     }
 
     async fn check(&self, progress: impl FnMut(u64, u64)) -> Result<Vec<Finding>> {

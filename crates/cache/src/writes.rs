@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};
-use tantalum_runtime::{Runtime, first};
+use tantalum_runtime::Runtime;
 
 use crate::dirty::Costs;
 use crate::fault_points::Fault;
@@ -140,7 +140,7 @@ where
         }
         self.destager.hurry();
         let room = || {
-            let failed = self.drive.check_failed().and_then(|()| self.home_waits.check()).err();
+            let failed = self.drive.check_failed().err();
             failed.map(Err).or_else(|| self.has_room_for_trims(trims).then_some(Ok(())))
         };
         self.may_change.until(room).await
@@ -189,10 +189,10 @@ where
         let now_ns = self.runtime.now_ns();
         let turn_ns = self.pace.turn_ns(now_ns, dirty, self.costs(pages).going_home);
         if turn_ns > now_ns {
-            first(self.runtime.sleep_until(turn_ns), self.home_waits.until_given_up()).await;
+            self.runtime.sleep_until(turn_ns).await;
         }
         let room = || {
-            let failed = self.drive.check_failed().and_then(|()| self.home_waits.check()).err();
+            let failed = self.drive.check_failed().err();
             failed.map(Err).or_else(|| self.has_room(pages).then_some(Ok(())))
         };
         let waited = self.may_change.until(room).await;

@@ -34,7 +34,6 @@ struct Rig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     PutOn,
-    Renew,
     Release,
     Unclaim,
 }
@@ -52,7 +51,7 @@ fn claim(home_bytes: u64) -> Claim {
     Claim::new(ID, home_bytes, Path::new("/j"), Path::new("/h"))
 }
 
-/// The claim of the same volume once its home has another name.
+/// A claim of the same volume on a home with another name.
 fn renewed(home_bytes: u64) -> Claim {
     Claim::new(ID, home_bytes, Path::new("/j"), Path::new("/another/h"))
 }
@@ -125,7 +124,6 @@ impl Rig {
             let (journal, home) = open(home, journal, false).await?;
             match work {
                 Work::PutOn => settle(&journal, &home, Some(claim(bytes))).await,
-                Work::Renew => settle(&journal, &home, Some(renewed(bytes))).await,
                 _ => release(&journal, &home).await,
             }
         })
@@ -147,9 +145,7 @@ impl Rig {
         if matches!(work, Work::Release | Work::Unclaim) {
             return difference(&image, &self.wanted);
         }
-        let bytes = image.len() as u64;
-        let shown = if work == Work::Renew { renewed(bytes) } else { claim(bytes) };
-        if image[..SECTOR_BYTES] != *shown.sector() {
+        if image[..SECTOR_BYTES] != *claim(image.len() as u64).sector() {
             return Some("the home shows another claim".into());
         }
         let ranges = Extent::of(image.len() as u64).ranges();
@@ -254,23 +250,6 @@ fn no_cut_harms(work: Work) {
 #[test]
 fn a_claim_that_is_put_on_survives_cuts() {
     no_cut_harms(Work::PutOn);
-}
-
-#[test]
-fn a_claim_that_is_renewed_survives_cuts() {
-    no_cut_harms(Work::Renew);
-}
-
-/// The home was not where the claim says when it was claimed; the names of devices change.
-#[test]
-fn a_claim_tells_the_present_name_of_its_home() {
-    let rig = Rig::new(3 * MIB, 9);
-    rig.work(Work::PutOn, None).unwrap();
-    rig.work(Work::Renew, None).unwrap();
-    assert_eq!(rig.wrong_at_the_end(Work::Renew), None);
-    assert_eq!(rig.wrong_through_the_cache().unwrap(), None);
-    rig.work(Work::Release, None).unwrap();
-    assert_eq!(rig.wrong_at_the_end(Work::Release), None);
 }
 
 /// What the home shows is what it was claimed with, whatever a journal says.

@@ -53,7 +53,10 @@ pub async fn check_volume(
     let within =
         |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
     let options = OpenOptions::READ_ONLY;
-    let config = &config.without_buffer();
+    let mut config = config.without_buffer();
+    // It is the medium that is to be checked, not the system's memory.
+    config.media.system_cache = Some(false);
+    let config = &config;
     let store =
         open_store(live, config, options, &StoreCounters::default()).await.map_err(within)?;
     if config.kind == Kind::Tiered {

@@ -2,7 +2,7 @@
 //!
 //! Before that, nothing is written to a home that does not show its claim.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
-use tantalum_cache::claim::{SECTOR_BYTES, Trust, accept};
+use tantalum_cache::claim::{SECTOR_BYTES, Trust, accept, of_another};
 use tantalum_media::BlockStore;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
@@ -18,6 +18,9 @@ const COMPARED_OF_PAGES: usize = 64;
 
 /// Number of clean pages that are compared with a home that should have a claim, and has no sector that could show it.
 const DOUBTFUL_PAGES: usize = 1024;
+
+/// Number of runs of pages from which these are chosen, one of each.
+const DOUBTFUL_OF_PAGES: usize = 64 << 10;
 
 /// Number of clean pages that decide whether a doubted home is the volume's own.
 const PROVING_PAGES: usize = 512;
@@ -49,7 +52,7 @@ pub(crate) async fn compare<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, 
     // A home that should have a claim, and could not show it.
     let is_doubtful = home.store().trust() == Trust::Unseen && home.store().claim().is_some();
     let (most, pages) = match is_doubtful {
-        true => (DOUBTFUL_PAGES, drive.ftl().clean_pages(usize::MAX)),
+        true => (DOUBTFUL_PAGES, drive.ftl().clean_pages(DOUBTFUL_OF_PAGES)),
         false => (COMPARED_PAGES, drive.ftl().clean_pages(COMPARED_OF_PAGES)),
     };
     let (mut compared, mut unreadable) = (0, None);
@@ -126,8 +129,7 @@ pub(crate) async fn prove_home<R: Runtime, S: BlockStore>(
 ) -> Result<()> {
     let home = tiered.home().store();
     match (home.trust(), home.claim()) {
-        // Opening it for writing says whose it is.
-        (_, Some(claim)) if claim.volume_id() != volume_id => Ok(()),
+        (_, Some(claim)) if claim.volume_id() != volume_id => Err(of_another(&claim)),
         (Trust::Unseen | Trust::Doubted, _) => prove(tiered, must_show).await,
         (Trust::Own | Trust::Torn, _) => Ok(()),
     }

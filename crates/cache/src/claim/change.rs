@@ -68,18 +68,6 @@ impl Change {
         Self::plan(home, Extent::of_claim(&claim, home)?, Some(claim), None).await
     }
 
-    /// Puts the claim `after` on a home that has the claim `before`, which covers the same bytes.
-    ///
-    /// # Errors
-    /// As for [`take_off`](Self::take_off).
-    pub(super) async fn renew<S: BlockStore>(
-        home: &S,
-        before: Claim,
-        after: Claim,
-    ) -> Result<Self> {
-        Self::plan(home, Extent::of_claim(&before, home)?, Some(before), Some(after)).await
-    }
-
     /// Restores `claim` on a home that has it, except for sectors that another program overwrote
     /// with zeros. These sectors stay zeros under the claim.
     ///

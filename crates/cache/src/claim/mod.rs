@@ -33,7 +33,9 @@ pub use claimed::{Claimed, Trust};
 pub use evidence::{Evidence, claim_in, look};
 pub use extent::Extent;
 pub use mark::forget_marks;
-pub use opening::{HomeOwner, accept, doubt, open_home, put_on, release, settle, take_off};
+pub use opening::{
+    HomeOwner, accept, doubt, of_another, open_home, put_on, release, settle, take_off,
+};
 pub use text::{Claim, SECTOR_BYTES};
 pub use unclaim::{UNDO_BYTES, unclaim};
 pub use watched::{Watched, changes};

@@ -122,7 +122,8 @@ fn of_owner(known: Option<Claim>, owner: HomeOwner) -> Result<Option<Claim>> {
     }
 }
 
-fn of_another(other: &Claim) -> Error {
+/// The refusal of a home that shows the claim `other`, which is of another volume.
+pub fn of_another(other: &Claim) -> Error {
     let context = format!(
         "{OTHERS_HOME} {:032x}, whose journal is {}, and not to this one (put its own home back, or \
          correct home.path; `tantalum detach` or `tantalum rescue` of that volume ends its claim)",
@@ -184,8 +185,8 @@ where
 }
 
 /// Puts the claim that is `wanted` on a home that has none, if it will be visible there; takes off
-/// a claim that is no longer wanted. A claim with another text is renewed: the home, or its
-/// journal, has another name now.
+/// a claim that is no longer wanted. A claim with another text stays: to rewrite it would put the
+/// ends of the home at risk for a name.
 ///
 /// # Errors
 /// Those of the stores.
@@ -202,9 +203,6 @@ where
     let (change, claim) = match (home.claim(), wanted) {
         (None, Some(claim)) => (Change::put_on(home.inner(), claim).await?, Some(claim)),
         (Some(claim), None) => (Change::take_off(home.inner(), claim).await?, None),
-        (Some(claim), Some(wanted)) if is_outdated(&claim, &wanted) => {
-            (Change::renew(home.inner(), claim, wanted).await?, Some(wanted))
-        }
         (None, None) | (Some(_), Some(_)) => return Ok(()),
     };
     if let Some(why) = why_not(journal, &change) {
@@ -218,17 +216,11 @@ where
     Ok(())
 }
 
-/// Whether `claim` names other paths than the one that is `wanted`, and covers the same bytes.
-fn is_outdated(claim: &Claim, wanted: &Claim) -> bool {
-    claim != wanted && claim.home_bytes() == wanted.home_bytes()
-}
-
 fn why_not<J: BlockStore, P: Payload>(
     journal: &Journal<J, P>,
     change: &Change,
 ) -> Option<&'static str> {
-    let is_new = change.before.is_none() && change.after.is_some();
-    if is_new && !change.shows() {
+    if change.after.is_some() && !change.shows() {
         Some(
             "no sector of 512 bytes at its ends is zero, so that a claim could not be seen there (set home.claim = \"none\")",
         )

@@ -309,7 +309,9 @@ where
     pub(crate) async fn rest_destager(&self) {
         self.destager.resting.set(true);
         self.destager.work.wake_all();
-        self.destager.progress.until(|| self.destager.at_rest.get().then_some(())).await;
+        let rests = self.destager.progress.until(|| self.destager.at_rest.get().then_some(()));
+        // Where the home is not waited for nothing is marked clean any more, so the round may be left where it is.
+        first(rests, self.home_waits.until_given_up()).await;
     }
 
     /// Waits until `round` is safe without the flash.

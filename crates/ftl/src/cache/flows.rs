@@ -107,12 +107,16 @@ impl<M: ZoneMedia> Ftl<M> {
             entry.clean && matches!(entry.place, Place::At(_))
         };
         let pages = self.options.home_pages();
-        let step = (pages / most.max(1) as u64).max(1);
+        // One of each run of this many pages. No page is looked at twice, however few there are.
+        let step = pages.div_ceil(most.max(1) as u64).max(1);
         let mut found = Vec::new();
-        for from in (0..pages).step_by(step as usize).take(most) {
-            let next = |page: u64| parts.map.next_written(page).filter(|page| *page < from + step);
-            let mut pages = std::iter::successors(next(from), |page| next(page + 1)).map(PageNo);
-            found.extend(pages.find(is_clean));
+        let mut from = 0;
+        while let Some(page) = parts.map.next_written(from).filter(|page| *page < pages) {
+            let is_found = is_clean(&PageNo(page));
+            if is_found {
+                found.push(PageNo(page));
+            }
+            from = if is_found { (page / step + 1) * step } else { page + 1 };
         }
         found
     }

@@ -274,10 +274,14 @@ impl BlockStore for FileStore {
     async fn read(&self, offset: u64, buf: IoBuf) -> Result<IoBuf> {
         assert_in_store(self.bytes(), offset, buf.len() as u64);
         let Inner { file, cached, ending, .. } = &*self.0;
-        let (result, buf) = match cached {
+        let (mut result, mut buf) = match cached {
             Some(cached) => cached.file.read_at(offset, buf).await,
             None => ending.read_at(file, offset, buf).await,
         };
+        if result.is_err() && cached.is_some() {
+            // The system reads more than was asked for, and fails if any of that cannot be read.
+            (result, buf) = ending.read_at(file, offset, buf).await;
+        }
         result.map_err(|error| self.failed(error))?;
         Ok(buf)
     }

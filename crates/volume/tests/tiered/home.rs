@@ -183,17 +183,18 @@ fn a_volume_full_of_dirty_pages_can_be_closed() {
     }
 }
 
-/// It keeps neither a writer that waits for room, nor a reader, nor the server that stops.
+/// They keep neither a writer that waits for room, nor a reader, nor a trim, nor the server that stops.
 #[test]
-fn a_home_that_does_not_answer_can_be_left() {
-    for destage in DESTAGES {
+fn stores_that_do_not_answer_can_be_left() {
+    let homes = DESTAGES.map(|destage| (destage, Which::Home));
+    for (destage, which) in homes.into_iter().chain([("ordered", Which::Journal)]) {
         let rig = Rig::new(destage);
-        let acknowledged = rig.live(|life| async move {
-            life.home.fail(Fails::Hangs);
+        let acknowledged = rig.live(move |life| async move {
+            store(&life, which).fail(Fails::Hangs);
             let written = Rc::new(Cell::new(0));
             let (writer, done) = (life.clone(), Rc::clone(&written));
             let writing = life.runtime.spawn("writer", async move {
-                for number in 0..PAGES {
+                for number in 0..PAGES - 10 {
                     if let Err(error) = writer.write(number, 1).await {
                         return Some(error.kind());
                     }
@@ -205,11 +206,25 @@ fn a_home_that_does_not_answer_can_be_left() {
             let read = async move { reader.read(PAGES - 1).await.map_err(|error| error.kind()) };
             let reading = life.runtime.spawn("reader", read);
             life.sleep_s(60).await;
-            let failure = life.statistics().home_failure.expect("it is told");
-            assert!(failure.contains("has not answered for"), "{failure}");
+            let trimmer = life.clone();
+            let trimming = life.runtime.spawn("trimmer", async move {
+                trimmer.volume.trim(PageRange::new(PageNo(PAGES - 5), 2)).await
+            });
+            life.sleep_s(1).await;
+            let failure = life.statistics().home_failure;
+            let is_told = failure.is_some_and(|told| told.contains("has not answered for"));
+            assert_eq!(is_told, which == Which::Home);
             life.volume.wait_no_longer();
             assert_eq!(writing.await, Some(ErrorKind::Closed));
-            assert_eq!(reading.await, Err(ErrorKind::Closed));
+            let read = reading.await;
+            match which {
+                Which::Home => assert_eq!(read, Err(ErrorKind::Closed)),
+                Which::Journal => assert_eq!(read, Ok(page(PAGES - 1, 0))),
+            }
+            // It waits for the epoch that is on its way, if there is one.
+            assert!(
+                trimming.await.map_or_else(|error| error.kind() == ErrorKind::Closed, |()| true)
+            );
             life.volume.close().await.unwrap();
             written.get()
         });
