@@ -11,15 +11,15 @@ use crate::protocol::transmission::{
 use crate::range_lock::{Mode, RangeLock};
 use crate::span::Span;
 use crate::statistics::Counters;
-use std::cell::Cell;
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
 use tantalum_base::{
     Durability, Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload,
     Result,
 };
-use tantalum_runtime::Places;
-use tantalum_runtime::rounds::Rounds;
+use tantalum_runtime::rounds::{Rounds, Seat};
 use tantalum_runtime::sync::WaitQueue;
+use tantalum_runtime::{Places, Runtime};
 
 /// Smallest block size announced to clients.
 const BLOCK_BYTES_MIN: u32 = 512;
@@ -53,6 +53,8 @@ pub(crate) struct Export<D> {
     pub(crate) counters: Counters,
     /// The turns of all connections.
     pub(crate) rounds: Rounds,
+    /// The seat of all TLS handshakes together, while there is one.
+    handshakes: RefCell<Weak<Seat>>,
     holds: Holds,
     /// Set if a stop shall be quick.
     pub(crate) hurry: (Cell<bool>, WaitQueue),
@@ -122,6 +124,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             info,
             counters: Counters::default(),
             rounds,
+            handshakes: RefCell::default(),
             holds: Holds::new(),
             hurry: (Cell::new(false), WaitQueue::new("haste")),
             atomic_pages: limits.atomic_write_pages_max.max(1).into(),
@@ -133,6 +136,16 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
     pub(crate) fn places(&self) -> Places {
         let ServerOptions { connections_max, handshakes_max, .. } = self.options;
         Places { served_max: connections_max, silent_max: handshakes_max }
+    }
+
+    /// The seat of all TLS handshakes together: strangers who come in numbers wait for each other.
+    pub(crate) fn handshake_seat<R: Runtime>(&self, runtime: &R) -> Rc<Seat> {
+        let mut handshakes = self.handshakes.borrow_mut();
+        handshakes.upgrade().unwrap_or_else(|| {
+            let seat = Rc::new(self.rounds.seat(runtime));
+            *handshakes = Rc::downgrade(&seat);
+            seat
+        })
     }
 
     /// Performs a checked request. `pages` holds a write's payload (at its place in the covering

@@ -1,5 +1,7 @@
 //! The certificates of a server: a folder of PEM files, with the names that libnbd and QEMU use.
+use crate::clients::ShortChains;
 use crate::failure::told_of;
+use crate::revoked::issuer;
 use rustix::fs::OFlags;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, ring};
@@ -34,6 +36,8 @@ const KEY: &str = "server-key.pem";
 const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Permissions of a key that let others read it.
 const OTHERS_READ: u32 = 0o044;
+/// Permissions that let everybody write.
+const OTHERS_WRITE: u32 = 0o002;
 
 /// The certificates of a server, ready for use. Clones share them.
 #[derive(Clone)]
@@ -63,20 +67,17 @@ impl Certificates {
     /// # Errors
     /// `InvalidInput` or `Io` if a file is missing, cannot be read, or cannot work. The message names it, and what to do.
     pub fn read(folder: &Path, unix_seconds: fn() -> u64) -> Result<Self> {
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider());
         let clock = Arc::new(Clock(unix_seconds));
         let roots = Arc::new(authorities(folder)?);
         let chain: Vec<CertificateDer<'static>> = all_in(folder, CERTIFICATE)?;
         let key = key(folder)?;
         let mut warnings: Vec<String> = told_of_readers(folder).into_iter().collect();
+        warnings.extend(told_of_writers(folder));
         warnings.extend(check_chain(folder, &chain, &roots, &provider, clock.now())?);
         let mut clients =
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
-        // A link that leads nowhere is refused as it is read: nobody who was revoked gets in by it.
-        if folder.join(REVOKED).symlink_metadata().is_ok() {
-            clients = clients
-                .with_crls(all_in::<CertificateRevocationListDer<'static>>(folder, REVOKED)?);
-        }
+        clients = clients.with_crls(revoked(folder)?);
         let clients = clients.build().map_err(|error| match error {
             VerifierBuilderError::InvalidCrl(why) => {
                 wrong(folder, REVOKED, &format!("has a list that cannot be used ({why:?})"))
@@ -86,7 +87,7 @@ impl Certificates {
         let mut config = ServerConfig::builder_with_details(provider, clock)
             .with_safe_default_protocol_versions()
             .map_err(|error| wrong(folder, KEY, &format!("cannot be used: {error}")))?
-            .with_client_cert_verifier(clients)
+            .with_client_cert_verifier(Arc::new(ShortChains(clients)))
             .with_single_cert(chain, key)
             .map_err(|error| key_refused(folder, &error))?;
         // A client shows its certificate each time, as it may have expired meanwhile. And strangers' sessions take no memory.
@@ -179,6 +180,34 @@ fn authorities(folder: &Path) -> Result<RootCertStore> {
     Ok(roots)
 }
 
+/// The lists of revoked certificates, one of each CA at most: of several only the first would count.
+fn revoked(folder: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    // A link that leads nowhere is refused as it is read: nobody who was revoked gets in by it.
+    let about = folder.join(REVOKED).symlink_metadata();
+    if about.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(Vec::new());
+    }
+    let lists: Vec<CertificateRevocationListDer<'static>> = all_in(folder, REVOKED)?;
+    let mut issuers: Vec<_> = lists.iter().map(|list| issuer(list)).collect();
+    issuers.sort_unstable();
+    match issuers.windows(2).any(|two| two[0].is_some() && two[0] == two[1]) {
+        true => Err(wrong(folder, REVOKED, "has two lists of one CA: leave only the latest there")),
+        false => Ok(lists),
+    }
+}
+
+/// The cryptography. Key agreement by the quick curves alone, as strangers may ask for it. In TLS 1.2 no cipher whose keys are
+/// used up, as they cannot be renewed there: a connection may last for years.
+fn provider() -> CryptoProvider {
+    let mut provider = ring::default_provider();
+    provider.kx_groups = vec![ring::kx_group::X25519, ring::kx_group::SECP256R1];
+    provider.cipher_suites.retain(|suite| {
+        let name = format!("{:?}", suite.suite());
+        suite.tls13().is_some() || name.contains("CHACHA20")
+    });
+    provider
+}
+
 fn key(folder: &Path) -> Result<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_slice(&bytes(folder, KEY)?)
         .map_err(|error| not_pem(folder, KEY, &error))
@@ -215,6 +244,21 @@ fn told_of_readers(folder: &Path) -> Option<String> {
             mode & 0o777
         )
     })
+}
+
+/// Warns if everybody can write the folder or a file in it, and so let himself in.
+fn told_of_writers(folder: &Path) -> Vec<String> {
+    let paths = [AUTHORITIES, REVOKED, CERTIFICATE, KEY].map(|name| folder.join(name));
+    let all = std::iter::once(folder.to_path_buf()).chain(paths);
+    let is_open = |path: &std::path::PathBuf| {
+        let mode = std::fs::metadata(path).map(|about| about.permissions().mode());
+        mode.is_ok_and(|mode| mode & OTHERS_WRITE != 0)
+    };
+    let told = |path: std::path::PathBuf| {
+        let path = path.display();
+        format!("{path} can be written by all users, who could let themselves in: chmod o-w {path}")
+    };
+    all.filter(is_open).map(told).collect()
 }
 
 /// Checks that clients can accept the server's certificate. Warns if it is of no CA in `ca-cert.pem`: clients may know another one.

@@ -3,6 +3,9 @@ use rustls::{AlertDescription, CertificateError, Error as Fault};
 use std::fmt;
 use tantalum_base::{Error, ErrorKind};
 
+/// Most characters of a text with content of a client's certificate.
+const TOLD_CHARS_MAX: usize = 200;
+
 /// Why a connection in TLS failed.
 #[derive(Clone, Debug)]
 pub enum Failure {
@@ -50,7 +53,7 @@ fn tell(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         Fault::PeerMisbehaved(how) => write!(f, "the client broke the rules of TLS ({how:?})"),
         Fault::DecryptError => write!(f, "a message of the client was changed on its way"),
-        _ => write!(f, "TLS failed ({fault})"),
+        _ => write!(f, "TLS failed ({})", short(&fault.to_string())),
     }
 }
 
@@ -66,8 +69,15 @@ pub(crate) fn told_of(why: &CertificateError) -> String {
         BadEncoding => "cannot be read".into(),
         BadSignature => "has a signature that does not match".into(),
         InvalidPurpose | InvalidPurposeContext { .. } => "is not for this purpose".into(),
-        other => format!("is refused ({other:?})"),
+        ApplicationVerificationFailure => "comes with more than four others".into(),
+        other => format!("is refused ({})", short(&format!("{other:?}"))),
     }
+}
+
+/// The beginning of a text that a client may have made long.
+fn short(text: &str) -> String {
+    let end = text.char_indices().nth(TOLD_CHARS_MAX);
+    end.map_or_else(|| text.to_owned(), |(end, _)| format!("{}...", &text[..end]))
 }
 
 fn told_of_alert(alert: AlertDescription) -> String {

@@ -19,6 +19,8 @@ use tantalum_runtime::{ByteStream, First, first, yield_now};
 const RECEIVED_BYTES: usize = 64 << 10;
 /// Most bytes that are encrypted and sent at once: four records.
 pub const SENT_BYTES: usize = 64 << 10;
+/// Length of a record.
+const RECORD_BYTES: i64 = 16 << 10;
 /// Most memory of a connection's buffers: what is received and not decrypted, here and in the session; a record decrypted; what is
 /// encrypted and not sent, there and here.
 pub const HELD_BYTES: usize = 2 * RECEIVED_BYTES + 2 * SENT_BYTES + (64 << 10);
@@ -37,6 +39,8 @@ struct Inner<S> {
     session: RefCell<ServerConnection>,
     incoming: Cell<Incoming>,
     outgoing: Outgoing,
+    // Encrypted bytes that the session took, less the decrypted ones that were handed on.
+    overhead_bytes: Cell<i64>,
     // The client has closed the connection below.
     is_at_end: Cell<bool>,
     failed: RefCell<Option<Fault>>,
@@ -68,6 +72,7 @@ impl<S: ByteStream> TlsStream<S> {
             session: RefCell::new(session),
             incoming: Cell::default(),
             outgoing: Outgoing::new(),
+            overhead_bytes: Cell::new(0),
             is_at_end: Cell::new(false),
             failed: RefCell::new(None),
         }));
@@ -87,6 +92,18 @@ impl<S: ByteStream> TlsStream<S> {
         }
         inner.flush().await.map_err(Failure::Connection)?;
         Ok(stream)
+    }
+
+    /// Bytes of records that were received besides their content, since the last call: headers, checksums, padding. A client that
+    /// sends its requests in tiny or padded records makes much work with them.
+    pub fn take_overhead_bytes(&self) -> u64 {
+        // Up to a record waits in the session for the rest of it.
+        let beyond = self.0.overhead_bytes.get() - RECORD_BYTES;
+        if beyond <= 0 {
+            return 0;
+        }
+        self.0.overhead_bytes.set(RECORD_BYTES);
+        beyond as u64
     }
 
     /// Tells the client that nothing follows, if it takes that at once.
@@ -146,6 +163,10 @@ impl<S: ByteStream> Inner<S> {
         Ok(())
     }
 
+    fn count_overhead(&self, bytes: i64) {
+        self.overhead_bytes.set(self.overhead_bytes.get() + bytes);
+    }
+
     /// Decrypts as much as there is, and fits; `None` if more must be received first, and 0 at the end.
     fn decrypt(&self, into: &mut [u8]) -> Result<Option<usize>> {
         let mut session = self.session.borrow_mut();
@@ -160,11 +181,14 @@ impl<S: ByteStream> Inner<S> {
                 Err(_) if self.failed.borrow().is_some() => is_over = true,
                 Err(_) if incoming.start == incoming.end => break,
                 Err(_) => {
+                    let before = incoming.start;
                     let given = incoming.give_to(&mut session);
                     *self.failed.borrow_mut() = given.err();
+                    self.count_overhead((incoming.start - before) as i64);
                 }
             }
         }
+        self.count_overhead(-(decrypted as i64));
         match &*self.failed.borrow() {
             _ if decrypted > 0 => Ok(Some(decrypted)),
             Some(fault) => Err(Error::from(Failure::Tls(fault.clone()))),

@@ -104,3 +104,25 @@ fn what_can_work_but_may_be_wrong_is_a_warning() {
     assert_told(first, &["server-key.pem", "read by other users (mode 644)", "chmod 600"]);
     assert_told(second, &["server-cert.pem is of no CA in ca-cert.pem"]);
 }
+
+#[test]
+fn two_lists_of_one_ca_are_refused() {
+    let told = refusal(|folder| {
+        copy("server-with-crl", folder);
+        let list = folder.join("ca-crl.pem");
+        read(folder).unwrap();
+        fs::write(&list, fs::read_to_string(&list).unwrap().repeat(2)).unwrap();
+    });
+    assert_told(&told, &["ca-crl.pem has two lists of one CA", "latest"]);
+}
+
+#[test]
+fn what_everybody_can_write_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    copy("server", folder.path());
+    let authorities = folder.path().join("ca-cert.pem");
+    fs::set_permissions(authorities, fs::Permissions::from_mode(0o606)).unwrap();
+    let read = read(folder.path()).unwrap();
+    let [warning] = read.warnings() else { panic!("{:?}", read.warnings()) };
+    assert_told(warning, &["ca-cert.pem can be written by all users", "chmod o-w"]);
+}

@@ -272,3 +272,42 @@ fn a_client_that_has_closed_its_direction_gets_the_rest() {
         });
     }
 }
+
+#[test]
+fn more_certificates_than_a_chain_needs_are_refused() {
+    for (sent, is_refused) in [("client+4", false), ("client+5", true), ("client+40", true)] {
+        with_pipe(3, move |runtime, client, server| async move {
+            let accepting = runtime.spawn("server", accept(server, "server"));
+            let connecting = TlsClient::connect(client, sent, Version::Tls13);
+            drop(runtime.spawn("client", async move {
+                // It may be refused after its own part of the handshake.
+                let _client = connecting.await;
+                std::future::pending::<()>().await;
+            }));
+            let failure = accepting.await.err().map(|failure| failure.to_string());
+            let told =
+                failure.is_some_and(|told| told.contains("comes with more than four others"));
+            assert_eq!(told, is_refused, "{sent}");
+        });
+    }
+}
+
+#[test]
+fn tiny_records_are_counted_and_full_ones_hardly() {
+    for (piece, least, most) in [(1, 40_000, 80_000), (300_000, 0, 2_000)] {
+        with_pipe(4, move |runtime, client, server| async move {
+            let (client, server) = connected(&runtime, client, server, Version::Tls13).await;
+            let count = if piece == 1 { 3000 } else { piece };
+            drop(runtime.spawn("client", async move {
+                for piece in noise(1, count).chunks(piece) {
+                    client.send(piece).await;
+                }
+                std::future::pending::<()>().await;
+            }));
+            receive(&server, count).await;
+            let overhead = server.take_overhead_bytes();
+            assert!((least..most).contains(&overhead), "{overhead} bytes with {count}");
+            assert_eq!(server.take_overhead_bytes(), 0);
+        });
+    }
+}

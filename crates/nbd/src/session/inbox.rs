@@ -117,7 +117,7 @@ impl<S: ByteStream> Inbox<S> {
         }
         let link = &self.link;
         let received_pages = std::mem::take(&mut self.received_bytes).div_ceil(PAGE_BYTES as u64);
-        link.client.seat.turn(received_pages).await;
+        link.client.seat.turn(received_pages + link.decryption_cost()).await;
         // Between two messages the client may be silent without limit.
         let begun = self.payload_bytes.or((self.start < self.end).then_some(count as u64));
         let wait = &mut self.wait;

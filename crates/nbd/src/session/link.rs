@@ -16,6 +16,8 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf};
 use tantalum_runtime::ByteStream;
 use tantalum_tls::SENT_BYTES;
 
+/// Bytes of records besides their content that cost a unit of credit: a few tiny records, which are decrypted one by one.
+const OVERHEAD_BYTES: u64 = 128;
 /// Most memory that an output buffer keeps between turns.
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;
 /// Most pages whose memory a worker keeps between requests.
@@ -112,6 +114,12 @@ impl<S: ByteStream> Link<S> {
             None => self.stream.recv(into).await,
             Some(secure) => secure.stream.recv(into).await,
         }
+    }
+
+    /// Credit for the work of decrypting that the received content does not pay for, since the last call.
+    pub(crate) fn decryption_cost(&self) -> u64 {
+        let overhead = |secure: &Secure<S>| secure.stream.take_overhead_bytes();
+        self.secure.get().map_or(0, overhead) / OVERHEAD_BYTES
     }
 
     /// Sends as [`ByteStream::send`] does, encrypted if the connection is in TLS.

@@ -150,9 +150,10 @@ async fn negotiate_in_time<R, S, D>(
 where
     R: Runtime,
     S: ByteStream,
+    D: PageDevice<Page = PageBuf>,
 {
     let options = &export.options;
-    let negotiating = negotiation::negotiate(link, inbox, export);
+    let negotiating = negotiation::negotiate(runtime, link, inbox, export);
     let late = runtime.sleep(options.negotiation_ms_max.saturating_mul(1_000_000));
     match first(negotiating, late).await {
         First::One(negotiated) => negotiated,

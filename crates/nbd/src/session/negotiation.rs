@@ -9,7 +9,8 @@ use crate::part::Part;
 use crate::protocol::handshake::*;
 use crate::protocol::meta_context::{ALLOCATION, ALLOCATION_ID, MetaRequest};
 use crate::terms::Terms;
-use tantalum_runtime::ByteStream;
+use tantalum_base::{PageBuf, PageDevice};
+use tantalum_runtime::{ByteStream, Runtime};
 
 /// Most options that a client may send; a real client sends a handful.
 const OPTIONS_MAX: usize = 64;
@@ -28,7 +29,8 @@ enum Next {
 }
 
 /// Negotiates; returns the terms of the session.
-pub(crate) async fn negotiate<S: ByteStream, D>(
+pub(crate) async fn negotiate<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>>(
+    runtime: &R,
     link: &Link<S>,
     inbox: &mut Inbox<S>,
     export: &Export<D>,
@@ -73,7 +75,7 @@ pub(crate) async fn negotiate<S: ByteStream, D>(
         match next {
             Next::Option => {}
             Next::Tls => {
-                tls::start(link, export).await?;
+                tls::start(runtime, link, export).await?;
                 // Nothing said before holds: it was not protected.
                 terms = Terms::default();
             }

@@ -8,6 +8,7 @@ use crate::protocol::handshake::{
 };
 use crate::statistics::{Count, Hold};
 use std::rc::Rc;
+use tantalum_base::{PageBuf, PageDevice};
 use tantalum_runtime::{ByteStream, First, Runtime, first};
 use tantalum_tls::{HELD_BYTES, TlsStream};
 
@@ -48,14 +49,24 @@ pub(super) fn answer(out: &mut Vec<u8>, data: &[u8], is_secure: bool) -> bool {
 }
 
 /// Does the handshake. From then on everything on the connection is in TLS.
-pub(super) async fn start<S: ByteStream, D>(link: &Link<S>, export: &Export<D>) -> Result<(), End> {
+pub(super) async fn start<R, S, D>(
+    runtime: &R,
+    link: &Link<S>,
+    export: &Export<D>,
+) -> Result<(), End>
+where
+    R: Runtime,
+    S: ByteStream,
+    D: PageDevice<Page = PageBuf>,
+{
     let counters = &export.counters;
     let Some(tls) = &export.options.tls else {
         return Err(End::Violation("STARTTLS to a server without certificates"));
     };
     let held = Hold::new(Rc::clone(&counters.bytes_held), HELD_BYTES as u64);
     let failed = CountedUnlessDone(Some(&counters.tls_handshakes_failed));
-    let turn = async || link.client.seat.turn(HANDSHAKE_COST).await;
+    let seat = export.handshake_seat(runtime);
+    let turn = async || seat.turn(HANDSHAKE_COST).await;
     let accepting = TlsStream::accept(link.stream.clone(), &tls.certificates, turn);
     let stopping = link.reader.until(|| link.is_stopping().then_some(()));
     let stream = match first(accepting, stopping).await {

@@ -37,7 +37,8 @@ pub struct TlsClient {
 }
 
 fn config(certificates: &str, version: Version) -> ClientConfig {
-    let here = folder(certificates);
+    let (name, more) = certificates.split_once('+').unwrap_or((certificates, "0"));
+    let here = folder(name);
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(here.join("ca-cert.pem")).unwrap()).unwrap();
     let versions: &[&rustls::SupportedProtocolVersion] = match version {
@@ -52,14 +53,18 @@ fn config(certificates: &str, version: Version) -> ClientConfig {
     match CertificateDer::from_pem_file(here.join("client-cert.pem")) {
         Ok(certificate) => {
             let key = PrivateKeyDer::from_pem_file(here.join("client-key.pem")).unwrap();
-            config.with_client_auth_cert(vec![certificate], key).unwrap()
+            let authority = CertificateDer::from_pem_file(here.join("ca-cert.pem")).unwrap();
+            let more = std::iter::repeat_n(authority, more.parse().unwrap());
+            let chain = std::iter::once(certificate).chain(more).collect();
+            config.with_client_auth_cert(chain, key).unwrap()
         }
         Err(_) => config.with_no_client_auth(),
     }
 }
 
 impl TlsClient {
-    /// A client before its handshake, with the certificates of a folder of tests.
+    /// A client before its handshake, with the certificates of a folder of tests. It sends that of its CA three times more if the
+    /// name is followed by `+3`.
     pub fn new(plain: PipeEnd, certificates: &str, version: Version) -> Self {
         let name = ServerName::try_from("localhost").unwrap();
         let session = ClientConnection::new(Arc::new(config(certificates, version)), name).unwrap();
