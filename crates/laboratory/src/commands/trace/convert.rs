@@ -4,7 +4,6 @@ use crate::common::{TraceArgs, tell_written};
 use anyhow::bail;
 use std::path::PathBuf;
 use tantalum_console::Verdict;
-use tantalum_console::interruption;
 use tantalum_report::{config_hash, number};
 use tantalum_runtime::supervision;
 use tantalum_trace::formats::written_names;
@@ -44,7 +43,6 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }
     let seed = args.trace.seed()?;
     let inputs = args.trace.files()?;
-    interruption::watch()?;
     let rescue = args.rescue.then(Rescue::default);
     let options = OpenOptions { rescue: rescue.clone(), ..args.trace.options() };
     let mut lost = Lost::default();

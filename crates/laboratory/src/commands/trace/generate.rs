@@ -4,7 +4,6 @@ use crate::common::tell_written;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
 use tantalum_console::Verdict;
-use tantalum_console::interruption;
 use tantalum_console::output::print_line;
 use tantalum_console::progress::Progress;
 use tantalum_report::config_hash;
@@ -53,7 +52,6 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     };
     let generator = Generator::parse(spec)?;
     let seed = generator.seed();
-    interruption::watch()?;
     let to = Out::begin(out, &[])?;
     let progress = Progress::counter("events generated");
     let events = progress.count(generator).map(|event| supervision::check_stop().map(|()| event));

@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind as Kind, Result};
+use tantalum_console::interruption;
 use tantalum_console::whole_file::{WholeFile, is_same_file};
 use tantalum_trace::formats::Format;
 use tantalum_trace::{AnyFormat, Writer};
@@ -16,7 +17,8 @@ pub struct Out {
 }
 
 impl Out {
-    /// Begins the trace at `path` (`-` is the standard output).
+    /// Begins the trace at `path` (`-` is the standard output). From then on a signal ends the run, and leaves a file as it was;
+    /// one that is written in place ends at once, as its reader may wait for nothing else.
     ///
     /// # Errors
     /// If one of the files `inputs` is there, or nothing can be written there.
@@ -36,6 +38,7 @@ impl Out {
         let file = match is_stream(path) {
             true => None,
             false => {
+                interruption::watch()?;
                 let context = || format!("cannot create {}", path.display());
                 Some(WholeFile::begin(path).with_context(context)?)
             }
@@ -63,8 +66,10 @@ impl Out {
                 file.complete().with_context(|| format!("cannot write {}", self.path.display()))?;
                 return Ok(events);
             }
-            (Err(error), file) if error.kind() == Kind::Interrupted => {
-                return Err(interrupted(&self.path, file.is_none(), &error).into());
+            (Err(error), _) if error.kind() == Kind::Interrupted => {
+                let path = self.path.display();
+                let told = format!("interrupted: nothing is written, and {path} is as before");
+                return Err(Error::new(Kind::Interrupted, told).into());
             }
             (Err(error), _) => error,
         };
@@ -88,19 +93,6 @@ fn other_packing(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?;
     let others = [".bz2", ".xz", ".lz4", ".lzma", ".lz", ".zip", ".7z", ".br", ".Z"];
     others.into_iter().find(|other| other[1..].eq_ignore_ascii_case(ending))
-}
-
-/// The error of a run that ended before its trace was complete.
-fn interrupted(path: &Path, is_stream: bool, error: &Error) -> Error {
-    let path = match path == Path::new("-") {
-        true => "the standard output".to_owned(),
-        false => path.display().to_string(),
-    };
-    let outcome = match is_stream {
-        true => format!("{path} has a part of the trace"),
-        false => format!("nothing is written, and {path} is as before"),
-    };
-    Error::new(error.kind(), format!("interrupted: {outcome}"))
 }
 
 /// Whether `path` leads to a pipe, a device, or an open file of this process, which are not replaced.
