@@ -75,36 +75,14 @@ fn images() -> &'static Images {
     static IMAGES: OnceLock<Images> = OnceLock::new();
     IMAGES.get_or_init(|| {
         let config = config();
-        let sound = "a sound configuration";
-        let superblock = Superblock {
-            volume_id: 7,
-            zones: config.flash_zones().expect(sound),
-            slots_per_zone: config.zone_slots().expect(sound),
-            pages: config.capacity_pages().expect(sound),
-            is_cache: true,
-            is_staged: true,
-            growths: 0,
-            pages_before: 0,
-        };
-        let home_config = config.home.as_ref().expect("a home");
-        let cache = home_config.cache_options(&superblock.geometry()).expect(sound);
-        let journal_bytes = home_config.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64);
-        let (flash, journal) =
-            (MemoryStore::new(superblock.store_bytes()), MemoryStore::new(journal_bytes));
-        let home = MemoryStore::new(superblock.pages * PAGE_BYTES as u64);
-        let stores = || TieredStores {
-            flash: flash.clone(),
-            home: home.clone(),
-            journal: Some(journal.clone()),
-        };
         let runtime = Virtual::new(Schedule::Fifo);
-        let (live, made, used, pages) = (runtime.clone(), stores(), stores(), superblock.pages);
+        let live = runtime.clone();
         let life = async move {
-            format_tiered(&made, &config, &superblock).await.expect("a new volume");
-            let mut copies = made.flash.buffer(COPIES * SUPERBLOCK_BYTES);
-            let each = copies.chunks_mut(SUPERBLOCK_BYTES);
-            each.for_each(|copy| copy.copy_from_slice(&superblock.encode()));
-            made.flash.write(0, copies, true).await.expect("written");
+            let zeros = |pages| MemoryStore::new(pages * PAGE_BYTES as u64);
+            let (made, superblock) = new_volume(&config, zeros).await;
+            let pages = superblock.pages;
+            let [flash, home] = [&made.flash, &made.home].map(Clone::clone);
+            let used = TieredStores { flash, home, journal: made.journal.clone() };
             let opened = open_tiered(&live, used, &config, OpenOptions::default(), || 0).await;
             let (volume, _) = opened.expect("it opens");
             for _ in 0..3 {
@@ -112,10 +90,44 @@ fn images() -> &'static Images {
                 live.sleep(200_000_000).await;
             }
             use_volume(&*volume, 300).await;
+            made
         };
-        runtime.run(life).expect("it comes to an end");
+        let TieredStores { flash, home, journal } = runtime.run(life).expect("it comes to an end");
         runtime.drop_tasks();
         let image = |store: &MemoryStore| Image::new(store.image());
-        Images { flash: image(&flash), journal: image(&journal), home: home.image() }
+        let journal = journal.as_ref().map(image).expect("a journal");
+        Images { flash: image(&flash), journal, home: home.image() }
     })
+}
+
+/// The stores of a new volume over the `home` of so many pages, and its superblock.
+pub(crate) async fn new_volume(
+    config: &VolumeConfig,
+    home: impl FnOnce(u64) -> MemoryStore,
+) -> (TieredStores<MemoryStore>, Superblock) {
+    let sound = "a sound configuration";
+    let superblock = Superblock {
+        volume_id: 7,
+        zones: config.flash_zones().expect(sound),
+        slots_per_zone: config.zone_slots().expect(sound),
+        pages: config.capacity_pages().expect(sound),
+        is_cache: true,
+        is_staged: true,
+        growths: 0,
+        pages_before: 0,
+    };
+    let home_config = config.home.as_ref().expect("a home");
+    let cache = home_config.cache_options(&superblock.geometry()).expect(sound);
+    let journal_bytes = home_config.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64);
+    let stores = TieredStores {
+        flash: MemoryStore::new(superblock.store_bytes()),
+        home: home(superblock.pages),
+        journal: Some(MemoryStore::new(journal_bytes)),
+    };
+    format_tiered(&stores, config, &superblock).await.expect("a new volume");
+    let mut copies = stores.flash.buffer(COPIES * SUPERBLOCK_BYTES);
+    let each = copies.chunks_mut(SUPERBLOCK_BYTES);
+    each.for_each(|copy| copy.copy_from_slice(&superblock.encode()));
+    stores.flash.write(0, copies, true).await.expect("written");
+    (stores, superblock)
 }

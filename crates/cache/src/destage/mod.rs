@@ -310,7 +310,7 @@ where
         self.destager.resting.set(true);
         self.destager.work.wake_all();
         let rests = self.destager.progress.until(|| self.destager.at_rest.get().then_some(()));
-        // Where the home is not waited for nothing is marked clean any more, so the round may be left where it is.
+        // After the home is given up no page is marked clean, so the present round can be abandoned.
         first(rests, self.home_waits.until_given_up()).await;
     }
 

@@ -151,7 +151,7 @@ impl Changed {
             }
             self.said(limits, field.means, value);
             if structure.store == journal::HOME {
-                // What is under a claim depends on its text.
+                // The text of a claim decides how the content under it reads.
                 self.says = Says::OtherContent;
             }
             return;

@@ -14,6 +14,7 @@ mod log;
 use entries::Packed;
 use tantalum_base::PAGE_BYTES;
 use tantalum_base::checksum::crc32c;
+use tantalum_volume::superblock::{FIRST_ZONE_BYTE, Superblock};
 
 pub(crate) use change::{Changed, Says, seeds};
 pub(crate) use log::{SPARE_BYTES, SPARES_AT, repair_page as seal};
@@ -121,6 +122,21 @@ pub(crate) struct Limits {
     pub versions_tell: bool,
     /// Whether each entry of the mapping has a checksum, as on files.
     pub has_checksums: bool,
+}
+
+impl Limits {
+    /// Those of a volume in a file.
+    pub fn of_volume(superblock: &Superblock, versions_tell: bool) -> Limits {
+        Limits {
+            pages: superblock.pages + superblock.staging_pages(),
+            zones: superblock.zones.into(),
+            slots_per_zone: superblock.slots_per_zone.into(),
+            image_slots: superblock.slots_per_zone as usize,
+            zones_byte: FIRST_ZONE_BYTE as usize,
+            versions_tell,
+            has_checksums: true,
+        }
+    }
 }
 
 /// The images of a volume's stores, and their structures.

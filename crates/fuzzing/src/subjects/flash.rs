@@ -6,7 +6,6 @@ use tantalum_base::Result;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_volume::superblock::FIRST_ZONE_BYTE;
 use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, create_flash, open_flash};
 
 use super::Subject;
@@ -41,16 +40,7 @@ fn made(config: VolumeConfig, is_staged: bool) -> Scene {
     });
     runtime.drop_tasks();
     let (superblock, image) = made.expect("it comes to an end");
-    let limits = Limits {
-        pages: superblock.pages + superblock.staging_pages(),
-        zones: superblock.zones.into(),
-        slots_per_zone: superblock.slots_per_zone.into(),
-        image_slots: superblock.slots_per_zone as usize,
-        zones_byte: FIRST_ZONE_BYTE as usize,
-        versions_tell: is_staged,
-        has_checksums: true,
-    };
-    Scene::new(vec![image], limits)
+    Scene::new(vec![image], Limits::of_volume(&superblock, is_staged))
 }
 
 macro_rules! subject {

@@ -1,7 +1,7 @@
 //! Devices whose structures are changed, and the judgement of all that they answer afterwards.
 //!
 //! ```text
-//! history  the contents that pages ever had; judges what is read
+//! history  the contents that pages ever had, with which reads are compared
 //! flash    a volume of kind flash
 //! tiered   a volume with a home and a journal: destaged in epochs, page by page, without a claim, and while it is claimed
 //! observed its stores at a chosen moment
@@ -105,8 +105,8 @@ pub(crate) fn inputs<S: Subject>() -> Vec<Vec<u8>> {
 
 type Lived = std::result::Result<(Seen, Option<Seen>), String>;
 
-/// Opens the device on `stores`, reads it, and if nothing is `expected` of it, changes it. Returns what was read first and, if the
-/// device could be closed, what must be read from then on; or the error for which it did not open.
+/// Opens the device on `stores` and reads it. With `expected` contents these are compared; without, the device is changed. Returns
+/// the contents read first and, if the device was changed and closed, those to expect from then on; or the error for which it did not open.
 fn life<S: Subject>(
     stores: &S::Stores,
     options: OpenOptions,
@@ -164,7 +164,7 @@ fn changed_pages(pages: u64) -> impl Iterator<Item = u64> {
     [0, 7, 33, 90, 40, 41, 42, 205, 106].into_iter().chain([pages - 1])
 }
 
-/// Changes pages of `device`; `known` has what is read from then on. A change that fails changes nothing.
+/// Changes pages of `device`, and puts their new contents into `known`. A change that fails changes nothing.
 async fn change<D: PageDevice<Page = PageBuf>>(device: &D, known: &mut Seen) {
     for (number, page) in [0, 7, 33, 90, device.limits().pages - 1].into_iter().enumerate() {
         let new = content(page, LATER + number as u64);
@@ -186,7 +186,7 @@ async fn change<D: PageDevice<Page = PageBuf>>(device: &D, known: &mut Seen) {
     let _ = device.flush().await;
 }
 
-/// What is asked of answers.
+/// The demands on the contents that are read.
 #[derive(Clone, Copy)]
 struct Judged {
     says: Says,
@@ -195,7 +195,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// Asserts that what was `known` is `seen`. A read that failed may succeed later, as some damage is repaired.
+    /// Asserts that the `known` contents are `seen` again. A read that failed may succeed later, as some damage is repaired.
     fn compare(self, seen: &Seen, known: &Seen) {
         for (page, known) in known {
             let (Some(known), Some(seen)) = (known, seen.get(page)) else { continue };
