@@ -59,9 +59,10 @@ pub fn open(path: &Path, vfs: &str) -> anyhow::Result<Connection> {
         .with_context(|| format!("opening the database on {}", path.display()))
 }
 
-/// Files in the volume's folder that are neither the volume nor the trace.
+/// Files in the volume's folder that are neither the volume's own nor the trace.
 fn other_files(volume: &Path, trace: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let known = [volume.to_path_buf(), volume.with_extension("tantalum"), trace.to_path_buf()];
+    let own = ["toml", "toml.counters", "tantalum"].map(|ending| volume.with_extension(ending));
+    let known = [&own[..], &[trace.to_path_buf()]].concat();
     let dir = volume.parent().context("the volume lies in a folder")?;
     let paths = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path()));
     let paths = paths.collect::<std::io::Result<Vec<PathBuf>>>()?;

@@ -15,3 +15,14 @@ fn it_speaks_as_tantalum() {
     assert_eq!(refused.status.code(), Some(2), "{told}");
     assert!(told.starts_with("tantalum: ") && told.contains("/proc/1"), "{told}");
 }
+
+/// With its own settings: a shorter load would leave out files and tasks that need their time.
+#[test]
+fn the_demo_comes_to_its_end() {
+    let demo = run(&["demo"]);
+    let [told, error] = [&demo.stdout, &demo.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(demo.status.success(), "{told}{error}");
+    for part in ["1. ", "no journal and no WAL file was written", "2. ", "3. ", "4. "] {
+        assert!(told.contains(part), "{part:?} is missing: {told}");
+    }
+}
