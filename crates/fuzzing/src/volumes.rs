@@ -2,21 +2,20 @@
 use std::path::Path;
 use std::sync::OnceLock;
 use tantalum_base::checksum::crc32c;
-use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Rng};
+use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_volume::superblock::Superblock;
-use tantalum_volume::{OpenOptions, VolumeConfig, create_flash, open_flash};
+use tantalum_volume::{OpenOptions, VolumeConfig, open_flash};
 
 use crate::pages::Image;
+use crate::subjects::flash::{FLASH, config};
+use crate::subjects::{Flash, Subject};
 
 const CHECKSUM_AT: usize = PAGE_BYTES - 4;
 /// Number of pages of an image whose fields are seeds.
 const SEED_PAGES: usize = 40;
-
-const FLASH: &str = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"volume.data\"\nzone = \"64KiB\"\n[device]\n\
-                     capacity = \"1MiB\"\ncheckpoint_interval = \"4MiB\"\n";
 
 /// Text of VOLUME.toml.
 pub(crate) fn configuration(input: &[u8]) {
@@ -86,60 +85,17 @@ fn repair(page: &mut [u8]) {
     page[CHECKSUM_AT..PAGE_BYTES].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn config() -> VolumeConfig {
-    VolumeConfig::parse(FLASH, Path::new("/v/VOLUME.toml")).expect("a sound configuration")
-}
-
-/// A volume that was written, trimmed, shared and cleaned; it was not closed.
+/// The volume without large transactions, as it was killed.
 fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
-    IMAGE.get_or_init(|| {
-        let runtime = Virtual::new(Schedule::Fifo);
-        let live = runtime.clone();
-        let made = runtime.run(async move {
-            let store = MemoryStore::new(64 << 20);
-            let created = create_flash(store.clone(), &config(), 7).await.expect("a new volume");
-            let opened = open_flash(&live, store.clone(), &config(), OpenOptions::default()).await;
-            let (volume, _) = opened.expect("it opens");
-            use_volume(&*volume, 250).await;
-            store.image()[..created.store_bytes() as usize].to_vec()
-        });
-        Image::new(made.expect("it comes to an end"))
-    })
-}
-
-/// Changes `device`, of which `pages` are used, until it has been cleaned.
-pub(crate) async fn use_volume(device: &impl PageDevice<Page = PageBuf>, pages: u64) {
-    let mut rng = Rng::split(3, "a volume in use");
-    for round in 0..400_u64 {
-        let first = rng.below(pages - 8);
-        match round % 9 {
-            7 => device.trim(PageRange::new(PageNo(first), 3)).await.expect("trimmed"),
-            8 => {
-                let _ = device.share(&[(PageNo(first), PageNo(first + 5))]).await;
-            }
-            _ => {
-                let contents: Vec<PageBuf> = (0..4).map(|page| content(round * 4 + page)).collect();
-                device.write(PageNo(first), &contents, None).await.expect("written");
-            }
-        }
-        if round % 3 == 0 {
-            device.flush().await.expect("durable");
-        }
-    }
-}
-
-fn content(number: u64) -> PageBuf {
-    let mut bytes = [0; PAGE_BYTES];
-    bytes[..8].copy_from_slice(&number.to_le_bytes());
-    PageBuf::from_bytes(&bytes)
+    IMAGE.get_or_init(|| Image::new(Flash::scene().stores[0].clone()))
 }
 
 fn open_and_read(store: MemoryStore, options: OpenOptions) {
     let runtime = Virtual::new(Schedule::Fifo);
     let live = runtime.clone();
     let finished = runtime.run(async move {
-        let opened = open_flash(&live, store, &config(), options).await;
+        let opened = open_flash(&live, store, &config(""), options).await;
         let Ok((volume, _)) = opened else { return };
         read_and_change(&*volume, 1).await;
         let _ = volume.close().await;

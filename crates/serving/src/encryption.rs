@@ -40,7 +40,7 @@ impl Encryption {
     }
 }
 
-/// What the first line of a server says about TLS, behind the address.
+/// The part of a server's first line that tells whether clients get or need TLS.
 pub fn told_of_tls(tls: Option<&Tls>) -> &'static str {
     match tls {
         None => "",
@@ -49,7 +49,7 @@ pub fn told_of_tls(tls: Option<&Tls>) -> &'static str {
     }
 }
 
-/// Logs what may be wrong with the certificates, and who needs none.
+/// Logs doubts about the certificates, and an address that admits clients of other machines without TLS.
 pub fn warn(address: &Address, tls: Option<&Tls>) {
     for warning in tls.iter().flat_map(|tls| tls.certificates.warnings()) {
         tracing::warn!("{warning}");

@@ -41,7 +41,7 @@ where
     H: Fn(),
     R: Future<Output = Result<()>>,
 {
-    let stopped = Rc::clone(&device);
+    let served_device = Rc::clone(&device);
     let endpoint = listeners.metrics.map(|listener| {
         tell(&format!("metrics at {}", listener.local_address()));
         watched::start(live, listener, about, device, server.clone())
@@ -51,11 +51,11 @@ where
     let stop = async {
         endings.next().await;
         (ending.begin)();
-        let (clock, waiting) = (live.clone(), Rc::clone(&stopped));
+        let (clock, device) = (live.clone(), Rc::clone(&served_device));
         // Nobody joins it: it may end after the device is closed.
-        drop(live.spawn("the end of patience", async move {
+        drop(live.spawn("the limit on stopping", async move {
             clock.sleep(grace_ns).await;
-            waiting.wait_no_longer();
+            device.wait_no_longer();
         }));
         tracing::info!("stopping: requests in flight are answered");
         begun.0.set(true);

@@ -12,7 +12,7 @@ use super::Subject;
 use super::history::use_device;
 use crate::structures::{Limits, Scene};
 
-const FLASH: &str = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"volume.data\"\nzone = \"64KiB\"\n[device]\n\
+pub(crate) const FLASH: &str = "kind = \"flash\"\n[media]\ntype = \"file\"\npath = \"volume.data\"\nzone = \"64KiB\"\n[device]\n\
                      capacity = \"1MiB\"\ncheckpoint_interval = \"2MiB\"\n";
 const STAGED: &str = "transaction_memory = \"64KiB\"\ncache = \"256KiB\"\n";
 
@@ -22,7 +22,8 @@ pub(crate) struct Flash;
 /// A volume with large transactions.
 pub(crate) struct Staged;
 
-fn config(more: &str) -> VolumeConfig {
+/// The configuration with the settings `more`.
+pub(crate) fn config(more: &str) -> VolumeConfig {
     VolumeConfig::parse(&format!("{FLASH}{more}"), Path::new("/v/VOLUME.toml"))
         .expect("a sound configuration")
 }

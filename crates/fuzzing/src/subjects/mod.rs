@@ -8,12 +8,12 @@
 //! dump     a simulated device that was cut, and dumped its memory
 //! ```
 mod dump;
-mod flash;
+pub(crate) mod flash;
 mod history;
 mod observed;
 #[cfg(test)]
 mod tests;
-mod tiered;
+pub(crate) mod tiered;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

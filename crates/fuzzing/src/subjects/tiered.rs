@@ -3,16 +3,19 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use tantalum_base::{PAGE_BYTES, Payload, Result};
+use tantalum_media::BlockStore;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
-use tantalum_volume::{OpenOptions, TieredStores, TieredVolume, VolumeConfig, open_tiered};
+use tantalum_volume::superblock::{COPIES, SUPERBLOCK_BYTES, Superblock};
+use tantalum_volume::{
+    OpenOptions, TieredStores, TieredVolume, VolumeConfig, format_tiered, open_tiered,
+};
 
 use super::Subject;
 use super::history::{content, rest, use_device};
 use super::observed::{IsDue, Moment, Stores};
 use crate::structures::{Limits, Scene};
-use crate::tiered::new_volume;
 
 const TIERED: &str = "kind = \"tiered\"\n[media]\ntype = \"file\"\npath = \"f\"\nsize = \"7MiB\"\nzone = \"128KiB\"\n\
                       [device]\ncapacity = \"8MiB\"\ncache = \"128KiB\"\ntransaction_memory = \"64KiB\"\n\
@@ -30,7 +33,8 @@ pub(crate) struct Unclaimed;
 /// A home of which half of the claim's change is done.
 pub(crate) struct Claiming;
 
-fn config(more: &str) -> VolumeConfig {
+/// The configuration with the settings `more`.
+pub(crate) fn config(more: &str) -> VolumeConfig {
     VolumeConfig::parse(&format!("{TIERED}{more}"), Path::new("/v/VOLUME.toml"))
         .expect("a sound configuration")
 }
@@ -48,13 +52,43 @@ fn home(pages: u64) -> MemoryStore {
     MemoryStore::with_image(&bytes)
 }
 
+/// The stores of a new volume, and its superblock.
+async fn new_volume(config: &VolumeConfig) -> (Stores, Superblock) {
+    let sound = "a sound configuration";
+    let superblock = Superblock {
+        volume_id: 7,
+        zones: config.flash_zones().expect(sound),
+        slots_per_zone: config.zone_slots().expect(sound),
+        pages: config.capacity_pages().expect(sound),
+        is_cache: true,
+        is_staged: true,
+        growths: 0,
+        pages_before: 0,
+    };
+    let home_config = config.home.as_ref().expect("a home");
+    let cache = home_config.cache_options(&superblock.geometry()).expect(sound);
+    let journal_bytes = home_config.journal_bytes(&cache).next_multiple_of(PAGE_BYTES as u64);
+    let stores = (
+        MemoryStore::new(superblock.store_bytes()),
+        MemoryStore::new(journal_bytes),
+        home(superblock.pages),
+    );
+    let made = of(stores.clone());
+    format_tiered(&made, config, &superblock).await.expect("a new volume");
+    let mut copies = made.flash.buffer(COPIES * SUPERBLOCK_BYTES);
+    let each = copies.chunks_mut(SUPERBLOCK_BYTES);
+    each.for_each(|copy| copy.copy_from_slice(&superblock.encode()));
+    made.flash.write(0, copies, true).await.expect("written");
+    (stores, superblock)
+}
+
 /// A volume with the setting `more`, used; then as it was when `is_due` was first true while it was used with the setting `then`.
 fn made(more: &str, then: &str, is_due: IsDue) -> Scene {
     let runtime = Virtual::new(Schedule::Fifo);
     let (live, first, second) = (runtime.clone(), config(more), config(then));
     let life = async move {
-        let (TieredStores { flash, home, journal }, superblock) = new_volume(&first, home).await;
-        let moment = Moment::new((flash, journal.expect("a journal"), home));
+        let (stores, superblock) = new_volume(&first).await;
+        let moment = Moment::new(stores);
         let opened =
             open_tiered(&live, moment.stores(), &first, OpenOptions::default(), || 1).await;
         let (volume, _) = opened.expect("it opens");
