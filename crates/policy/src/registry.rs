@@ -224,8 +224,8 @@ impl PolicySpec {
         match &self.kind {
             Kind::Opt if future.is_empty() => Err(Error::new(
                 ErrorKind::Unsupported,
-                "policy opt must know all requests in their order before it starts: here there are no requests, or \
-                 several clients (--clients) share them, so that nobody knows their order",
+                "policy opt must know all requests of one client before it starts: here there are no requests, or several \
+                 clients share them",
             )),
             Kind::Opt if future.len() > Opt::<SparseTable>::REQUESTS_MAX => Err(Error::new(
                 ErrorKind::TooLarge,

@@ -77,7 +77,9 @@ fn a_bad_line_gives_file_line_reason_and_text() {
         assert!(shown.contains(reason) && shown.contains(quoted), "{text:?}: {shown}");
         assert!(shown.len() < 200, "{shown}");
     }
-    for text in ["", "hello\n", "a,b,c\n"] {
+    let shown = pages_of("").unwrap_err().to_string();
+    assert!(shown.contains("t.csv is empty") && shown.contains("--trace-format"), "{shown}");
+    for text in ["hello\n", "a,b,c\n"] {
         let shown = pages_of(text).unwrap_err().to_string();
         assert!(
             shown.contains("page_csv, block_csv") && shown.contains("--trace-format"),

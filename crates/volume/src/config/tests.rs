@@ -22,7 +22,7 @@ fn bad_settings_are_named() {
         ("# over_provisioning = \"12%\"", "over_provisioning = \"1%\"", "over_provisioning"),
         ("# cache = \"8MiB\"", "cache = \"8\"", "device.cache"),
         ("# cache = \"8MiB\"", "cache = \"8GiB\"", "4 GiB"),
-        ("# share_entries_max = 500", "share_entries_max = -1", "line 53: invalid value"),
+        ("# share_entries_max = 500", "share_entries_max = -1", "line 56: invalid value"),
         ("# durability = \"on_ack\"\n", "durability = \"sometimes\"\n", "sometimes"),
         ("kind = \"flash\"", "kind = \"flash\"\ncolour = 3", "colour"),
         ("# cleaning = \"greedy\"", "cleaning = \"lifo\"", "device.cleaning"),
@@ -90,7 +90,7 @@ fn a_policy_is_checked_without_memory_for_the_buffer() {
     let told = refused("size = \"3TiB\"");
     assert!(told.contains("buffer.size is over the limit of 2 TiB"), "{told}");
     let told = refused("size = \"2TiB\"\npolicy = \"cfdc:base=opt\"");
-    assert!(told.contains("buffer.policy") && told.contains("whole trace"), "{told}");
+    assert!(told.contains("buffer.policy") && told.contains("must know all requests"), "{told}");
 }
 
 #[test]
