@@ -57,7 +57,7 @@ fn renewed(home_bytes: u64) -> Claim {
 }
 
 fn owner(read_only: bool) -> HomeOwner {
-    HomeOwner { volume_id: ID, read_only, accept_loss: false }
+    HomeOwner { volume_id: ID, read_only, accept_loss: false, claim_found: None }
 }
 
 /// Random bytes, with some sectors of zeros.

@@ -188,6 +188,10 @@ fn of_a_volume(fault: Volume) -> Test {
         Volume::StoresNotAskedFirst => {
             ("crates/volume/tests/tiered/places.rs", "a_home_in_use_leaves_the_flash_as_it_was")
         }
+        Volume::UnseenClaimIgnored => (
+            "crates/volume/tests/tiered/unseen_claim.rs",
+            "a_claim_that_cannot_be_seen_is_found_by_a_page",
+        ),
     }
 }
 

@@ -181,7 +181,12 @@ async fn finish_change(
         return Ok(());
     }
     let home = open_as_claimed(live, home, config.store_options()?)?;
-    let owner = HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: true };
+    let owner = HomeOwner {
+        volume_id: pair.volume_id,
+        read_only: false,
+        accept_loss: true,
+        claim_found: None,
+    };
     open_home(home, Some(&journal), owner).await.map(drop)
 }
 

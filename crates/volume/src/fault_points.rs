@@ -10,4 +10,6 @@ tantalum_base::fault_points! {
     RescuedHomeUnwatched,
     /// The flash of a new volume is written before it is known that home and journal are available.
     StoresNotAskedFirst,
+    /// A home without a journal is taken to have no claim if it shows none, though it could not show one.
+    UnseenClaimIgnored,
 }

@@ -18,7 +18,7 @@
 //! resize      grows a volume
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! tiered      kind "tiered": the same as a cache of a home; rescue, if the flash is lost
-//! own_home    compares home and flash: whether a home is the volume's own
+//! own_home    compares home and flash: whether a home is the volume's own, and has a claim that it cannot show (unseen_claim)
 //! home_config the home in a configuration; a home that ends within a page (home_end)
 //! store       file or memory, as configured; a missing flash (lost_flash)
 //! open_options  read-write or read-only
@@ -66,6 +66,7 @@ mod store;
 pub mod superblock;
 mod tiered;
 mod unfinished;
+mod unseen_claim;
 
 pub use check::{CheckReport, check_volume};
 pub use claim::{claim_of, needs_no_claim, open_home_to_look, unclaim_home, undo_path};

@@ -175,7 +175,7 @@ async fn prove<R: Runtime, S: BlockStore>(
 }
 
 /// The content that the flash has of a clean page; `None` if it cannot be read.
-async fn clean_content<R: Runtime, S: BlockStore>(
+pub(crate) async fn clean_content<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
     page: PageNo,
 ) -> Result<Option<PageBuf>> {

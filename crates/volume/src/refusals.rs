@@ -103,6 +103,8 @@ tantalum_base::refusals! {
     COMPARED = "home does not hold page",
     /// Nothing shows that the home is the volume's own.
     UNPROVEN = "no page shows that this home is the volume's own",
+    /// Nothing tells how the ends of the home are stored.
+    CLAIM_UNKNOWN = "nothing tells whether the home has a claim",
     /// The home was given back, and changed since.
     GIVEN_BACK = "the volume was rescued or detached, and its home was changed since",
     /// The superblock has another version.

@@ -5,7 +5,7 @@ use tantalum_base::size::human_bytes;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, Result, ResultExt, Version};
 use tantalum_buffer::Buffered;
 use tantalum_cache::claim::{
-    Claimed, HomeOwner, Watched, changes, doubt, forget_marks, open_home, release, settle,
+    Claim, Claimed, HomeOwner, Watched, changes, doubt, forget_marks, open_home, release, settle,
 };
 use tantalum_cache::journal::{Closed, Journal, Pair, apply, is_no_journal};
 use tantalum_cache::refusals::CHANGED;
@@ -31,6 +31,7 @@ use crate::recorded::Recorded;
 use crate::refusals::{DENSE, GIVEN_BACK};
 use crate::room::Room;
 use crate::superblock::Superblock;
+use crate::unseen_claim::{Unseen, unknown_claim, unseen_claim};
 
 /// The cache of a tiered volume.
 pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<Claimed<Watched<S>>>, S>;
@@ -52,6 +53,7 @@ const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or
 const JOURNAL_UNREAD: &str = "the journal beside the home cannot be read now; nothing was changed, and this may pass: try again";
 
 /// The stores of a tiered volume.
+#[derive(Clone)]
 pub struct TieredStores<S> {
     /// The flash.
     pub flash: S,
@@ -149,12 +151,13 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     Image::<_, PageBuf>::new(stores.home.clone(), superblock.pages).context(|| "the home")?;
     let at_home = |error: Error| error.wrap(told_home(config));
     let flash = stores.flash.clone();
-    if !options.read_only {
-        prove_first(runtime, &stores, config, &superblock, options).await?;
-    }
+    let claim_found = match options.read_only {
+        true => None,
+        false => prove_first(runtime, &stores, config, &superblock, options).await?,
+    };
     let unix_ms = Box::new(unix_ms);
     let (tiered, recovery) =
-        open_cache(runtime, stores, config, &superblock, options, unix_ms).await?;
+        open_cache(runtime, stores, config, &superblock, options, claim_found, unix_ms).await?;
     let superblocks_mended = match options.read_only {
         true => 0,
         false => mend_copies(&flash, &copies, &superblock).await?,
@@ -179,14 +182,15 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended, ends }))
 }
 
-/// Opens flash, journal and home as a cache, which is not started. Unless `options` are read-only, changes of the home's claim that
-/// were interrupted are finished, and the flash gets a new checkpoint.
+/// Opens flash, journal and home as a cache, which is not started. `claim_found` is that of [`prove_first`]. Unless `options` are
+/// read-only, changes of the home's claim that were interrupted are finished, and the flash gets a new checkpoint.
 async fn open_cache<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: TieredStores<S>,
     config: &VolumeConfig,
     superblock: &Superblock,
     options: OpenOptions,
+    claim_found: Option<Claim>,
     unix_ms: Box<dyn Fn() -> u64>,
 ) -> Result<(Rc<TieredDevice<R, S>>, RecoveryReport)> {
     let TieredStores { flash, home, journal } = stores;
@@ -196,7 +200,8 @@ async fn open_cache<R: Runtime, S: BlockStore + Clone>(
         Some(store) => Some(open_journal(store, pair(superblock), config, options).await?),
     };
     let OpenOptions { read_only, accept_loss, .. } = options;
-    let owner = HomeOwner { volume_id: superblock.volume_id, read_only, accept_loss };
+    let volume_id = superblock.volume_id;
+    let owner = HomeOwner { volume_id, read_only, accept_loss, claim_found };
     let at_home = |error: Error| error.wrap(told_home(config));
     let (home, is_changed) =
         watch_home(home, journal.as_ref().zip(marks), options).await.map_err(at_home)?;
@@ -222,34 +227,51 @@ async fn open_cache<R: Runtime, S: BlockStore + Clone>(
 }
 
 /// Before anything is given up on the flash, or a lost journal is replaced: makes sure of the home, if it does not show the claim.
+/// Returns the claim that it has nevertheless, if only pages of the flash tell.
 ///
 /// # Errors
-/// `Corrupt` if the home is another one, or nothing shows that it is the volume's own.
+/// `Corrupt` if the home is another one, nothing shows that it is the volume's own, or nothing tells whether it has a claim.
 async fn prove_first<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: &TieredStores<S>,
     config: &VolumeConfig,
     superblock: &Superblock,
     options: OpenOptions,
-) -> Result<()> {
+) -> Result<Option<Claim>> {
     let is_lost = is_journal_lost(stores, config, superblock).await;
     if !options.accept_loss && !is_lost {
-        return Ok(());
+        return Ok(None);
     }
     let journal = stores.journal.clone().filter(|_| !is_lost);
     let TieredStores { flash, home, .. } = stores;
     let stores = TieredStores { flash: flash.clone(), home: home.clone(), journal };
     let looking = OpenOptions { read_only: true, ..options };
-    let opened = open_cache(runtime, stores, config, superblock, looking, Box::new(|| 0)).await;
-    let tiered = match opened {
+    let look = |claim| {
+        open_cache(runtime, stores.clone(), config, superblock, looking, claim, Box::new(|| 0))
+    };
+    let mut tiered = match look(None).await {
         Ok((tiered, _)) => tiered,
         // The end of the flash's log is damaged, and home lacks what the journal has of it.
-        Err(error) if error.kind() == ErrorKind::ReadOnly => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::ReadOnly => return Ok(None),
         Err(error) => return Err(error),
     };
+    let at_home = |error: Error| error.wrap(told_home(config));
+    let unseen = match is_lost && !Fault::UnseenClaimIgnored.is_planted() {
+        true => unseen_claim(&tiered, superblock.volume_id).await.map_err(at_home)?,
+        false => Unseen::Absent,
+    };
+    if let Unseen::Found(claim) = unseen {
+        drop(tiered);
+        (tiered, _) = look(Some(claim)).await?;
+    }
     let is_claim_wanted = home_config(config)?.claim == ClaimConfig::Xor;
     let proven = prove_home(&tiered, superblock.volume_id, is_lost && is_claim_wanted).await;
-    proven.map_err(|error| error.wrap(told_home(config)))
+    proven.map_err(at_home)?;
+    match unseen {
+        Unseen::Found(claim) => Ok(Some(claim)),
+        Unseen::Unknown if is_claim_wanted => Err(at_home(unknown_claim())),
+        Unseen::Unknown | Unseen::Absent => Ok(None),
+    }
 }
 
 /// Whether the journal of a volume that is destaged page by page is not there, so that a new one replaces it.
@@ -467,7 +489,7 @@ async fn give_back<S: BlockStore>(
 }
 
 fn owner_of(pair: &Pair) -> HomeOwner {
-    HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: false }
+    HomeOwner { volume_id: pair.volume_id, read_only: false, accept_loss: false, claim_found: None }
 }
 
 /// Whether pages are destaged in epochs.

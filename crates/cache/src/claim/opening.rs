@@ -22,6 +22,8 @@ pub struct HomeOwner {
     pub read_only: bool,
     /// Whether a home that another program wrote to may be opened. Its [`Trust`] tells.
     pub accept_loss: bool,
+    /// The claim that the pages of the flash showed on a home that cannot show it, in place of a lost journal's record.
+    pub claim_found: Option<Claim>,
 }
 
 /// Opens `home`, whose `journal` is stored elsewhere, as its cache sees it. An interrupted change
@@ -88,7 +90,9 @@ where
         None => None,
     };
     // Content is stored under the claim that the home shows.
-    let Some(present) = shown.or(known) else { return Ok((None, Trust::Unseen)) };
+    let Some(present) = shown.or(known).or(owner.claim_found) else {
+        return Ok((None, Trust::Unseen));
+    };
     if zero_sectors > 0 && !Fault::ClaimNotChecked.is_planted() {
         return match (owner.accept_loss, shown) {
             (true, Some(_)) => Ok((shown, Trust::Torn)),

@@ -504,6 +504,13 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        volume::CLAIM_UNKNOWN,
+        By(
+            "crates/volume/tests/tiered/unseen_claim.rs::ends_that_may_be_stored_either_way_are_not_read",
+            "it takes a flash that is too small for the home",
+        ),
+    ),
+    (
         volume::GIVEN_BACK,
         Attached(|place| {
             place.good("rescue @v.toml --force");

@@ -12,4 +12,5 @@ mod places;
 mod read_only;
 mod refusing;
 mod rig;
+mod unseen_claim;
 mod vanishing;

@@ -1,0 +1,72 @@
+//! Finds the claim of a home that cannot show it, if the journal with its record is lost.
+//!
+//! No sector at the ends of such a home is zero: it may have a claim or none, and read the wrong way its ends would be wrong bytes.
+//! Pages that home and flash have in common tell: stored with the claim, they differ from the flash's content by the claim's text.
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
+use tantalum_cache::claim::{Claim, Extent, SECTOR_BYTES, look};
+use tantalum_media::BlockStore;
+use tantalum_media::block_store::StoreLayer;
+use tantalum_runtime::Runtime;
+
+use crate::own_home::clean_content;
+use crate::refusals::CLAIM_UNKNOWN;
+use crate::tiered::TieredDevice;
+
+/// The result of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// There is no claim, or the home shows it.
+    Absent,
+    /// There is this claim.
+    Found(Claim),
+    /// Nothing tells.
+    Unknown,
+}
+
+/// Searches for a claim of volume `volume_id` on the home of `tiered`, which was opened as if it had only one that it shows.
+///
+/// # Errors
+/// Those of home and flash.
+pub(crate) async fn unseen_claim<R: Runtime, S: BlockStore>(
+    tiered: &TieredDevice<R, S>,
+    volume_id: u128,
+) -> Result<Unseen> {
+    let home = tiered.home().store();
+    if home.claim().is_some() || look(home.inner()).await?.zero_sectors > 0 {
+        return Ok(Unseen::Absent);
+    }
+    // The end of a home that grew is not that of its claim.
+    let [first, _] = Extent::of(BlockStore::bytes(home)).ranges();
+    for page in (0..first.end.div_ceil(PAGE_BYTES as u64)).map(PageNo) {
+        if !tiered.drive().ftl().is_clean(page) {
+            continue;
+        }
+        let Some(content) = clean_content(tiered, page).await? else { continue };
+        let mut there = [PageBuf::zero()];
+        tiered.home().read(page, &mut there, None).await?;
+        let bytes = (first.end - page.0 * PAGE_BYTES as u64).min(PAGE_BYTES as u64) as usize;
+        match text_between(&content[..bytes], &there[0][..bytes]) {
+            Some(claim) if claim.volume_id() == volume_id => return Ok(Unseen::Found(claim)),
+            None if content == there[0] => return Ok(Unseen::Absent),
+            _ => {}
+        }
+    }
+    Ok(Unseen::Unknown)
+}
+
+/// The claim by whose text all sectors of `stored` differ from those of `content`.
+fn text_between(content: &[u8], stored: &[u8]) -> Option<Claim> {
+    let text: Vec<u8> = content.iter().zip(stored).map(|(a, b)| a ^ b).collect();
+    let claim = Claim::of_sector(text.get(..SECTOR_BYTES)?)?;
+    text.chunks(SECTOR_BYTES).all(|sector| sector == claim.sector()).then_some(claim)
+}
+
+/// The refusal of a home of which nothing tells whether it has a claim.
+pub(crate) fn unknown_claim() -> Error {
+    let context = format!(
+        "{CLAIM_UNKNOWN}: the journal, which knows it, is lost, no sector at the ends of the home is zero, and the flash has no \
+         page of them that home should have too (put the journal back; only if the home never had a claim, set home.claim = \
+         \"none\")"
+    );
+    CLAIM_UNKNOWN.error(ErrorKind::Corrupt, context)
+}
