@@ -155,3 +155,45 @@ fn the_home_of_an_open_volume_is_in_use_under_each_name() {
     let image = std::fs::read(&home).unwrap();
     assert!(image[PAGE_BYTES..2 * PAGE_BYTES] == page(8)[..]);
 }
+
+/// An encrypted disk, for instance. Without its flash nothing tells the home from another such disk.
+#[test]
+fn a_home_that_cannot_show_its_claim_is_rescued_by_force_only() {
+    let place = Place::new();
+    let noise = |name: &str, fill: u8| {
+        std::fs::write(place.at(name), vec![fill; HOME_BYTES as usize]).unwrap();
+        place.at(name)
+    };
+    let home = noise("home", 3);
+    let shows = std::fs::File::options().write(true).open(&home).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&shows, &[0; PAGE_BYTES], 0).unwrap();
+    let volume = place.attach(text(&home));
+    edit(&volume, "# mode = \"write-back\"", "mode = \"write-through\"");
+    // From now on no sector of zeros shows the claim.
+    Volume::open(&volume).unwrap().write(PageNo(0), vec![page(4)]).unwrap();
+    std::fs::remove_file(place.at("flash")).unwrap();
+
+    let own = place.at("own");
+    std::fs::rename(&home, &own).unwrap();
+    noise("home", 9);
+    for disk in [&home, &own] {
+        if disk == &own {
+            std::fs::rename(&own, &home).unwrap();
+        }
+        let before = std::fs::read(&home).unwrap();
+        let told = refused(&["rescue", text(&volume)]);
+        assert!(
+            told.contains("the home cannot show whose it is") && told.contains("--force"),
+            "{told}"
+        );
+        assert!(told.contains(text(&home)), "{told}");
+        assert!(std::fs::read(&home).unwrap() == before, "a refused home was changed");
+    }
+    good(&["rescue", text(&volume), "--force"]);
+    let rescued = std::fs::read(&home).unwrap();
+    assert!(
+        rescued[..PAGE_BYTES] == [4; PAGE_BYTES]
+            && rescued[PAGE_BYTES..2 * PAGE_BYTES] == [3; PAGE_BYTES]
+    );
+    assert!(rescued[2000 * PAGE_BYTES..2001 * PAGE_BYTES] == [7; PAGE_BYTES]);
+}

@@ -159,14 +159,17 @@ async fn prove<R: Runtime, S: BlockStore>(
     match first {
         Some(page) if different > same => Err(differs(page, "")),
         _ if same == 0 && is_doubted => {
-            let why = match must_show {
-                true => "the journal is lost, and the home shows no claim",
-                false => "it is not as its cache left it",
+            let (why, otherwise) = match must_show {
+                true => (
+                    "the journal is lost, and the home shows no claim",
+                    "; only if it is the right one and never had a claim, set home.claim = \"none\"",
+                ),
+                false => ("it is not as its cache left it", ""),
             };
             let context = format!(
                 "{UNPROVEN}: {why}, and the flash has no page that home \
                  should have too (put its own home back, or correct home.path: the names of \
-                 devices change)"
+                 devices change{otherwise})"
             );
             Err(UNPROVEN.error(ErrorKind::Corrupt, context))
         }

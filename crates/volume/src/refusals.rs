@@ -117,6 +117,8 @@ tantalum_base::refusals! {
     FLASH_THERE = "is there and looks like the volume's flash",
     /// A rescue although the flash may only be unreadable now.
     FLASH_UNREAD = "cannot be read now, and may be later (--force",
+    /// A rescue of a home that nothing tells from another disk.
+    NOT_SHOWN = "the home cannot show whose it is",
     /// A rescue of a volume with dense destaging.
     DENSE = "only the flash has the pages that home lacks",
     /// A detach although the flash has lost pages.

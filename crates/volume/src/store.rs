@@ -15,11 +15,12 @@ use crate::lost_flash::{refuse_blank_flash, without_either, without_flash, witho
 use crate::open_options::OpenOptions;
 use crate::permissions::new_file_mode;
 use crate::places::journal_in_memory;
-use crate::refusals::{DENSE, GIVEN_BACK};
+use crate::refusals::{DENSE, GIVEN_BACK, NOT_SHOWN};
 use crate::tiered::{
     RescueReport, TieredStores, format_tiered, home_config, is_ordered, release_home, rescue,
     told_home,
 };
+use crate::unseen_claim::refuse_unseen;
 use std::path::{Path, PathBuf};
 
 /// A file, a block device or memory; its operations are counted.
@@ -168,12 +169,21 @@ async fn open_rescue_stores(
     Ok((open_journal_file(live, &journal)?, open_home_alone(live, config)?))
 }
 
-/// Brings the home of `config`, whose flash is lost, to the last epoch recorded in the journal beside it.
+/// Brings the home of `config`, whose flash is lost, to the last epoch recorded in the journal beside it. A home that cannot show
+/// its claim is rescued only by `force`: it may be another disk.
 ///
 /// # Errors
 /// `InvalidInput` if pages are not destaged in epochs; as [`open_store`] and [`rescue`].
-pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueReport> {
+pub async fn rescue_volume(
+    live: &Live,
+    config: &VolumeConfig,
+    force: bool,
+) -> Result<RescueReport> {
     let (journal, home) = open_rescue_stores(live, config).await?;
+    if !force {
+        let is_shown = refuse_unseen(journal.clone(), &home).await;
+        is_shown.map_err(|error| named(error, config))?;
+    }
     let rescued = rescue(journal, home.clone()).await.map_err(|error| named(error, config))?;
     reread_partitions(&home);
     Ok(rescued)
@@ -182,7 +192,7 @@ pub async fn rescue_volume(live: &Live, config: &VolumeConfig) -> Result<RescueR
 /// The error, with the path of the home if it is refused.
 fn named(error: Error, config: &VolumeConfig) -> Error {
     let told = error.to_string();
-    let refusals = [OTHERS_HOME, CLAIM_MISSING, WRITTEN_OVER, CHANGED, GIVEN_BACK];
+    let refusals = [OTHERS_HOME, CLAIM_MISSING, WRITTEN_OVER, CHANGED, GIVEN_BACK, NOT_SHOWN];
     match refusals.iter().any(|refusal| told.contains(refusal.words())) {
         true => error.wrap(told_home(config)),
         false => error,

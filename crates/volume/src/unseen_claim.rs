@@ -1,15 +1,18 @@
-//! Finds the claim of a home that cannot show it, if the journal with its record is lost.
+//! A home that cannot show its claim: finds the claim if the journal with its record is lost; refuses to rescue it if the flash is.
 //!
 //! No sector at the ends of such a home is zero: it may have a claim or none, and read the wrong way its ends would be wrong bytes.
 //! Pages that home and flash have in common tell: stored with the claim, they differ from the flash's content by the claim's text.
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
-use tantalum_cache::claim::{Claim, Extent, SECTOR_BYTES, look};
+use tantalum_base::{
+    Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, ResultExt,
+};
+use tantalum_cache::claim::{Claim, Evidence, Extent, SECTOR_BYTES, look};
+use tantalum_cache::journal::Journal;
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::StoreLayer;
 use tantalum_runtime::Runtime;
 
 use crate::own_home::clean_content;
-use crate::refusals::CLAIM_UNKNOWN;
+use crate::refusals::{CLAIM_UNKNOWN, NOT_SHOWN};
 use crate::tiered::TieredDevice;
 
 /// The result of the search.
@@ -69,4 +72,27 @@ pub(crate) fn unknown_claim() -> Error {
          \"none\")"
     );
     CLAIM_UNKNOWN.error(ErrorKind::Corrupt, context)
+}
+
+/// Refuses a home that should have a claim, by its `journal`, and could not show it. Without the flash nothing tells it from another
+/// disk.
+///
+/// # Errors
+/// `InvalidInput` if it is such a home; those of the stores.
+pub(crate) async fn refuse_unseen<S: BlockStore>(journal: S, home: &S) -> Result<()> {
+    let pair = Journal::<S, PageBuf>::pair_of(&journal).await.context(|| "the journal")?;
+    let (journal, _) = Journal::<S, PageBuf>::open(journal, pair, 0).await?;
+    let Evidence { claim: shown, zero_sectors } = look(home).await?;
+    if shown.is_some() || zero_sectors > 0 || journal.has_unfinished_change() {
+        return Ok(());
+    }
+    // A claim of which nothing is known is none.
+    if journal.claim().await.is_ok_and(|known| known.is_none()) {
+        return Ok(());
+    }
+    let context = format!(
+        "{NOT_SHOWN}: it should have a claim, and no sector at its ends is zero, so that it could not show it. Another disk may have \
+         its name: make sure by its serial number; then --force rescues it"
+    );
+    Err(NOT_SHOWN.error(ErrorKind::InvalidInput, context))
 }

@@ -18,7 +18,8 @@ use tantalum_volume::{OpenOptions, RescueReport, VolumeConfig, rescue_volume};
 pub struct Args {
     /// The volume's configuration; it names home and journal
     volume: PathBuf,
-    /// Rescue even if the flash still seems to exist: its newer pages are lost
+    /// Rescue even if the flash still seems to exist, whose newer pages are lost then, or if nothing shows that this is the
+    /// volume's home
     #[arg(long)]
     force: bool,
 }
@@ -47,7 +48,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     // Read before the rescue writes to the journal.
     let worked_ms = journal_modified_ms(&config);
     let (handle, opened) = (live.clone(), config.clone());
-    let rescued = live.run(async move { rescue_volume(&handle, &opened).await });
+    let force = args.force;
+    let rescued = live.run(async move { rescue_volume(&handle, &opened, force).await });
     print_line(&format!("{}: {}", home_of(&config), rescued_to(&rescued?, worked_ms)))?;
     Ok(Verdict::Good)
 }

@@ -504,6 +504,13 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        volume::NOT_SHOWN,
+        By(
+            "crates/cli/tests/another_disk.rs::a_home_that_cannot_show_its_claim_is_rescued_by_force_only",
+            "it takes a home without a sector of zeros",
+        ),
+    ),
+    (
         volume::CLAIM_UNKNOWN,
         By(
             "crates/volume/tests/tiered/unseen_claim.rs::ends_that_may_be_stored_either_way_are_not_read",
