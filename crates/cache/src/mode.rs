@@ -1,7 +1,7 @@
 //! The modes of a cache. The mode may be changed at run time. In every mode changes go through the
 //! flash's log, so that each is all or nothing. The modes differ in the promise of an
 //! acknowledgement, and in the pages that stay in the flash.
-use tantalum_base::{ErrorKind, PageDevice, PageNo, Result};
+use tantalum_base::{ErrorKind, PageDevice, PageNo, Result, ResultExt};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::{Runtime, yield_now};
 
@@ -96,7 +96,13 @@ where
         }
         self.mode.set(mode);
         if mode.waits_for_home() {
-            self.write_home().await?;
+            self.write_home().await.context(|| {
+                format!(
+                    "the mode is {} from now on, and pages acknowledged before are not at home yet (they go home when it can be \
+                     written again; the same command waits for that)",
+                    mode.name()
+                )
+            })?;
         }
         self.use_none().await;
         Ok(())

@@ -256,7 +256,12 @@ fn modes_that_wait_for_home_say_that_it_has_not_all() {
             hide_dirty_page(&life, &media).await;
             let device = life.volume.device().device();
             let error = device.set_mode(Mode::WriteThrough).await.unwrap_err();
-            assert!(error.to_string().contains("cannot be read"), "{error}");
+            let told = error.to_string();
+            assert!(
+                told.contains("cannot be read") && told.contains("write-through from now on"),
+                "{told}"
+            );
+            assert_eq!(device.mode(), Mode::WriteThrough);
             let error = life.write(90, 2).await.unwrap_err();
             assert!(error.to_string().contains("page 7"), "{destage}: {error}");
             assert_eq!(life.read(90).await.unwrap(), page(90, 2));
