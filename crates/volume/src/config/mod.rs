@@ -1,5 +1,6 @@
 //! VOLUME.toml: the parts of a volume and its behaviour.
 mod flash_size;
+mod lines;
 mod memory;
 
 use rustix::fs::OFlags;
@@ -22,8 +23,7 @@ pub use crate::new_config::{
 use crate::permissions::new_file_mode;
 use crate::recorded::Recording;
 use crate::refusals::{
-    CONFIGURATION_EMPTY, CONFIGURATION_FOLDER, CONFIGURATION_LINE, NO_CONFIGURATION,
-    NOT_A_CONFIGURATION,
+    CONFIGURATION_EMPTY, CONFIGURATION_FOLDER, NO_CONFIGURATION, NOT_A_CONFIGURATION,
 };
 use crate::sizes;
 
@@ -282,15 +282,10 @@ impl VolumeConfig {
 
     /// Parses `text` as the content of the file at `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self> {
-        let mut config: VolumeConfig = toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
-            let line = before.matches('\n').count() + 1;
-            let reason = error.message().trim().replace('\n', ", ");
-            let context = format!("{}{CONFIGURATION_LINE} {line}: {reason}", path.display());
-            CONFIGURATION_LINE.error(ErrorKind::InvalidInput, context)
-        })?;
+        let mut config: VolumeConfig =
+            toml::from_str(text).map_err(|error| lines::no_toml(text, path, &error))?;
         config.path = path.to_path_buf();
-        config.check().map_err(|error| error.wrap(path.display().to_string()))?;
+        config.check().map_err(|error| lines::invalid_setting(text, path, error))?;
         Ok(config)
     }
 

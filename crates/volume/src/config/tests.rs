@@ -105,6 +105,27 @@ fn what_is_no_toml_is_told_with_its_line() {
     }
 }
 
+#[test]
+fn what_cannot_be_is_told_with_its_line() {
+    let volume = |more: &str| format!("kind = \"flash\"\n[media]\ntype = \"memory\"\n{more}\n");
+    for (text, told) in [
+        (
+            volume("[device]\n # cache = 1\ncapacity = \"8MB\"\n cache= \"8\""),
+            "line 7: device.cache",
+        ),
+        (volume("[device]\ncapacity = \"9TiB\""), "volume.toml, line 5: device.capacity is over"),
+        (volume("zone = \"1B\"\n[device]\ncapacity = \"8MB\""), "line 4: media.zone"),
+        // It is not there.
+        (
+            volume("[device]\ncapacity = \"8MB\"").replace("memory", "file"),
+            "volume.toml: media.path",
+        ),
+    ] {
+        let message = parse(&text).unwrap_err().to_string();
+        assert!(message.contains(told) && message.lines().count() == 1, "{message}\nlacks {told}");
+    }
+}
+
 /// A tiered volume with this size of flash, and settings that differ from the template's.
 fn tiered(flash_size: &str, from: &str, to: &str) -> Result<VolumeConfig> {
     let text = include_str!("../tiered.toml").replace("{capacity}", "1GiB");
