@@ -13,7 +13,7 @@ test: ## Install what the tests need (as root) or say what is missing, then run 
 	scripts/test
 
 build: ## Build the programs, the C library and the SQLite extension for use
-	cargo build --release --locked $$(scripts/programs) --package tantalum-capi --package tantalum-sqlite
+	cargo build --profile dist --locked $$(scripts/programs) --package tantalum-capi --package tantalum-sqlite
 
 install: ## Install what `build` built, in PREFIX (/usr/local)
 	scripts/install

@@ -171,7 +171,7 @@ impl Asked {
         let from = self.folder.join("database.db");
         match self.side {
             Side::Volume => {
-                let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../release/tantalum");
+                let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../dist/tantalum");
                 ensure!(program.is_file(), "the program is not built: scripts/bench does it");
                 let mut import = Command::new(program);
                 import
