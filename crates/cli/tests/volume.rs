@@ -111,6 +111,7 @@ fn damage_to_the_superblock_is_told_or_mended() {
                 let run = tantalum(&["check", text(&config)]);
                 assert_eq!(run.code, 1, "{}", run.err);
                 assert_tells(&run.out, &[told, "v.toml: damaged: 4.0 MiB", ", 1 problem\n"]);
+                assert_tells(&run.out, &["to do: the superblock has two copies"]);
             }
             good(&["stat", text(&config)]);
             let server = Server::start(&config);
@@ -184,7 +185,10 @@ fn loss_that_is_accepted_is_told() {
     data.write_all_at(&vec![0; (to - from) as usize], from).unwrap();
     let run = tantalum(&["check", text(&config)]);
     assert_eq!(run.code, 1, "{}", run.err);
-    assert_tells(&run.out, &["cannot be opened", "damaged"]);
+    assert_tells(
+        &run.out,
+        &["cannot be opened", "damaged", "to do: restore a copy", "--accept-loss"],
+    );
     let run = accept();
     assert_tells(&run.out, &["given up: 1 changes", "v.toml: sound"]);
     let server = Server::start(&config);
@@ -217,6 +221,10 @@ fn a_damaged_page_is_an_error_and_never_wrong_bytes() {
     let check = tantalum(&["check", text(&config)]);
     assert_eq!(check.code, 1, "{}{}", check.out, check.err);
     assert_tells(&check.out, &["page 5: ", "v.toml: damaged: ", ", 1 problem\n"]);
+    assert_tells(
+        &check.out,
+        &["to do: reads of a damaged page are errors until it is written again"],
+    );
     // The verdict does not change if the output has no reader.
     let mut closed = Command::new(built::tantalum())
         .args(["check", text(&config)])

@@ -1,4 +1,5 @@
 //! `tantalum check VOLUME.toml`.
+use super::check_advice::advice;
 use super::check_page;
 use anyhow::Context;
 use std::io::ErrorKind;
@@ -53,6 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         true => Some(give_up(&config)?),
         false => None,
     };
+    let is_tiered = config.kind == Kind::Tiered;
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     let report = live.run(async move {
@@ -75,6 +77,9 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         let (place, problem) = (&found.place, &found.problem);
         format!("{place}: {problem} (not in force: no content of the volume is concerned)")
     }));
+    if !report.findings.is_empty() {
+        lines.extend(advice(&report, is_tiered));
+    }
     lines.push(told.clone());
     // The findings decide the exit status, even if the reader of the output has gone.
     if let Err(error) = print_line(&lines.join("\n"))

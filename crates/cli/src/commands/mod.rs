@@ -1,6 +1,7 @@
 //! One file per command: its arguments, and `run`.
 mod attach_plan;
 mod check;
+mod check_advice;
 mod check_page;
 mod clone;
 mod completions;
