@@ -4,7 +4,7 @@ use std::path::Path;
 use tantalum::{Durability, ErrorKind, OpenOptions, PAGE_BYTES, Placement, Result, Volume};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
-use tantalum_volume::config::NewSettings;
+use tantalum_volume::config::{NewConfig, NewSettings};
 use tantalum_volume::{VolumeConfig, config, create_volume};
 
 use crate::boundary::{call, check_pointer, invalid, path, put, reference};
@@ -183,8 +183,8 @@ fn check_flags(flags: u32, known: u32) -> Result<()> {
 }
 
 fn create(path: &Path, capacity_bytes: u64, overwrite: bool) -> Result<()> {
-    let exists = path.exists();
-    let config = if exists {
+    let new = (!path.exists()).then(|| NewConfig::at(path));
+    let config = if new.is_none() {
         let config = VolumeConfig::read(path)?;
         let says = config.capacity_pages()? * PAGE_BYTES as u64;
         if capacity_bytes != 0 && capacity_bytes != says {
@@ -210,9 +210,5 @@ fn create(path: &Path, capacity_bytes: u64, overwrite: bool) -> Result<()> {
     let live = Live::new(LiveOptions::default())?;
     let handle = live.clone();
     let created = live.run(async move { create_volume(&handle, &config, overwrite).await });
-    if !exists && created.as_ref().is_err_and(|error| error.kind() != ErrorKind::Locked) {
-        // The original error says more than a failure here.
-        let _ = std::fs::remove_file(path);
-    }
-    created.map(|_| ())
+    created.map(drop).inspect_err(|error| new.iter().for_each(|new| new.discard_after(error)))
 }

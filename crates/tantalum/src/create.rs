@@ -4,7 +4,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{NewConfig, NewSettings, write_new};
-use tantalum_volume::create_volume;
+use tantalum_volume::{VolumeConfig, create_volume, is_creation_unfinished};
 
 use crate::opening::config_path;
 use crate::volume::Volume;
@@ -65,29 +65,45 @@ impl Create {
         self
     }
 
-    /// Opens the volume if it exists, whatever the settings are here, and creates it otherwise.
+    /// Opens the volume if it exists, whatever the settings are here, and creates it otherwise. Of several callers one creates it;
+    /// the others open it, or get `Locked` until it is there and not open elsewhere.
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`Volume::open`].
     pub fn open_or_create(self) -> Result<Volume> {
-        match self.path.exists() {
-            true => Volume::open(&self.path),
-            false => self.open(),
+        if !self.is_made()
+            && let Err(error) = self.make()
+            && !self.is_made()
+        {
+            return Err(error);
         }
+        // It was there, or another caller has just made it.
+        Volume::open(&self.path)
     }
 
-    /// Creates the volume and opens it.
+    /// Creates the volume and opens it. A creation of it that was cut short is finished, with the settings of that time.
     ///
     /// # Errors
-    /// `InvalidInput` if the volume exists already, or if a size is invalid; `OutOfSpace` if there is no room; `Io`. Nothing
-    /// is left behind after an error.
+    /// `InvalidInput` if the volume exists already, or if a size is invalid; `OutOfSpace` if there is no room; `Locked` if another
+    /// process or thread is creating it; `Io`. Nothing is left behind after an error.
     pub fn open(self) -> Result<Volume> {
-        let path = &self.path;
-        if path.exists() {
-            let context =
-                format!("{} already exists: open it, or name another place", path.display());
+        if self.is_made() {
+            let path = self.path.display();
+            let context = format!("{path} already exists: open it, or name another place");
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
+        self.make()?;
+        Volume::open(&self.path)
+    }
+
+    /// Whether there is something at the path, but for a volume whose creation was cut short.
+    fn is_made(&self) -> bool {
+        let is_unfinished = |config| is_creation_unfinished(&config).is_ok_and(|is| is);
+        self.path.exists() && !VolumeConfig::read(&self.path).is_ok_and(is_unfinished)
+    }
+
+    fn make(&self) -> Result<()> {
+        let path = &self.path;
         let text = |bytes: u64| format!("{bytes}B");
         let (cache, buffer) = (self.cache_bytes.map(text), self.buffer_bytes.map(text));
         let settings = NewSettings {
@@ -97,12 +113,15 @@ impl Create {
             sparse: self.sparse,
             ..NewSettings::default()
         };
-        let new = NewConfig::at(path);
-        let config = write_new(path, &text(self.capacity_bytes), &settings)?;
+        let new = (!path.exists()).then(|| NewConfig::at(path));
+        let config = match &new {
+            Some(_) => write_new(path, &text(self.capacity_bytes), &settings)?,
+            // Its creation was cut short.
+            None => VolumeConfig::read(path)?,
+        };
         let live = Live::new(LiveOptions::default())?;
         let handle = live.clone();
         let created = live.run(async move { create_volume(&handle, &config, false).await });
-        created.inspect_err(|_| new.discard())?;
-        Volume::open(path)
+        created.map(drop).inspect_err(|error| new.iter().for_each(|new| new.discard_after(error)))
     }
 }

@@ -11,6 +11,7 @@ use crate::volume::Volume;
 ///
 /// A page that it has written is locked until it ends: any other call that changes the page fails at once with `Conflict`.
 /// Reads lock nothing.
+#[derive(Debug)]
 #[must_use = "dropped, it is aborted"]
 pub struct Transaction {
     volume: Volume,

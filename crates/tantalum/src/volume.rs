@@ -1,4 +1,5 @@
 //! An open volume.
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -25,6 +26,12 @@ const TRIES: u32 = 1000;
 /// for local clients (`tantalum serve --socket`), this process uses it through that server.
 #[derive(Clone)]
 pub struct Volume(pub(crate) Arc<Shared>);
+
+impl fmt::Debug for Volume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Volume").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
 
 impl From<Shared> for Volume {
     fn from(shared: Shared) -> Volume {

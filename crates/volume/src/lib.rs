@@ -11,7 +11,7 @@
 //! space       the space that a new tiered volume needs on each file system, and the check that it is free
 //! places      checks that each store is available: a file of its own, on permanent storage, in nobody's use
 //! claim       the claim on a home: refused if there is one, put on the home of a new volume, taken off a home that is alone
-//! unfinished  an attach that was interrupted
+//! unfinished  an attach that was interrupted; a creation (unfinished_creation)
 //! members     homes that are members of an array or a pool
 //! content     recognizes the content of a volume or a home by its first bytes
 //! layout      capacity and over-provisioning → zones
@@ -66,6 +66,7 @@ mod store;
 pub mod superblock;
 mod tiered;
 mod unfinished;
+mod unfinished_creation;
 mod unseen_claim;
 
 pub use check::{CheckReport, check_volume};
@@ -94,3 +95,4 @@ pub use tiered::{
     rescue,
 };
 pub use unfinished::finish_attach;
+pub use unfinished_creation::is_creation_unfinished;

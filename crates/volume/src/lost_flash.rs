@@ -8,9 +8,10 @@ use tantalum_runtime::Live;
 
 use crate::claim::claim_of;
 use crate::config::{MediaType, VolumeConfig};
-use crate::refusals::{FLASH_BLANK, FLASH_GONE, JOURNAL_GONE, TAKEN_OFF};
+use crate::refusals::{CREATION_UNFINISHED, FLASH_BLANK, FLASH_GONE, JOURNAL_GONE, TAKEN_OFF};
 use crate::superblock::{SUPERBLOCK_BYTES, has_magic};
 use crate::tiered::is_ordered;
+use crate::unfinished_creation::is_creation_unfinished;
 
 /// The state of the home, as recorded in the journal beside it.
 enum Standing {
@@ -42,6 +43,14 @@ pub(crate) async fn without_flash(
 
 /// The error for a volume whose file `data` does not exist, with an unknown reason.
 pub(crate) fn without_data(data: &Path, config: &VolumeConfig) -> Error {
+    if config.home.is_none() && is_creation_unfinished(config).is_ok_and(|is| is) {
+        let at = config.path.display();
+        let context = format!(
+            "{} {FLASH_GONE}: {CREATION_UNFINISHED} (`tantalum create {at}` finishes it, as the call that creates a volume does)",
+            data.display()
+        );
+        return CREATION_UNFINISHED.error(ErrorKind::Io, context);
+    }
     let context = format!("{} {FLASH_GONE}; {}", data.display(), how_to_make(config));
     FLASH_GONE.error(ErrorKind::Io, context)
 }

@@ -1,14 +1,20 @@
 //! Writes a new VOLUME.toml. Settings that were not chosen are comments with their defaults.
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use tantalum_base::{Result, ResultExt};
+use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
 use crate::config::VolumeConfig;
-use crate::folder::sync_name;
+use crate::folder::{rename_new, sync_name};
+use crate::refusals::JUST_MADE;
+use crate::unfinished_creation::{begin_creation, end_creation};
 
 /// A VOLUME.toml with every setting at its default, as comments. [`template`] fills in `{…}`.
 const TEMPLATE: &str = include_str!("volume.toml");
+
+/// The data of a volume, as the template names them.
+const DEFAULT_DATA: &str = "data.tantalum";
 
 /// The text of a new VOLUME.toml for a volume of `capacity` (such as `"1GiB"`).
 pub fn template(capacity: &str) -> String {
@@ -70,11 +76,13 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes a new VOLUME.toml for a volume of `capacity` with these `settings` to `path`, and reads it. If this is
-/// interrupted, the file is there completely or not at all. Its folder is created if it does not exist, but not that
-/// folder's parent.
+/// interrupted, the file is there completely or not at all, and a file that was there stays. Its folder is created if it does not
+/// exist, but not that folder's parent. From now on [`is_creation_unfinished`](crate::is_creation_unfinished) until the volume
+/// is there.
 ///
 /// # Errors
-/// `InvalidInput` if a setting is invalid, and nothing is written; `Io` if the file cannot be written.
+/// `InvalidInput` if a setting is invalid, and nothing is written; `Locked` if another one has written it; `Io` if the file
+/// cannot be written.
 pub fn write_new(path: &Path, capacity: &str, settings: &NewSettings<'_>) -> Result<VolumeConfig> {
     write_text(path, &settings.apply(&template(capacity)))
 }
@@ -82,10 +90,16 @@ pub fn write_new(path: &Path, capacity: &str, settings: &NewSettings<'_>) -> Res
 /// Writes `text` if it is a valid configuration.
 fn write_text(path: &Path, text: &str) -> Result<VolumeConfig> {
     // Parsed before it is written: an invalid setting leaves no file.
-    let config = VolumeConfig::parse(text, path)?;
+    let config = VolumeConfig::parse_new(text, path)?;
     make_folder_of(path)?;
-    write_whole(path, text, None).context(|| format!("writing {}", path.display()))?;
-    Ok(config)
+    begin_creation(&config);
+    match write_exclusively(path, text) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let context = format!("{} {JUST_MADE}: open it, or try again", path.display());
+            Err(JUST_MADE.error(ErrorKind::Locked, context))
+        }
+        written => written.map(|()| config).context(|| format!("writing {}", path.display())),
+    }
 }
 
 fn make_folder_of(path: &Path) -> Result<()> {
@@ -99,39 +113,88 @@ fn make_folder_of(path: &Path) -> Result<()> {
     made.context(|| format!("making the folder {}", folder.display()))
 }
 
-/// Writes `text` to `path`, completely or not at all, with these `permissions`, or by default those of a new file.
+/// Writes `text` over the file at `path`, completely or not at all, with these `permissions`.
 pub(crate) fn write_whole(
     path: &Path,
     text: &str,
-    permissions: Option<std::fs::Permissions>,
+    permissions: std::fs::Permissions,
 ) -> std::io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".creating");
     let mut file = File::create(&unfinished)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
+    file.set_permissions(permissions)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;
     sync_name(path)
 }
 
+/// Writes `text` to a new file at `path`, completely or not at all. Only one of several callers succeeds.
+///
+/// # Errors
+/// `AlreadyExists` if there is a file, or another caller writes it; as of the file system.
+fn write_exclusively(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".creating");
+    let unfinished = Path::new(&unfinished);
+    // One that a killed program left is used again, so it is emptied only when it is known to be nobody's.
+    let mut file = File::options().create(true).truncate(false).write(true).open(unfinished)?;
+    let is_mine = file.try_lock().is_ok() && is_at(&file, unfinished);
+    if !is_mine {
+        return Err(std::io::ErrorKind::AlreadyExists.into());
+    }
+    let mut write = || {
+        file.set_len(0)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        rename_new(unfinished, path)
+    };
+    write().inspect_err(|_| {
+        // The original error says enough.
+        let _ = std::fs::remove_file(unfinished);
+    })?;
+    sync_name(path)
+}
+
+/// Whether `path` still names `file`, which another caller may have renamed before it was locked here.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    file.metadata().map(identity).ok() == std::fs::metadata(path).map(identity).ok()
+}
+
 /// A configuration about to be written, and its folder, which is created with it. A failure leaves neither.
 pub struct NewConfig {
     path: PathBuf,
     makes_folder: bool,
+    /// Whether there were data at the default place before.
+    has_old_data: bool,
 }
 
 impl NewConfig {
     /// The one at `path`, which does not exist yet.
     pub fn at(path: &Path) -> NewConfig {
-        NewConfig { path: path.to_owned(), makes_folder: !folder_of(path).exists() }
+        let folder = folder_of(path);
+        let has_old_data = folder.join(DEFAULT_DATA).exists();
+        NewConfig { path: path.to_owned(), makes_folder: !folder.exists(), has_old_data }
+    }
+
+    /// Removes the configuration, which this caller wrote, after the `error` of the volume's creation. It stays if another caller,
+    /// who found the configuration, makes the volume or has made it.
+    pub fn discard_after(&self, error: &Error) {
+        let is_taken = || {
+            error.kind() == ErrorKind::Locked || folder_of(&self.path).join(DEFAULT_DATA).exists()
+        };
+        if self.has_old_data || !is_taken() {
+            self.discard();
+        }
     }
 
     /// Removes the configuration and the folder that was created for it.
     pub fn discard(&self) {
         if self.path.is_file() {
+            if let Ok(config) = VolumeConfig::read(&self.path) {
+                end_creation(&config);
+            }
             // If it cannot be removed, the original error says enough.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -180,7 +243,7 @@ pub fn write_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig>
 /// # Errors
 /// `InvalidInput` if a setting is invalid.
 pub fn parse_new_tiered(path: &Path, new: NewTiered<'_>) -> Result<VolumeConfig> {
-    VolumeConfig::parse(&tiered_text(new), path)
+    VolumeConfig::parse_new(&tiered_text(new), path)
 }
 
 fn tiered_text(new: NewTiered<'_>) -> String {

@@ -7,6 +7,8 @@ tantalum_base::refusals! {
     NO_ANSWER = "does not answer in 10 s",
 
     // The configuration.
+    /// Two callers make the volume.
+    JUST_MADE = "was made by another program, or another thread, at this moment",
     /// The file does not exist.
     NO_CONFIGURATION = "does not exist: name the configuration of a volume",
     /// A folder was named instead of the file in it.
@@ -75,6 +77,8 @@ tantalum_base::refusals! {
     NOT_CLAIMED = "the volume is made, and its home is not claimed yet",
 
     // Opening a volume.
+    /// The volume's file is not there yet.
+    CREATION_UNFINISHED = "its creation was cut short, or goes on",
     /// The volume's file does not exist.
     FLASH_GONE = "does not exist",
     /// The flash holds no volume.

@@ -227,7 +227,7 @@ fn say_capacity(path: &Path, capacity: &str) -> Result<()> {
     text.replace_range(sizes.device.capacity.span(), &format!("\"{capacity}\""));
     VolumeConfig::parse(&text, &path)?;
     let permissions = std::fs::metadata(&path).context(reading)?.permissions();
-    write_whole(&path, &text, Some(permissions)).context(|| format!("writing {}", path.display()))
+    write_whole(&path, &text, permissions).context(|| format!("writing {}", path.display()))
 }
 
 #[cfg(test)]

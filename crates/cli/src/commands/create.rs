@@ -80,8 +80,10 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let handle = live.clone();
     let (made, force) = (config.clone(), args.force);
     let created = live.run(async move { create_volume(&handle, &made, force).await });
-    if created.is_err() && is_new {
-        new.discard();
+    if let Err(error) = &created
+        && is_new
+    {
+        new.discard_after(error);
         if !args.force && has_data(&config) {
             let data = config.data_path()?;
             bail!(

@@ -152,6 +152,21 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         }),
     ),
     (
+        volume::JUST_MADE,
+        By(
+            "crates/tantalum/tests/creating.rs::of_several_callers_one_creates_it_and_none_takes_it_away",
+            "it takes two programs at one moment",
+        ),
+    ),
+    (
+        volume::CREATION_UNFINISHED,
+        Here(|place| {
+            place.flash();
+            fs::rename(place.at("data.tantalum"), place.at("data.tantalum.creating")).unwrap();
+            place.refused_serve("f")
+        }),
+    ),
+    (
         volume::CONFIGURATION_LINE,
         Here(|place| {
             place.flash();
@@ -298,6 +313,13 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         By(
             "crates/media/src/block_store/opening/tests.rs::who_has_no_permission_is_told_what_to_do",
             "root has every permission",
+        ),
+    ),
+    (
+        media::OPEN_HERE,
+        By(
+            "crates/tantalum/tests/creating.rs::a_second_opening_in_one_process_is_told",
+            "it takes a program that opens a volume twice",
         ),
     ),
     (

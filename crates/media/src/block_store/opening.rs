@@ -6,7 +6,7 @@
 use super::Place;
 use super::file::FileStoreOptions;
 use super::in_use::{Kernel, is_busy};
-use super::refusals::{FOLDER, IN_USE, NO_STORE, NOT_ALLOWED, OPEN};
+use super::refusals::{FOLDER, IN_USE, NO_STORE, NOT_ALLOWED, OPEN, OPEN_HERE};
 use crate::fault_points::Fault;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -126,6 +126,10 @@ fn wait_for<T>(path: &Path, mut attempt: impl FnMut() -> Result<Option<T>>) -> R
         let holder = holder(path);
         if holder.is_some_and(is_alive) || waited >= WAIT {
             let holder = match holder {
+                Some(pid) if pid == std::process::id() => format!(
+                    "{} {OPEN_HERE}: use the volume that is open (in Rust a clone of it), or close it first",
+                    path.display()
+                ),
                 Some(pid) => format!(
                     "{OPEN} {pid}) has {} open: stop it first, or let `tantalum serve` share the \
                      volume (with --socket for SQLite and programs)",

@@ -282,11 +282,21 @@ impl VolumeConfig {
 
     /// Parses `text` as the content of the file at `path`.
     pub fn parse(text: &str, path: &Path) -> Result<Self> {
-        let mut config: VolumeConfig =
-            toml::from_str(text).map_err(|error| lines::no_toml(text, path, &error))?;
-        config.path = path.to_path_buf();
+        let config = Self::of_toml(text, path)?;
         config.check().map_err(|error| lines::invalid_setting(text, path, error))?;
         Ok(config)
+    }
+
+    /// As [`parse`](Self::parse) of a text that the user does not have: errors name no line.
+    pub(crate) fn parse_new(text: &str, path: &Path) -> Result<Self> {
+        let config = Self::of_toml(text, path)?;
+        config.check().map_err(|error| error.wrap(path.display().to_string()))?;
+        Ok(config)
+    }
+
+    fn of_toml(text: &str, path: &Path) -> Result<Self> {
+        let parsed = toml::from_str(text).map_err(|error| lines::no_toml(text, path, &error));
+        parsed.map(|config| VolumeConfig { path: path.to_path_buf(), ..config })
     }
 
     fn check(&self) -> Result<()> {

@@ -1,0 +1,44 @@
+//! A creation that was cut short after the configuration was written.
+//!
+//! The file under which the data are made exists before the configuration does, and until the data are there. So a configuration
+//! without data whose creation was cut short differs from one whose data are elsewhere, such as on a disk that is not mounted.
+use tantalum_base::Result;
+use tantalum_media::block_store::is_there;
+
+use crate::config::{MediaType, VolumeConfig};
+use crate::create::staging_path;
+use crate::permissions::new_file_mode;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Whether the creation of the volume of `config` was cut short, or goes on: [`create_volume`](crate::create_volume) finishes it, and
+/// no data are lost.
+///
+/// # Errors
+/// `Io` if the folder of the data cannot be read now.
+pub fn is_creation_unfinished(config: &VolumeConfig) -> Result<bool> {
+    if config.media.media_type == MediaType::Memory {
+        return Ok(false);
+    }
+    let data = config.data_path()?;
+    Ok(!is_there(&data)? && is_there(&staging_path(&data))?)
+}
+
+/// Makes the file that shows that the creation is unfinished. Errors are left to the creation, which needs the same file.
+pub(crate) fn begin_creation(config: &VolumeConfig) {
+    let Ok(data) = config.data_path() else { return };
+    if config.media.media_type == MediaType::File && matches!(is_there(&data), Ok(false)) {
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).mode(new_file_mode(config));
+        let _ = options.open(staging_path(&data));
+    }
+}
+
+/// Removes that file, unless somebody makes the data in it.
+pub(crate) fn end_creation(config: &VolumeConfig) {
+    let Ok(data) = config.data_path() else { return };
+    let staged = staging_path(&data);
+    if staged.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
+        let _ = std::fs::remove_file(staged);
+    }
+}
