@@ -1,4 +1,5 @@
 //! A thread with its own executor.
+use super::signal_mask::spawn_without_signals;
 use super::{Live, LiveOptions};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -40,6 +41,7 @@ where
         live.drop_tasks();
         ran.map(Ok).unwrap_or_else(|panic| resume_unwind(panic))
     };
-    let builder = thread::Builder::new().name(name.to_owned());
-    builder.spawn(body).map(LiveThread).context(|| format!("starting the thread {name}"))
+    spawn_without_signals(name, body)
+        .map(LiveThread)
+        .context(|| format!("starting the thread {name}"))
 }

@@ -6,7 +6,7 @@
 //! remote       channels from other threads              host               a thread with its own executor
 //! claim        claims a listening address               socket_file         permissions of a Unix socket
 //! memory       the limit on memory                      named_file          opens a path that a user gave
-//! spin         a short spin before it blocks
+//! spin         a short spin before it blocks           signal_mask         threads that take no signals
 //! confined     an executor that moves between threads as a whole    callers   its waiting callers
 //! fork         protects a forked child from handles    wall_clock         the time of day, for people
 //! ```
@@ -25,6 +25,7 @@ mod operation;
 pub mod remote;
 mod side_by_side;
 pub mod signal;
+mod signal_mask;
 mod socket_file;
 mod spin;
 mod threads;
@@ -223,6 +224,11 @@ struct Core {
     socket_group: Option<u32>,
 }
 
+/// Whether the environment asks for threads instead of io_uring, as for valgrind, which does not know it.
+fn is_without_ring() -> bool {
+    std::env::var_os("TANTALUM_IO").is_some_and(|value| value == "threads")
+}
+
 impl Live {
     /// A new executor for this thread.
     ///
@@ -236,6 +242,7 @@ impl Live {
             .context(|| "making the executor's eventfd")?;
         let tasks = Tasks::new(ReadyQueue::with_wake_fd(wake_fd));
         let ring = match options.engine {
+            EngineChoice::Auto if is_without_ring() => None,
             EngineChoice::Threads | EngineChoice::Blocking => None,
             EngineChoice::Auto => uring::Uring::new(options.ring_entries).ok(),
             EngineChoice::Uring => {

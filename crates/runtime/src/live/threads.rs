@@ -2,6 +2,7 @@
 //! that runs the executor does the file I/O: within the executor, or outside it ([`Threads::take_job`]).
 use super::lock;
 use super::operation::{Kind, Operations};
+use super::signal_mask::spawn_without_signals;
 use crate::IoBuf;
 use crate::ready_queue::ReadyQueue;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -58,8 +59,7 @@ impl Threads {
         };
         for _ in 0..count {
             let shared = Arc::clone(&threads.shared);
-            let builder = thread::Builder::new().name("tantalum-io".to_owned());
-            threads.pool.push(builder.spawn(move || work(&shared))?);
+            threads.pool.push(spawn_without_signals("tantalum-io", move || work(&shared))?);
         }
         Ok(threads)
     }
