@@ -50,10 +50,16 @@ pub trait Payload: Clone + PartialEq + fmt::Debug + 'static {
 pub struct PageBuf(Arc<[u8; PAGE_BYTES]>);
 
 impl PageBuf {
-    /// Copies `bytes`, which must be one page long.
+    /// Copies `bytes`.
+    ///
+    /// # Panics
+    /// If they are not [`PAGE_BYTES`].
+    #[track_caller]
     pub fn copy_from(bytes: &[u8]) -> Self {
         let shared: Arc<[u8]> = Arc::from(bytes);
-        PageBuf(shared.try_into().expect("a page has PAGE_BYTES bytes"))
+        let shared: Result<Arc<[u8; PAGE_BYTES]>, _> = shared.try_into();
+        assert!(shared.is_ok(), "a page has {PAGE_BYTES} bytes, and these are {}", bytes.len());
+        shared.map_or_else(|_| PageBuf::zero(), PageBuf)
     }
 
     /// The bytes, for changes in place. They are copied first if the page is shared.

@@ -349,11 +349,13 @@ enum TantalumStatus tantalum_begin(const struct TantalumVolume *volume, uint64_t
 
 /**
  * Makes all that the transaction wrote visible and durable, all or nothing. After an error the
- * transaction has ended, as if it had been aborted.
+ * transaction has ended, and nothing of it is there, except after CLOSED, LATCHED and PANICKED: then
+ * all of it or nothing is there, as the next opening shows. Read it back before repeating it.
  *
  * `volume` is NULL (an error) or open.
  */
-enum TantalumStatus tantalum_commit(const struct TantalumVolume *volume, uint64_t tx);
+enum TantalumStatus tantalum_commit(const struct TantalumVolume *volume,
+                                    uint64_t tx);
 
 /**
  * Drops all that the transaction wrote.
@@ -388,7 +390,7 @@ enum TantalumStatus tantalum_write_tx(const struct TantalumVolume *volume,
 
 /**
  * Writes `count` pages in one transaction of its own, in one round trip: visible and durable when
- * it returns, all or nothing. Page number `page_numbers[i]` takes the page_bytes at
+ * it returns, all or nothing; after CLOSED, LATCHED and PANICKED as tantalum_commit. Page number `page_numbers[i]` takes the page_bytes at
  * `content + i * page_bytes`. Each number stands once; at most transaction_pages_max of them. It takes
  * none of the transactions_max open transactions. CONFLICT where one of these wrote one of the pages.
  *
