@@ -206,7 +206,10 @@ impl Limits {
         if range.first.0.checked_add(range.pages).is_none_or(|end| end > self.pages) {
             return Err(Error::new(
                 ErrorKind::OutOfRange,
-                format!("pages {range} reach past the end of the device ({} pages)", self.pages),
+                format!(
+                    "{} pages from page {} on reach past the end of the device ({} pages)",
+                    range.pages, range.first, self.pages
+                ),
             ));
         }
         Ok(())
@@ -246,7 +249,7 @@ impl Limits {
         match numbers.windows(2).find(|two| two[0] == two[1]) {
             Some(twice) => Err(Error::new(
                 ErrorKind::InvalidInput,
-                format!("{} appears twice in one transaction", twice[0]),
+                format!("page {} appears twice in one call", twice[0]),
             )),
             None => Ok(()),
         }

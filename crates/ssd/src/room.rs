@@ -100,7 +100,8 @@ impl<M: ZoneMedia> Drive<M> {
     pub(crate) fn no_room(&self) -> Error {
         let most = self.ftl.options().mapped_pages_max.unwrap_or(0);
         let context = format!(
-            "the device is full: {most} pages may have content at once, including those that open transactions wrote"
+            "the device is full: {most} pages may have content at once, including those that open transactions \
+             wrote (trim pages, or commit in smaller parts; more device.over_provisioning gives more room)"
         );
         Error::new(ErrorKind::OutOfSpace, context)
     }

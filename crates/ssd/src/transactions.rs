@@ -124,7 +124,9 @@ impl<P: Payload> Transactions<P> {
         if open >= self.transactions_max {
             return Err(Error::new(
                 ErrorKind::TooManyTransactions,
-                format!("{open} transactions are open, which is the limit"),
+                format!(
+                    "{open} transactions are open, which is the limit (device.transactions_max)"
+                ),
             ));
         }
         Ok(self.insert(Transaction::new()))
