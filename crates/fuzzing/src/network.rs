@@ -128,6 +128,8 @@ fn serve_after<F: FnOnce() + 'static>(
         stop.0.set(true);
         stop.1.wake_all();
     });
+    // The server's tasks hold the executor, which holds them.
+    runtime.drop_tasks();
     finished.unwrap_or_else(|deadlock| panic!("{deadlock}"));
 }
 
