@@ -33,6 +33,9 @@ fn the_server_of_a_volume_is_asked() {
             "holds",
             "open_by",
             "open_by_pid",
+            "nbd_tls",
+            "nbd_connections",
+            "nbd_tls_connections",
         ];
         assert!(may_change.contains(&&name[..]) || *value == served[name], "{name}: {served}");
         let is_of_same_kind = value.is_null() || value.is_number() == served[name].is_number();

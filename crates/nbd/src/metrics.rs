@@ -13,6 +13,11 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         self.tell_durations(&statistics, out);
         tell_errors(&statistics, out);
         tell_connections(&statistics, out);
+        let help = "Whether clients get TLS (offered) or need it (required), as a label; always 1";
+        let metric = out.metric(MetricKind::Gauge, "tantalum_nbd_tls_info", help);
+        metric.with(&[("mode", self.options().tls_mode())], 1u64);
+        let help = "Connections open in TLS";
+        out.gauge("tantalum_nbd_tls_connections", help, statistics.tls_connections_open);
     }
 
     fn tell_durations(&self, statistics: &Statistics, out: &mut Readings) {

@@ -72,6 +72,15 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
+    /// Whether clients get or need TLS, as one word: `off`, `offered` or `required`.
+    pub fn tls_mode(&self) -> &'static str {
+        match &self.tls {
+            None => "off",
+            Some(tls) if tls.is_required => "required",
+            Some(_) => "offered",
+        }
+    }
+
     /// Whether clients without TLS are refused.
     pub(crate) fn is_tls_required(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.is_required)

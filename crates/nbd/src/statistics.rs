@@ -12,6 +12,8 @@ macro_rules! statistics {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Statistics {
             $($(#[$doc])* pub $name: u64,)*
+            /// Connections open now in TLS.
+            pub tls_connections_open: u64,
             /// Bytes now held for connections: received requests, requests in progress, and unsent replies.
             pub bytes_held: u64,
             /// The largest `bytes_held` so far.
@@ -28,6 +30,7 @@ macro_rules! statistics {
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Count,)*
+            pub(crate) tls_connections_open: Rc<Gauge>,
             pub(crate) bytes_held: Rc<Gauge>,
             pub(crate) last_error: RefCell<Option<Error>>,
             errors_by_kind: [Count; ErrorKind::ALL.len()],
@@ -47,6 +50,7 @@ macro_rules! statistics {
             pub(crate) fn snapshot(&self) -> Statistics {
                 Statistics {
                     $($name: self.$name.get(),)*
+                    tls_connections_open: self.tls_connections_open.now.get(),
                     bytes_held: self.bytes_held.now.get(),
                     bytes_held_max: self.bytes_held.max.get(),
                     errors_by_kind: self.errors_by_kind.each_ref().map(Count::get),
@@ -137,7 +141,7 @@ impl Count {
     }
 }
 
-/// Memory in use, in bytes, for one thread.
+/// Memory in use, in bytes, or a number of connections, for one thread.
 #[derive(Default)]
 pub(crate) struct Gauge {
     now: Cell<u64>,
@@ -168,13 +172,13 @@ impl Gauge {
     }
 }
 
-/// A fixed amount of memory, counted in a gauge until it is dropped.
+/// A fixed amount, counted in a gauge until it is dropped.
 pub(crate) struct Hold(Rc<Gauge>, u64);
 
 impl Hold {
-    pub(crate) fn new(gauge: Rc<Gauge>, bytes: u64) -> Self {
-        gauge.add(bytes);
-        Hold(gauge, bytes)
+    pub(crate) fn new(gauge: Rc<Gauge>, amount: u64) -> Self {
+        gauge.add(amount);
+        Hold(gauge, amount)
     }
 }
 

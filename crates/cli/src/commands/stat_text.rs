@@ -16,6 +16,9 @@ const GROUPS: [(&str, &[Line]); 7] = [
             ("open_by", "open by", ""),
             ("durability", "durability", "for programs that open it, and local clients"),
             ("durability_over_nbd", "over NBD", ""),
+            ("nbd_tls", "TLS", "for NBD clients"),
+            ("nbd_connections", "NBD clients", "connected now"),
+            ("nbd_tls_connections", "of these in TLS", ""),
         ],
     ),
     (

@@ -21,6 +21,7 @@ const LINGER_NS: u64 = 1_000_000_000;
 pub(crate) struct Secure<S> {
     pub(super) stream: TlsStream<S>,
     _held: Hold,
+    _open: Hold,
 }
 
 /// Whether a client must start TLS before it sends this option.
@@ -78,8 +79,9 @@ where
     };
     failed.done();
     counters.tls_connections.add(1);
+    let open = Hold::new(Rc::clone(&counters.tls_connections_open), 1);
     // Nobody else sets it.
-    let _ = link.secure.set(Secure { stream, _held: held });
+    let _ = link.secure.set(Secure { stream, _held: held, _open: open });
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! TLS: who gets in, the step from a plain connection, and the handshake's limits.
 use super::tls_client::{TlsClient, Version};
+use super::watched::count;
 use super::world::*;
 use crate::{ByteStream, Certificates, ServerOptions, Tls};
 use tantalum_base::Durability::OnAck;
@@ -45,11 +46,13 @@ fn a_client_in_tls_writes_and_reads() {
             let client = client(&world).await;
             client.write(4096, &[7; 20_480]).await;
             assert_eq!(client.read(4096, 20_480).await, [7; 20_480]);
+            let statistics = world.server.statistics();
+            assert_eq!((statistics.connections_open, statistics.tls_connections_open), (1, 1));
             client.request(DISC, 0, 0, 0, &[]).await;
             assert!(client.is_closed().await);
             let statistics = world.server.statistics();
             assert_eq!((statistics.tls_connections, statistics.tls_handshakes_failed), (1, 0));
-            assert_eq!(statistics.connections_failed, 0);
+            assert_eq!((statistics.connections_failed, statistics.tls_connections_open), (0, 0));
         });
     }
 }
@@ -96,6 +99,10 @@ fn a_plain_client_is_let_in_if_tls_is_offered() {
         let (plain, secure) = (world.client().await, client(&world).await);
         plain.write(0, &[3; 4096]).await;
         assert_eq!(secure.read(0, 4096).await, [3; 4096]);
+        let statistics = world.server.statistics();
+        assert_eq!((statistics.connections_open, statistics.tls_connections_open), (2, 1));
+        assert_eq!(count(&world, "tantalum_nbd_tls_info", &["offered"]), 1);
+        assert_eq!(count(&world, "tantalum_nbd_tls_connections", &[]), 1);
     });
 }
 

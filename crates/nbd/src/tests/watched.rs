@@ -16,7 +16,7 @@ fn reading(world: &World, name: &str, values: &[&str]) -> Reading {
     metric.samples.iter().find(|sample| has(&sample.labels)).unwrap().reading.clone()
 }
 
-fn count(world: &World, name: &str, values: &[&str]) -> u64 {
+pub(super) fn count(world: &World, name: &str, values: &[&str]) -> u64 {
     match reading(world, name, values) {
         Reading::Count(count) => count,
         other => panic!("{name} is {other:?}"),

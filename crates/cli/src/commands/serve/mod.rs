@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use control::{Control, Served};
 use local::Local;
 use promise::Promise;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -134,6 +135,9 @@ fn refuse_unreachable(args: &Args) -> anyhow::Result<()> {
 /// An open volume.
 type Opened<D> = Rc<Tracked<Recorded<Buffered<D>>>>;
 
+/// Adds the figures of NBD clients to those of the volume, once there is a server for them.
+type TellClients = Rc<OnceCell<Box<dyn Fn(&mut Stat)>>>;
+
 /// How clients reach the volume, and how the server announces itself.
 struct Around {
     outside: Outside,
@@ -141,6 +145,7 @@ struct Around {
     /// Time for which a transaction of a local client may be idle.
     transaction_idle_ms_max: u64,
     logs: Logging,
+    tell_clients: TellClients,
 }
 
 impl Around {
@@ -150,6 +155,7 @@ impl Around {
             socket: args.socket.clone(),
             transaction_idle_ms_max: args.transaction_idle_seconds_max.saturating_mul(1000),
             logs: args.logs.clone(),
+            tell_clients: TellClients::default(),
         })
     }
 }
@@ -169,6 +175,7 @@ async fn serve_volume(
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || Stat::of_flash(&told, &volume, &report, open).unwrap_or_default();
             let opened_as = Served::Flash(Rc::clone(&opened.0));
+            let stat = with_clients(stat, &around.tell_clients);
             let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
             serve_opened(live, (&config, &promise), opened, around, options, control.flatten())
                 .await
@@ -178,11 +185,29 @@ async fn serve_volume(
             let (volume, report, told) = (Rc::clone(&opened.0), opened.1, config.clone());
             let stat = move || Stat::of_tiered(&told, &volume, &report).unwrap_or_default();
             let opened_as = Served::Tiered(Rc::clone(&opened.0));
+            let stat = with_clients(stat, &around.tell_clients);
             let control = (!options.read_only).then(|| control(&live, &config, stat, opened_as));
             serve_opened(live, (&config, &promise), opened, around, options, control.flatten())
                 .await
         }
     }
+}
+
+/// The figures that `stat` returns, and those of NBD clients.
+fn with_clients<F: Fn() -> Stat>(stat: F, tell: &TellClients) -> impl Fn() -> Stat + use<F> {
+    let tell = Rc::clone(tell);
+    move || {
+        let mut told = stat();
+        tell.get().iter().for_each(|tell| tell(&mut told));
+        told
+    }
+}
+
+fn put_clients<D: PageDevice<Page = PageBuf>>(stat: &mut Stat, server: &Server<D>) {
+    let statistics = server.statistics();
+    stat.put("nbd_tls", server.options().tls_mode());
+    stat.put("nbd_connections", statistics.connections_open);
+    stat.put("nbd_tls_connections", statistics.tls_connections_open);
 }
 
 /// Lets `tantalum stat` and other commands reach the server, if possible.
@@ -245,6 +270,11 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     let listeners = around.outside.listen(live, &options)?;
     let rounds = Rounds::default();
     let server = Server::beside(rounds.clone(), Rc::clone(volume), options.clone())?;
+    if listeners.nbd.is_some() {
+        let server = server.clone();
+        // Nobody else sets it.
+        let _ = around.tell_clients.set(Box::new(move |stat| put_clients(stat, &server)));
+    }
     let local = around.socket.as_ref().map(|path| {
         let idle_ms_max = around.transaction_idle_ms_max;
         let volume = Rc::clone(volume);

@@ -133,6 +133,8 @@ const FIELDS: &[(&str, Source)] = &[
     ("write_zeroes_p99_seconds", Source::Percentile(&["write_zeroes"], 0.99)),
     ("write_zeroes_p999_seconds", Source::Percentile(&["write_zeroes"], 0.999)),
     ("connections", now(&["tantalum_nbd_connections", "tantalum_local_clients"])),
+    ("nbd_tls", Source::Label("tantalum_nbd_tls_info", "mode")),
+    ("nbd_tls_connections", now(&["tantalum_nbd_tls_connections"])),
     (
         "requests_in_flight",
         now(&["tantalum_nbd_requests_in_flight", "tantalum_local_requests_in_flight"]),

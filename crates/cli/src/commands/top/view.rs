@@ -19,6 +19,8 @@ const LINES: &[(&str, &[(&str, &str)])] = &[
             ("connections", "connections"),
             ("in flight", "requests_in_flight"),
             ("holding", "held_bytes"),
+            ("TLS", "nbd_tls"),
+            ("in TLS", "nbd_tls_connections"),
         ],
     ),
     (
