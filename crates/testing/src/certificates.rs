@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// A time at which they are valid, for tests in virtual time: in the year 2030.
 pub const VALID_UNIX_SECONDS: u64 = 1_900_000_000;
 
+/// A time at which they are valid, but the list of revoked ones has expired: in the year 2049.
+pub const LATE_UNIX_SECONDS: u64 = 2_499_897_600;
+
 /// The folder with the certificates of a server or client: `server`, `server-expired`, `server-of-another-ca`, `server-with-crl`, `client`,
 /// `client-expired`, `client-of-another-ca`, `client-revoked`, `client-without-certificate`.
 pub fn folder(name: &str) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The certificates of a server: a folder of PEM files, with the names that libnbd and QEMU use.
 use crate::clients::ShortChains;
 use crate::failure::told_of;
-use crate::revoked::issuer;
+use crate::revoked::{NextUpdate, issuer, next_update};
 use rustix::fs::OFlags;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, ring};
@@ -44,6 +44,9 @@ const OTHERS_WRITE: u32 = 0o002;
 pub struct Certificates {
     pub(crate) config: Arc<ServerConfig>,
     warnings: Vec<String>,
+    unix_seconds: fn() -> u64,
+    /// The end of the list of revoked certificates that ends first, and the words for it.
+    lists_end: Option<(NextUpdate, String)>,
 }
 
 impl fmt::Debug for Certificates {
@@ -77,7 +80,9 @@ impl Certificates {
         warnings.extend(check_chain(folder, &chain, &roots, &provider, clock.now())?);
         let mut clients =
             WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
-        clients = clients.with_crls(revoked(folder)?);
+        let lists = revoked(folder)?;
+        let lists_end = lists_end(folder, &lists);
+        clients = clients.with_crls(lists);
         let clients = clients.build().map_err(|error| match error {
             VerifierBuilderError::InvalidCrl(why) => {
                 wrong(folder, REVOKED, &format!("has a list that cannot be used ({why:?})"))
@@ -93,7 +98,18 @@ impl Certificates {
         // A client shows its certificate each time, as it may have expired meanwhile. And strangers' sessions take no memory.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Certificates { config: Arc::new(config), warnings })
+        let config = Arc::new(config);
+        let mut read = Certificates { config, warnings, unix_seconds, lists_end };
+        let expired = read.expired_list().map(str::to_owned);
+        read.warnings.extend(expired);
+        Ok(read)
+    }
+
+    /// Says that a list of revoked certificates has expired by now, and what to do. It still counts, but certificates that were revoked
+    /// since then are let in.
+    pub fn expired_list(&self) -> Option<&str> {
+        let (end, told) = self.lists_end.as_ref()?;
+        ((self.unix_seconds)() >= end.unix_seconds).then_some(told)
     }
 
     /// Findings that do not keep the certificates from use, for the user.
@@ -194,6 +210,20 @@ fn revoked(folder: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> 
         true => Err(wrong(folder, REVOKED, "has two lists of one CA: leave only the latest there")),
         false => Ok(lists),
     }
+}
+
+/// The end of the list that ends first, and the words for it.
+fn lists_end(
+    folder: &Path,
+    lists: &[CertificateRevocationListDer<'static>],
+) -> Option<(NextUpdate, String)> {
+    let end = lists.iter().filter_map(|list| next_update(list)).min()?;
+    let told = format!(
+        "{} has a list that expired on {}: clients whose certificates were revoked since then are let in. Put the CA's latest list there, and start the server again",
+        folder.join(REVOKED).display(),
+        end.text
+    );
+    Some((end, told))
 }
 
 /// The cryptography. Key agreement by the quick curves alone, as strangers may ask for it. In TLS 1.2 no cipher whose keys are

@@ -2,7 +2,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use tantalum_testing::certificates::{VALID_UNIX_SECONDS, copy};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tantalum_testing::certificates::{LATE_UNIX_SECONDS, VALID_UNIX_SECONDS, copy};
 use tantalum_tls::Certificates;
 
 fn read(folder: &Path) -> Result<Certificates, String> {
@@ -114,6 +115,30 @@ fn two_lists_of_one_ca_are_refused() {
         fs::write(&list, fs::read_to_string(&list).unwrap().repeat(2)).unwrap();
     });
     assert_told(&told, &["ca-crl.pem has two lists of one CA", "latest"]);
+}
+
+#[test]
+fn a_list_that_has_expired_is_a_warning_with_its_date() {
+    let folder = tempfile::tempdir().unwrap();
+    copy("server-with-crl", folder.path());
+    let at = |clock| Certificates::read(folder.path(), clock).unwrap();
+    let good = at(|| VALID_UNIX_SECONDS);
+    assert_eq!((good.expired_list(), good.warnings().len()), (None, 0));
+    // In 2049, when the certificates are still valid.
+    let old = at(|| LATE_UNIX_SECONDS);
+    let [warning] = old.warnings() else { panic!("{:?}", old.warnings()) };
+    assert_eq!(old.expired_list(), Some(&warning[..]));
+    assert_told(warning, &["ca-crl.pem", "expired on 2048-10-23 13:18 UTC", "latest list"]);
+}
+
+#[test]
+fn a_list_may_expire_while_the_server_runs() {
+    static NOW: AtomicU64 = AtomicU64::new(VALID_UNIX_SECONDS);
+    let folder = tantalum_testing::certificates::folder("server-with-crl");
+    let read = Certificates::read(&folder, || NOW.load(Relaxed)).unwrap();
+    assert_eq!(read.expired_list(), None);
+    NOW.store(LATE_UNIX_SECONDS, Relaxed);
+    assert_told(read.expired_list().unwrap(), &["expired on 2048-10-23"]);
 }
 
 #[test]

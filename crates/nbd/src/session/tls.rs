@@ -79,6 +79,9 @@ where
     };
     failed.done();
     counters.tls_connections.add(1);
+    if let Some(expired) = tls.certificates.expired_list() {
+        tracing::warn!("a client is let in by an old list of revoked certificates: {expired}");
+    }
     let open = Hold::new(Rc::clone(&counters.tls_connections_open), 1);
     // Nobody else sets it.
     let _ = link.secure.set(Secure { stream, _held: held, _open: open });
