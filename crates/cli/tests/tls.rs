@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use support::{good, refused, text};
+use support::{good, refused, stat_row, text};
 use tantalum_testing::programs::run;
 use tantalum_testing::{built, certificates, installed};
 
@@ -134,31 +134,139 @@ fn the_log_has_the_reason_and_the_metrics_the_number_of_failed_handshakes() {
     assert!(log.contains("a TLS handshake failed") && log.contains("has expired"), "{log}");
 }
 
+/// The lines of docs/nbd.md behind this remark.
+fn recipe(remark: &str) -> &'static str {
+    let page = include_str!("../../../docs/nbd.md");
+    let recipe = page.split(&format!("<!-- {remark} -->\n```sh\n")).nth(1).unwrap();
+    recipe.split("```").next().unwrap()
+}
+
+/// Runs a shell's commands in `folder`.
+fn shell(folder: &Path, commands: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", commands]).current_dir(folder);
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Serves with the certificates that a recipe made in `folder`, to `nbdinfo` and `qemu-img`.
+fn serve_by_recipe(folder: &Path, config: &Path) {
+    let place = folder.join("server");
+    let options = ["--tls-certificates", text(&place), "--tls", "require"];
+    let (server, banner) = serve(config, &options);
+    let (port, client) = (port(&banner), folder.join("client"));
+    let client = text(&client);
+    let told = run("nbdinfo", &[&format!("nbds://localhost:{port}/?tls-certificates={client}")]);
+    assert!(told.contains("with TLS"), "{told}");
+    let object = format!("tls-creds-x509,id=tls0,dir={client},endpoint=client");
+    run("qemu-img", &["info", "--object", &object, "--image-opts", &image(port)]);
+    let log = ended(server);
+    assert!(!log.contains("WARN"), "{log}");
+}
+
+/// QEMU's words for the export at `port`, with the certificates `tls0`.
+fn image(port: &str) -> String {
+    format!("driver=nbd,server.type=inet,server.host=localhost,server.port={port},tls-creds=tls0")
+}
+
+#[test]
+fn the_recipe_with_gnutls_makes_certificates_that_work() {
+    if !installed(&["certtool", "nbdinfo", "qemu-img"]) {
+        return;
+    }
+    let (folder, config) = volume();
+    shell(folder.path(), recipe("A test runs these lines with certtool."));
+    serve_by_recipe(folder.path(), &config);
+}
+
+#[test]
+fn a_list_that_has_expired_is_told_at_the_start_and_with_each_client() {
+    if !installed(&["openssl", "nbdinfo"]) {
+        return;
+    }
+    let (folder, config) = volume();
+    shell(folder.path(), recipe("A test runs these lines."));
+    let list = "printf '[ca]\\ndefault_ca=x\\n[x]\\ndatabase=index\\ncrlnumber=number\\ndefault_md=sha256\\n' > ca.conf
+        : > index; echo 01 > number
+        openssl ca -config ca.conf -gencrl -keyfile ca-key.pem -cert server/ca-cert.pem -out server/ca-crl.pem";
+    for (options, is_old) in [
+        ("-crldays 30", false),
+        ("-crl_lastupdate 20250101000000Z -crl_nextupdate 20250201093000Z", true),
+    ] {
+        shell(folder.path(), &format!("{list} {options}"));
+        let place = folder.path().join("server");
+        let (server, banner) = serve(&config, &["--tls-certificates", text(&place)]);
+        let client = folder.path().join("client").display().to_string();
+        let uri = format!("nbds://localhost:{}/?tls-certificates={client}", port(&banner));
+        run("nbdinfo", &["--size", &uri]);
+        let log = ended(server);
+        let told: Vec<_> =
+            log.lines().filter(|line| line.contains("expired on 2025-02-01 09:30 UTC")).collect();
+        assert_eq!(told.len(), if is_old { 2 } else { 0 }, "{log}");
+        assert!(!is_old || told[1].contains("a client is let in by an old list"), "{log}");
+        assert!(log.contains("WARN") == is_old, "{log}");
+    }
+}
+
+#[test]
+fn stat_and_top_tell_whether_clients_get_tls_and_how_many_have_it() {
+    if !installed(&["qemu-io"]) {
+        return;
+    }
+    let (folder, config) = volume();
+    let metrics = format!("unix:{}", folder.path().join("metrics").display());
+    let top = || {
+        let told = good(&["top", &metrics, "--count", "1", "--format", "json"]);
+        serde_json::from_str::<serde_json::Value>(told.lines().next().unwrap()).unwrap()
+    };
+    let served = |options: &[&str]| serve(&config, &[options, &["--metrics", &metrics]].concat());
+    assert!(stat_row(&config)["nbd_tls"].is_null());
+    let (server, _) = served(&[]);
+    let row = stat_row(&config);
+    assert_eq!((&row["nbd_tls"], &row["nbd_connections"]), (&"off".into(), &0.into()));
+    assert_eq!(top()["nbd_tls"], "off");
+    ended(server);
+    let here = certificates::folder("server");
+    let options = ["--tls-certificates", text(&here)];
+    let (server, _) = served(&[&options[..], &["--tls", "require"]].concat());
+    assert_eq!(
+        (&stat_row(&config)["nbd_tls"], &top()["nbd_tls"]),
+        (&"required".into(), &"required".into())
+    );
+    ended(server);
+    let (server, banner) = served(&options);
+    let of_client = certificates::folder("client");
+    let object = format!("tls-creds-x509,id=tls0,dir={},endpoint=client", text(&of_client));
+    // It stays until its input ends.
+    let mut client = Command::new("qemu-io")
+        .args(["--object", &object, "--image-opts", &image(port(&banner))])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while stat_row(&config)["nbd_tls_connections"] != 1 {
+        assert!(client.try_wait().unwrap().is_none(), "it has gone");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let row = stat_row(&config);
+    assert_eq!((&row["nbd_tls"], &row["nbd_connections"]), (&"offered".into(), &1.into()));
+    let told = good(&["stat", text(&config)]);
+    assert!(told.contains("offered") && told.contains("NBD clients"), "{told}");
+    assert_eq!((&top()["nbd_tls"], &top()["nbd_tls_connections"]), (&"offered".into(), &1.into()));
+    drop(client.stdin.take());
+    client.wait().unwrap();
+    while stat_row(&config)["nbd_tls_connections"] != 0 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    ended(server);
+}
+
 #[test]
 fn the_recipe_makes_certificates_that_work() {
     if !installed(&["openssl", "nbdinfo", "qemu-img"]) {
         return;
     }
-    let page = include_str!("../../../docs/nbd.md");
-    let recipe = page.split("<!-- A test runs these lines. -->\n```sh\n").nth(1).unwrap();
-    let recipe = recipe.split("```").next().unwrap();
     let (folder, config) = volume();
-    let mut shell = Command::new("sh");
-    shell.args(["-ec", recipe]).current_dir(folder.path());
-    let made = shell.stderr(Stdio::null()).stdout(Stdio::null()).status();
-    assert!(made.unwrap().success());
-    let place = folder.path().join("server");
-    let options = ["--tls-certificates", text(&place), "--tls", "require"];
-    let (server, banner) = serve(&config, &options);
-    let (port, client) = (port(&banner), folder.path().join("client"));
-    let client = text(&client);
-    let told = run("nbdinfo", &[&format!("nbds://localhost:{port}/?tls-certificates={client}")]);
-    assert!(told.contains("with TLS"), "{told}");
-    let object = format!("tls-creds-x509,id=tls0,dir={client},endpoint=client");
-    let image = format!(
-        "driver=nbd,server.type=inet,server.host=localhost,server.port={port},tls-creds=tls0"
-    );
-    run("qemu-img", &["info", "--object", &object, "--image-opts", &image]);
-    let log = ended(server);
-    assert!(!log.contains("WARN"), "{log}");
+    shell(folder.path(), recipe("A test runs these lines."));
+    serve_by_recipe(folder.path(), &config);
 }
