@@ -65,6 +65,8 @@ struct Core {
     memory: MemoryStore,
     runtime: Virtual,
     fails: Cell<Fails>,
+    /// Time that each zeroed page takes besides, in nanoseconds.
+    zero_page_ns: Cell<u64>,
     /// Operations until everything fails.
     left: Cell<Option<u64>>,
     /// The times of failed operations, in nanoseconds.
@@ -78,6 +80,7 @@ impl Failing {
             memory,
             runtime: runtime.clone(),
             fails: Cell::new(Fails::Nothing),
+            zero_page_ns: Cell::new(0),
             left: Cell::new(None),
             failed_ns: RefCell::default(),
         }))
@@ -85,6 +88,11 @@ impl Failing {
 
     pub fn fail(&self, what: Fails) {
         self.0.fails.set(what);
+    }
+
+    /// From now on each zeroed page takes this long, in nanoseconds: as on a disk that writes zeros.
+    pub fn slow_zeros(&self, page_ns: u64) {
+        self.0.zero_page_ns.set(page_ns);
     }
 
     /// Lets everything fail after this many operations.
@@ -144,6 +152,8 @@ impl StoreLayer for Failing {
     }
 
     async fn zero(&self, offset: u64, bytes: u64) -> Result<()> {
+        let pages = bytes.div_ceil(PAGE_BYTES as u64);
+        self.0.runtime.sleep(pages * self.0.zero_page_ns.get()).await;
         self.operation(Operation::Change { durable: false }).await?;
         tantalum_media::BlockStore::zero(&self.0.memory, offset, bytes).await
     }

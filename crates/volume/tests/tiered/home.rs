@@ -183,6 +183,29 @@ fn a_volume_full_of_dirty_pages_can_be_closed() {
     }
 }
 
+/// A disk that writes zeros takes 41 s for this trim. It works all the time.
+#[test]
+fn a_home_that_is_busy_with_a_long_trim_is_not_silent() {
+    const LONG_PAGES: u64 = 41_000;
+    for destage in DESTAGES {
+        let rig = Rig::large(destage, LONG_PAGES + 10);
+        rig.live(move |life| async move {
+            life.home.slow_zeros(SECOND_NS / 1000);
+            life.write(3, 1).await.unwrap();
+            life.volume.trim(PageRange::new(PageNo(5), LONG_PAGES)).await.unwrap();
+            let mut busy_s = 0;
+            while life.statistics().dirty_or_trimmed_pages > 0 {
+                let told = life.statistics().home_failure;
+                assert_eq!(told, None, "{destage}, after {busy_s} s");
+                life.sleep_s(1).await;
+                busy_s += 1;
+            }
+            assert!(busy_s >= 40, "{destage}: {busy_s} s");
+            assert_eq!(life.statistics().home_pages_zeroed, LONG_PAGES);
+        });
+    }
+}
+
 /// They keep neither a writer that waits for room, nor a reader, nor a trim, nor the server that stops.
 #[test]
 fn stores_that_do_not_answer_can_be_left() {

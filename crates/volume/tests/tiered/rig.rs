@@ -84,6 +84,15 @@ impl Rig {
         Rig::configured(&text, 79, MemoryStore::new(bytes))
     }
 
+    /// A new volume over an empty home of this many pages.
+    pub fn large(destage: &str, pages: u64) -> Rig {
+        let bytes = pages * PAGE_BYTES as u64;
+        let text = CONFIG
+            .replace("DESTAGE", destage)
+            .replace("16MiB\"\ncache", &format!("{bytes}B\"\ncache"));
+        Rig::configured(&text, 80, MemoryStore::new(bytes))
+    }
+
     /// A new volume with this identity over `home`.
     pub fn over(destage: &str, volume_id: u128, home: MemoryStore) -> Rig {
         Rig::configured(&CONFIG.replace("DESTAGE", destage), volume_id, home)
