@@ -2,6 +2,7 @@
 use crate::changes::Changed;
 use crate::locks::Level;
 use crate::server::VIEW_PAGES_MAX;
+use crate::session::TRIM_PAGES_MAX;
 use tantalum_base::{PageBuf, PageNo, PageRange, TxId};
 
 /// A command to a device.
@@ -112,7 +113,8 @@ impl Call {
     /// The number of pages that the device examines.
     pub(crate) fn pages_examined(&self) -> u64 {
         match self {
-            Call::Device(Request::Trim(range)) => range.pages,
+            // The further steps of a long trim pay for themselves.
+            Call::Device(Request::Trim(range)) => range.pages.min(TRIM_PAGES_MAX),
             Call::Device(Request::Share(pairs)) => pairs.len() as u64,
             _ => 0,
         }

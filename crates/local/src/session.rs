@@ -14,7 +14,7 @@ use crate::service::Service;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::rc::Rc;
-use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Result};
 use tantalum_runtime::rounds::{Seat, request_cost, scan_cost};
 use tantalum_runtime::sync::{Permit, Semaphore, Waiting};
 use tantalum_runtime::{ByteStream, First, Runtime, Stage, first};
@@ -25,6 +25,8 @@ const REQUESTS_MAX: u64 = 64;
 const SMALL_BYTES: u64 = 256 << 10;
 /// Memory of each client for its large requests: two of the longest.
 const LARGE_BYTES: u64 = 2 * BODY_BYTES_MAX as u64;
+/// Pages trimmed in one step, during which the device does nothing else.
+pub(crate) const TRIM_PAGES_MAX: u64 = 8192;
 /// Maximum number of a client's requests that wait for a lock.
 const WAITING_MAX: u32 = REQUESTS_MAX as u32 / 2;
 /// Maximum number of lock holders of one client.
@@ -43,6 +45,8 @@ pub(crate) struct Session<R, S, D> {
     greeted: Cell<bool>,
     /// The server has cut it off.
     cut: Cell<bool>,
+    /// The client has disconnected, or broken the protocol.
+    gone: Cell<bool>,
     look: Look,
     /// Permits for requests in progress.
     requests: Semaphore,
@@ -97,6 +101,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             seat,
             greeted: Cell::new(false),
             cut: Cell::new(false),
+            gone: Cell::new(false),
             look: Look::new(),
             requests: Semaphore::new("a local client's requests", REQUESTS_MAX),
             waiting: Cell::new(0),
@@ -115,6 +120,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             First::One(()) => {}
             First::Other(First::Other(never)) => match never {},
             First::Other(First::One(ended)) => {
+                self.gone.set(true);
                 if let Err(error) = ended {
                     if error.kind() == ErrorKind::Locked {
                         self.shared.turned_away();
@@ -263,6 +269,10 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             Call::Device(request) if self.read_only.get() && request.changes() => {
                 Err(Error::new(ErrorKind::ReadOnly, "the volume is open read-only"))
             }
+            Call::Device(Request::Trim(range)) => {
+                self.trim(range).await?;
+                Ok(Answer { last_change: self.shared.changes.last(), ..Answer::default() })
+            }
             Call::Device(request) => {
                 let _step = self.seat.step(request.pages_moved()).await;
                 let mut answer = self.service.handle(request).await?;
@@ -278,6 +288,26 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
                 Ok(Answer { level, ..Answer::default() })
             }
             Call::Lower { .. } => Ok(Answer::default()),
+        }
+    }
+
+    /// Trims `range` in steps that are each all or nothing; requests of others run in between. A client that has gone,
+    /// or is cut off, gets no further step.
+    async fn trim(&self, range: PageRange) -> Result<()> {
+        self.service.device().limits().check_range(range)?;
+        let (mut first, end) = (range.first.0, range.end().0);
+        loop {
+            let step = PageRange::new(PageNo(first), TRIM_PAGES_MAX.min(end - first));
+            self.service.handle(Request::Trim(step)).await?;
+            first += step.pages;
+            if first == end {
+                return Ok(());
+            }
+            self.seat.turn(scan_cost(TRIM_PAGES_MAX.min(end - first))).await;
+            if self.gone.get() || self.cut.get() {
+                let context = "the client has gone before the end of a long trim";
+                return Err(Error::new(ErrorKind::Closed, context));
+            }
         }
     }
 

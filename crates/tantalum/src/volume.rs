@@ -178,7 +178,7 @@ impl Volume {
         self.0.call(Request::Flush).map(drop)
     }
 
-    /// Discards pages: they read as zeros afterwards.
+    /// Discards pages: they read as zeros afterwards. All or nothing; a server does more than 8192 pages in steps.
     ///
     /// # Errors
     /// As [`write`](Self::write), for any number of pages.

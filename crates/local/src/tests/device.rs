@@ -15,6 +15,10 @@ pub(super) struct Device {
     pub(super) open: RefCell<BTreeMap<TxId, BTreeMap<PageNo, PageBuf>>>,
     begun: Cell<u64>,
     pub(super) in_flight: Cell<usize>,
+    /// All trims that were begun.
+    pub(super) trims: RefCell<Vec<PageRange>>,
+    /// The time that a trim takes besides.
+    pub(super) trim_ns: Cell<u64>,
 }
 
 impl Device {
@@ -36,6 +40,8 @@ impl Device {
             open: RefCell::default(),
             begun: Cell::new(0),
             in_flight: Cell::new(0),
+            trims: RefCell::default(),
+            trim_ns: Cell::new(0),
         }
     }
 
@@ -108,7 +114,9 @@ impl PageDevice for Device {
 
     async fn trim(&self, range: PageRange) -> Result<()> {
         self.limits.check_range(range)?;
+        self.trims.borrow_mut().push(range);
         self.pause().await;
+        self.runtime.sleep(self.trim_ns.get()).await;
         self.pages.borrow_mut().retain(|page, _| !range.contains(*page));
         Ok(())
     }

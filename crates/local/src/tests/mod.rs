@@ -5,6 +5,7 @@ mod device;
 mod hostile;
 mod idle;
 mod locks;
+mod trims;
 mod watched;
 mod wire;
 mod world;
