@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use support::{good, refused, stat_row, text};
 use tantalum_testing::programs::run;
+use tantalum_testing::rig::until;
 use tantalum_testing::{built, certificates, installed};
 
 fn volume() -> (tempfile::TempDir, PathBuf) {
@@ -244,10 +245,8 @@ fn stat_and_top_tell_whether_clients_get_tls_and_how_many_have_it() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    while stat_row(&config)["nbd_tls_connections"] != 1 {
-        assert!(client.try_wait().unwrap().is_none(), "it has gone");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let in_tls = |count: u64| stat_row(&config)["nbd_tls_connections"] == count;
+    until("a client in TLS", || in_tls(1));
     let row = stat_row(&config);
     assert_eq!((&row["nbd_tls"], &row["nbd_connections"]), (&"offered".into(), &1.into()));
     let told = good(&["stat", text(&config)]);
@@ -255,9 +254,7 @@ fn stat_and_top_tell_whether_clients_get_tls_and_how_many_have_it() {
     assert_eq!((&top()["nbd_tls"], &top()["nbd_tls_connections"]), (&"offered".into(), &1.into()));
     drop(client.stdin.take());
     client.wait().unwrap();
-    while stat_row(&config)["nbd_tls_connections"] != 0 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("its end", || in_tls(0));
     ended(server);
 }
 
