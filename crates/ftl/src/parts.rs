@@ -42,7 +42,7 @@ impl Parts {
         // With a dump, recovery starts from the zones.
         let anchors = media.anchors() > 0 && layout.is_none();
         Ok(Parts {
-            map: Mapping::new(options.pages, slots, !M::READS_SPARES)
+            map: Mapping::new(options.pages, slots, !media.reads_spares())
                 .staging_from(options.home_pages()),
             space: Space::new(geometry, &media.retired(), reserve)
                 .with_one_log(options.copies_with_writes)

@@ -1,7 +1,7 @@
 //! A check of an undamaged device during cleaning finds nothing.
-use crate::support::{batch, start, zones};
+use crate::support::{batch, format, start, zones};
 use tantalum_base::{PageNo, Rng};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::FtlOptions;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -21,7 +21,7 @@ fn a_check_beside_cleaning_finds_no_problem_where_there_is_none() {
                 cleaning_high_zones: ZONES,
                 ..FtlOptions::new(PAGES)
             };
-            let ftl = Ftl::format(media, options).await?;
+            let ftl = format(media, options).await?;
             for first in (0..PAGES).step_by(10) {
                 ftl.write(&batch(first, 10, 1), true).await?;
             }

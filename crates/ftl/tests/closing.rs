@@ -6,14 +6,14 @@ use tantalum_base::fault_points::{Planted, assert_noticed, plant};
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::rig::{FileRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
 const PAGES: u64 = 60;
 
-type Media = <FileRig as Rig>::Media;
+type Media = ErasedZones<PageBuf>;
 
 fn content(page: u64, count: u8) -> PageBuf {
     PageBuf::copy_from(&std::array::from_fn::<u8, PAGE_BYTES, _>(|at| match at {

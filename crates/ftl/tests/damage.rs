@@ -1,10 +1,11 @@
 //! Durable metadata pages that decay: never a silent return to an older state.
+use crate::support::{format, recover};
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{
     ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, SlotNo, ZoneNo,
 };
+use tantalum_ftl::FtlOptions;
 use tantalum_ftl::fault_points::Fault;
-use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::ZoneLayer;
 use tantalum_media::{FileZones, FileZonesOptions, SlotKind, ZoneMedia};
@@ -34,7 +35,7 @@ fn options() -> FtlOptions {
 /// Writes every page and a checkpoint, then trims half of the pages and writes further checkpoints:
 /// `checkpoints` in all, with the one that formatting writes.
 async fn fill(disk: MemoryStore, checkpoints: u64) -> Result<()> {
-    let ftl = Ftl::format(media(&disk), options()).await?;
+    let ftl = format(media(&disk), options()).await?;
     for first in (0..PAGES).step_by(10) {
         let page = |page| (PageNo(page), PageBuf::copy_from(&[(page % 250) as u8 + 1; PAGE_BYTES]));
         let pages: Vec<_> = (first..first + 10).map(page).collect();
@@ -76,7 +77,7 @@ fn open(disk: &MemoryStore) -> std::result::Result<u64, ErrorKind> {
     let runtime = Virtual::new(Schedule::Fifo);
     let disk = disk.clone();
     let opened = runtime.run(async move {
-        let (ftl, report) = Ftl::recover(media(&disk), options()).await?;
+        let (ftl, report) = recover(media(&disk), options()).await?;
         let mut out = [PageBuf::zero()];
         for page in 0..PAGES {
             ftl.read(&[PageNo(page)], &mut out).await?;
@@ -160,7 +161,7 @@ impl ZoneLayer for Decaying {
 /// Writes two pages, and has a third and a fourth share the first of them. Returns the slot of the record of that.
 async fn share(disk: MemoryStore) -> Result<SlotNo> {
     const VERSION: u64 = 3;
-    let ftl = Ftl::format(media(&disk), options()).await?;
+    let ftl = format(media(&disk), options()).await?;
     let content = |byte| PageBuf::copy_from(&[byte; PAGE_BYTES]);
     ftl.write(&[(PageNo(1), content(10)), (PageNo(2), content(20))], true).await?;
     ftl.share(&[(PageNo(3), PageNo(1)), (PageNo(4), PageNo(1))], true, || ()).await?;
@@ -180,7 +181,7 @@ fn decayed_record() -> Option<String> {
         let slot = runtime.run(share(disk.clone())).unwrap().unwrap();
         let media = Decaying { inner: media(&disk), slot, bit };
         let recovered = Virtual::new(Schedule::Fifo).run(async move {
-            let (ftl, _) = Ftl::recover(media, options()).await?;
+            let (ftl, _) = recover(media, options()).await?;
             let mut out = [PageBuf::zero()];
             for (page, expected) in CONTENTS {
                 ftl.read(&[PageNo(page)], &mut out).await?;

@@ -1,6 +1,7 @@
 //! Every block of a volume's store damaged in turn, after a kill and after a close: a page never
 //! reads as anything but its last content. Reading may fail, and opening may be refused, unless
 //! `accept_loss` is set. The oracle is just the list of writes.
+use crate::support::{format, recover};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
@@ -8,7 +9,7 @@ use tantalum_base::{
     ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng, SlotNo,
 };
 use tantalum_ftl::fault_points::Fault;
-use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
+use tantalum_ftl::{FtlOptions, RecoveryReport};
 use tantalum_media::BlockStore;
 use tantalum_media::block_store::{MemoryStore, Salvage};
 use tantalum_media::file_zones::anchor_area_bytes;
@@ -80,7 +81,7 @@ async fn load(
     changes: u64,
     end: End,
 ) -> Result<Held> {
-    let ftl = Ftl::format(media(&disk, false), options()).await?;
+    let ftl = format(media(&disk, false), options()).await?;
     let cleaner = Rc::clone(&ftl);
     runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
     let checkpointer = Rc::clone(&ftl);
@@ -158,7 +159,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
     let opened = runtime.run(async move {
         let mut opened = Opened::default();
         let options = FtlOptions { accept_loss, ..options() };
-        let ftl = match Ftl::recover(media(&disk, accept_loss), options).await {
+        let ftl = match recover(media(&disk, accept_loss), options).await {
             Ok((ftl, report)) => {
                 opened.report = report;
                 ftl
@@ -188,7 +189,7 @@ fn open(disk: &MemoryStore, held: &Held, accept_loss: bool) -> Opened {
         if accept_loss {
             // The loss is settled: from now on the device opens normally.
             ftl.close().await.unwrap();
-            let again = Ftl::recover(media(&disk, false), self::options()).await;
+            let again = recover(media(&disk, false), self::options()).await;
             assert!(again.is_ok(), "{:?}", again.err());
         }
         opened

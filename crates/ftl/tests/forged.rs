@@ -4,9 +4,10 @@
 use crate::damage_everywhere::{
     End, FEW_ZONES, MANY_ZONES, PAGES, SLOTS_PER_ZONE, ZONES_BYTE, media, options, used_for,
 };
+use crate::support::recover;
 use tantalum_base::checksum::crc32c;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result};
-use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_ftl::FtlOptions;
 use tantalum_media::block_store::MemoryStore;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -125,7 +126,7 @@ fn open(image: &Image, accept_loss: bool) -> Result<()> {
     let store = disk.clone();
     let options = FtlOptions { accept_loss, ..options() };
     let opened = async move {
-        let (ftl, _) = Ftl::recover(media(&store, false), options).await?;
+        let (ftl, _) = recover(media(&store, false), options).await?;
         let mut page = [PageBuf::zero()];
         for at in 0..options.pages {
             _ = ftl.read(&[PageNo(at)], &mut page).await;

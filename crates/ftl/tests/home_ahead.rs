@@ -1,12 +1,13 @@
 //! A cache whose home has later changes than the flash: which pages are given up, and when opening is
 //! refused.
+use crate::support::format;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, Result, Version};
 use tantalum_ftl::{
     CacheOptions, Ftl, FtlOptions, HomeState, Lacks, RecoveryReport, kept_pages_max,
 };
 use tantalum_media::block_store::MemoryStore;
-use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_media::{ErasedZones, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -15,7 +16,7 @@ const ZONES: u32 = 32;
 const SLOTS_PER_ZONE: u32 = 16;
 const WRITTEN: u64 = 20;
 
-type Device = Rc<Ftl<FileZones<MemoryStore>>>;
+type Device = Rc<Ftl<ErasedZones<PageBuf>>>;
 
 fn media(disk: &MemoryStore) -> FileZones<MemoryStore> {
     let slots_per_zone = SLOTS_PER_ZONE;
@@ -40,7 +41,7 @@ fn written(runtime: &Virtual) -> MemoryStore {
     let disk = MemoryStore::new(u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64);
     let store = disk.clone();
     let write = async move {
-        let ftl = Ftl::format(media(&store), options(false)).await?;
+        let ftl = format(media(&store), options(false)).await?;
         for number in 0..WRITTEN {
             ftl.write(&[(PageNo(number), page(number as u8 + 1))], true).await?;
         }
@@ -61,7 +62,8 @@ fn recover(
     runtime
         .run(async move {
             let home = HomeState { version: Version(home.0), lacks: home.1 };
-            let rebuilt = Ftl::rebuild(media, options(accept_loss), Some(home)).await?;
+            let rebuilt =
+                Ftl::rebuild(ErasedZones::new(media), options(accept_loss), Some(home)).await?;
             let is_behind_home = rebuilt.is_behind_home();
             let (ftl, report) = rebuilt.conclude().await?;
             Ok((ftl, report, is_behind_home))

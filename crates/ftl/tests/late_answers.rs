@@ -1,6 +1,6 @@
 //! Appends that return out of order: a change that returns late is older than the mapped one, and
 //! still counts.
-use crate::support::{Zones, batch, start, zones};
+use crate::support::{Zones, batch, format, recover, start, zones};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PageNo, PageRange, Payload, Result, SlotNo, Stamp, ZoneNo};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{AppendHeader, Body, Spare, ZoneLayer, ZoneMedia};
+use tantalum_media::{AppendHeader, Body, ErasedZones, Spare, ZoneLayer, ZoneMedia};
 use tantalum_runtime::sync::WaitQueue;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -102,7 +102,7 @@ fn options() -> FtlOptions {
     }
 }
 
-async fn read(ftl: &Ftl<Late>, page: u64) -> Stamp {
+async fn read(ftl: &Ftl<ErasedZones<Stamp>>, page: u64) -> Stamp {
     let mut out = [Stamp { page_plus_one: 0, count: 0 }];
     ftl.read(&[PageNo(page)], &mut out).await.unwrap();
     out[0]
@@ -117,7 +117,7 @@ fn a_zone_waits_for_what_replaced_its_content_before_it_was_answered() {
         let media = Late::new(zones(&runtime, ZONES));
         let rt = runtime.clone();
         let run = async move {
-            let ftl = Ftl::format(media.clone(), options()).await.unwrap();
+            let ftl = format(media.clone(), options()).await.unwrap();
             media.0.synced.set(false);
             // Both appends fill the zone.
             let held = [media.hold(0), media.hold(1)];
@@ -150,10 +150,10 @@ async fn written_late_behind_a_share(
     rt: &Virtual,
     media: &Late,
     dump: bool,
-) -> (Rc<Ftl<Late>>, u64) {
+) -> (Rc<Ftl<ErasedZones<Stamp>>>, u64) {
     let dump = dump.then(|| DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
     let options = FtlOptions { share_entries_max: Some(1), dump, ..FtlOptions::new(PAGES) };
-    let ftl = Ftl::format(media.clone(), options).await.unwrap();
+    let ftl = format(media.clone(), options).await.unwrap();
     ftl.write(&batch(0, 16, 1), true).await.unwrap();
     let write = media.hold(0);
     let late = Rc::clone(&ftl);
@@ -188,7 +188,7 @@ fn what_was_answered_late_is_seen_until_the_share_behind_it_is() {
 /// Cuts power while the device is as `life` leaves it, dumps, and reads `page` after the reboot.
 fn read_after_a_dump(
     page: u64,
-    life: impl AsyncFnOnce(&Virtual, &Late) -> Rc<Ftl<Late>> + 'static,
+    life: impl AsyncFnOnce(&Virtual, &Late) -> Rc<Ftl<ErasedZones<Stamp>>> + 'static,
 ) -> Stamp {
     let runtime = Virtual::new(Schedule::Fifo);
     let inner = zones(&runtime, ZONES);
@@ -197,12 +197,12 @@ fn read_after_a_dump(
     let ftl = runtime.run(async move { life(&rt, &media).await }).unwrap();
     runtime.drop_tasks();
     let (runtime, options) = (Virtual::new(Schedule::Fifo), *ftl.options());
-    let media = Late::new(inner.reopen(runtime.clone()));
+    let media = ErasedZones::new(Late::new(inner.reopen(runtime.clone())));
     runtime.run(async move { ftl.dump(&media, &[]).await.map(|_| ()) }).unwrap().unwrap();
     let runtime = Virtual::new(Schedule::Fifo);
     let media = Late::new(inner.reopen(runtime.clone()));
     let run = async move {
-        let (ftl, report) = Ftl::recover(media, options).await.unwrap();
+        let (ftl, report) = recover(media, options).await.unwrap();
         assert!(report.merged);
         ftl.validate();
         read(&ftl, page).await
@@ -225,7 +225,7 @@ fn a_page_that_was_moved_before_a_share_was_answered_is_dumped_where_it_is() {
     let found = read_after_a_dump(1, async |rt, media| {
         let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
         let options = FtlOptions { share_entries_max: Some(0), dump, ..options() };
-        let ftl = Ftl::format(media.clone(), options).await.unwrap();
+        let ftl = format(media.clone(), options).await.unwrap();
         // A zone in which only page 1 is live.
         ftl.write(&batch(0, 16, 1), true).await.unwrap();
         ftl.write(&batch(16, 16, 1), true).await.unwrap();
@@ -260,7 +260,7 @@ fn dumped_by_halves() -> Option<String> {
         read_after_a_dump(page, async move |rt, media| {
             let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
             let options = FtlOptions { dump, ..FtlOptions::new(PAGES) };
-            let ftl = Ftl::format(media.clone(), options).await.unwrap();
+            let ftl = format(media.clone(), options).await.unwrap();
             ftl.write(&batch(0, 16, 1), true).await.unwrap();
             media.hold(0);
             let writing = Rc::clone(&ftl);
@@ -294,7 +294,7 @@ fn shared_from_what_is_not_durable() -> Option<String> {
     let found = read_after_a_dump(2, async move |rt, media| {
         let dump = Some(DumpOptions::least(&media.0.inner.geometry(), PAGES, 8));
         let options = FtlOptions { dump, ..FtlOptions::new(PAGES) };
-        let ftl = Ftl::format(media.clone(), options).await.unwrap();
+        let ftl = format(media.clone(), options).await.unwrap();
         ftl.write(&batch(0, 16, 1), true).await.unwrap();
         media.hold(0);
         let first = Rc::clone(&ftl);
@@ -323,7 +323,7 @@ fn a_share_waits_for_what_it_builds_on() {
 }
 
 /// A durable batch that changes nothing.
-async fn nothing(ftl: &Ftl<Late>, by_share: bool) -> Result<()> {
+async fn nothing(ftl: &Ftl<ErasedZones<Stamp>>, by_share: bool) -> Result<()> {
     if by_share { ftl.share(&[], true, || ()).await } else { ftl.write(&[], true).await }
 }
 
@@ -333,7 +333,7 @@ fn a_durable_batch_of_nothing_makes_what_came_before_it_durable() {
         let runtime = Virtual::new(Schedule::Fifo);
         let media = Late::new(zones(&runtime, ZONES));
         let run = async move {
-            let ftl = Ftl::format(media.clone(), options()).await.unwrap();
+            let ftl = format(media.clone(), options()).await.unwrap();
             media.0.synced.set(false);
             nothing(&ftl, by_share).await.unwrap();
             assert!(!media.0.synced.get(), "all was durable");
@@ -353,7 +353,7 @@ fn answered_before_the_share(by_share: bool) -> Option<String> {
     let media = Late::new(zones(&runtime, ZONES));
     let rt = runtime.clone();
     let run = async move {
-        let ftl = Ftl::format(media.clone(), options()).await.unwrap();
+        let ftl = format(media.clone(), options()).await.unwrap();
         ftl.write(&batch(0, 1, 1), true).await.unwrap();
         let held = media.hold(0);
         let sharing = Rc::clone(&ftl);

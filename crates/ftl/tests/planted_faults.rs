@@ -1,12 +1,12 @@
 //! The log without one of its protections: the tests must notice. Faults that only a whole device
 //! shows are in the crate `simulator`; its `fault_points.rs` names the test of each.
-use crate::support::cycles;
-use crate::support::prefix;
+use crate::support::{cycles, format, prefix, zones_of};
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Error, PAGE_BYTES, PageBuf, PageNo, Payload, Stamp};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::ErasedZones;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
 use tantalum_models::rig::{FileRig, NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
@@ -177,8 +177,8 @@ fn wrong_bytes() -> Option<String> {
     let media = FileRig::new(1).open(&runtime);
     let media = Faults::new(Rc::new(media), FaultsOptions::default());
     let read = runtime.run(async move {
-        let ftl = Ftl::format(media, FtlOptions::new(20)).await?;
-        ftl.media().fail_append(0, AppendFault::Corrupt(0));
+        let ftl = format(media, FtlOptions::new(20)).await?;
+        zones_of::<Faults<ErasedZones<PageBuf>>>(&ftl).fail_append(0, AppendFault::Corrupt(0));
         ftl.write(&[(PageNo(3), PageBuf::copy_from(&[7; PAGE_BYTES]))], true).await?;
         let mut out = [PageBuf::zero()];
         ftl.read(&[PageNo(3)], &mut out).await

@@ -1,11 +1,11 @@
 //! Devices opened read-only: all that was written can be read, nothing is written to the medium,
 //! and every change is refused.
-use crate::support::{Zones, batch, start, zones};
+use crate::support::{Zones, batch, format, recover, start, zones, zones_of};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Result, Rng, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::ReadOnly;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
 
@@ -28,7 +28,7 @@ fn options(end: End) -> FtlOptions {
 
 /// Writes, shares and trims at random until much was cleaned; returns the contents of the pages
 /// then.
-async fn load(ftl: &Rc<Ftl<Zones>>, seed: u64) -> Result<Vec<Stamp>> {
+async fn load(ftl: &Rc<Ftl<ErasedZones<Stamp>>>, seed: u64) -> Result<Vec<Stamp>> {
     let mut rng = Rng::split(seed, "load");
     let mut held = vec![Stamp::zero(); PAGES as usize];
     for count in 1..600 {
@@ -63,7 +63,7 @@ fn device(end: End, seed: u64) -> (Zones, Vec<Stamp>) {
     let media = inner.reopen(runtime.clone());
     let rt = runtime.clone();
     let life = async move {
-        let ftl = Ftl::format(media, options(end)).await?;
+        let ftl = format(media, options(end)).await?;
         start(&rt, &ftl);
         let held = load(&ftl, seed).await?;
         if end == End::Closed {
@@ -75,21 +75,21 @@ fn device(end: End, seed: u64) -> (Zones, Vec<Stamp>) {
     runtime.drop_tasks();
     if end == End::Dumped {
         let runtime = Virtual::new(Schedule::Fifo);
-        let media = inner.reopen(runtime.clone());
+        let media = ErasedZones::new(inner.reopen(runtime.clone()));
         let frames = batch(0, 3, 1000);
         runtime.run(async move { ftl.dump(&media, &frames).await.map(|_| ()) }).unwrap().unwrap();
     }
     (inner, held)
 }
 
-async fn contents<M: ZoneMedia<Page = Stamp>>(ftl: &Ftl<M>) -> Result<Vec<Stamp>> {
+async fn contents(ftl: &Ftl<ErasedZones<Stamp>>) -> Result<Vec<Stamp>> {
     let pages: Vec<PageNo> = (0..PAGES).map(PageNo).collect();
     let mut out = vec![Stamp::zero(); pages.len()];
     ftl.read(&pages, &mut out).await.map(|()| out)
 }
 
 /// Checks that every kind of change is refused.
-async fn assert_refuses_changes<M: ZoneMedia<Page = Stamp>>(ftl: &Rc<Ftl<M>>) {
+async fn assert_refuses_changes(ftl: &Rc<Ftl<ErasedZones<Stamp>>>) {
     for durable in [false, true] {
         for refused in [
             ftl.write(&batch(3, 2, 5000), durable).await,
@@ -118,7 +118,7 @@ fn all_is_there_nothing_is_written_and_changes_are_refused() {
                 let (rt, expected) = (runtime.clone(), held.clone());
                 let life = async move {
                     let options = FtlOptions { read_only: true, ..options(end) };
-                    let (ftl, report) = Ftl::recover(ReadOnly::new(medium), options).await?;
+                    let (ftl, report) = recover(ReadOnly::new(medium), options).await?;
                     assert_eq!(report.pages_lost, 0);
                     assert_eq!(report.replayed > 0, end != End::Closed, "{report:?}");
                     // Background tasks that are started anyway must end.
@@ -128,7 +128,8 @@ fn all_is_there_nothing_is_written_and_changes_are_refused() {
                     assert_refuses_changes(&ftl).await;
                     assert_eq!(ftl.check(|_, _| {}).await?, []);
                     assert!(contents(&ftl).await? == expected);
-                    assert_eq!(ftl.media().refused(), 0, "something was to be written");
+                    let refused = zones_of::<ReadOnly<Zones>>(&ftl).refused();
+                    assert_eq!(refused, 0, "something was to be written");
                     assert_eq!(ftl.has_dump(), end == End::Dumped);
                     if end == End::Dumped {
                         assert_eq!(
@@ -147,7 +148,7 @@ fn all_is_there_nothing_is_written_and_changes_are_refused() {
             let runtime = Virtual::new(Schedule::Fifo);
             let media = inner.reopen(runtime.clone());
             let life = async move {
-                let (ftl, _) = Ftl::recover(media, options(end)).await?;
+                let (ftl, _) = recover(media, options(end)).await?;
                 assert!(contents(&ftl).await? == held);
                 ftl.write(&batch(3, 2, 5000), true).await
             };
@@ -161,6 +162,6 @@ fn nothing_is_made_to_be_read_only() {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = ReadOnly::new(Rc::new(zones(&runtime, ZONES)));
     let options = FtlOptions { read_only: true, ..FtlOptions::new(PAGES) };
-    let made = runtime.run(async move { Ftl::format(media, options).await.map(|_| ()) }).unwrap();
+    let made = runtime.run(async move { format(media, options).await.map(|_| ()) }).unwrap();
     assert_eq!(made.unwrap_err().kind(), ErrorKind::ReadOnly);
 }

@@ -1,15 +1,16 @@
 //! A medium that recovery refuses stays as it was: nothing is appended, reset or anchored before it
 //! is certain that the device can be opened.
 use crate::support::changes::Changes;
+use crate::support::{format, recover};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng,
 };
-use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
+use tantalum_ftl::{DumpOptions, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::file_zones::anchor_area_bytes;
-use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_media::{ErasedZones, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -44,7 +45,7 @@ fn used(options: FtlOptions) -> MemoryStore {
     let (disk, runtime) = (new_disk(), Virtual::new(Schedule::Fifo));
     let (store, rt) = (disk.clone(), runtime.clone());
     let life = async move {
-        let ftl = Ftl::format(media(&store), options).await?;
+        let ftl = format(media(&store), options).await?;
         let (cleaner, checkpointer) = (Rc::clone(&ftl), Rc::clone(&ftl));
         rt.spawn("cleaner", async move { cleaner.run_cleaner().await });
         rt.spawn("checkpointer", async move { checkpointer.run_checkpointer().await });
@@ -75,7 +76,8 @@ fn used(options: FtlOptions) -> MemoryStore {
     if options.dump.is_some() {
         let frames: Vec<_> = (0..FRAMES).map(|page| (PageNo(page), PageBuf::zero())).collect();
         let store = disk.clone();
-        let dump = async move { ftl.dump(&media(&store), &frames).await.map(|_| ()) };
+        let dump =
+            async move { ftl.dump(&ErasedZones::new(media(&store)), &frames).await.map(|_| ()) };
         Virtual::new(Schedule::Fifo).run(dump).unwrap().unwrap();
     }
     disk
@@ -85,7 +87,7 @@ fn used(options: FtlOptions) -> MemoryStore {
 fn open(disk: &MemoryStore, options: FtlOptions) -> Result<()> {
     let (medium, noted) = Changes::new(media(disk));
     let opened = Virtual::new(Schedule::Fifo)
-        .run(async move { Ftl::recover(medium, options).await.map(|_| ()) })
+        .run(async move { recover(medium, options).await.map(|_| ()) })
         .unwrap();
     if let Err(error) = &opened {
         assert_eq!(*noted.borrow(), [""; 0], "{error}");

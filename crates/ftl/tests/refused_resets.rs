@@ -1,8 +1,8 @@
 //! Resets that fail without retiring the zone: the zone is tried again, and none is lost.
-use crate::support::{batch, start, zones};
+use crate::support::{Zones, batch, format, start, zones, zones_of};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Stamp};
-use tantalum_ftl::{Ftl, FtlOptions, pages_max};
+use tantalum_ftl::{FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{Faults, FaultsOptions};
 use tantalum_runtime::Virtual;
@@ -24,11 +24,11 @@ fn a_zone_whose_reset_fails_is_not_lost() {
         let pages = pages_max(&inner.geometry(), 0) / BATCH * BATCH;
         let media = Faults::new(Rc::new(inner), FaultsOptions::default());
         let options = FtlOptions { checkpoint_interval_slots: 1 << 40, ..FtlOptions::new(pages) };
-        let ftl = Ftl::format(media, options).await.unwrap();
+        let ftl = format(media, options).await.unwrap();
         start(&rt, &ftl);
         // On a new device only hosts' zones are opened.
         let mut refused = 0;
-        ftl.media().refuse_reset(0);
+        zones_of::<Faults<Zones>>(&ftl).refuse_reset(0);
         for first in (0..pages).step_by(BATCH as usize) {
             let pages = batch(first, BATCH, 1);
             if let Err(error) = ftl.write(&pages, true).await {
@@ -36,7 +36,7 @@ fn a_zone_whose_reset_fails_is_not_lost() {
                 refused += 1;
                 ftl.write(&pages, true).await.unwrap();
                 if refused < REFUSED {
-                    ftl.media().refuse_reset(0);
+                    zones_of::<Faults<Zones>>(&ftl).refuse_reset(0);
                 }
             }
         }

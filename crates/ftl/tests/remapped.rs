@@ -1,11 +1,11 @@
 //! Remapped pages, on flash that returns another slot's content, intact and with its spare: an
 //! error, wherever the page's entry was meanwhile.
-use crate::support::{Zones, batch, start, zones};
+use crate::support::{Zones, batch, format, recover, start, zones, zones_of};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Payload, Result, SlotNo, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{Spare, ZoneLayer, ZoneMedia};
+use tantalum_media::{ErasedZones, Spare, ZoneLayer, ZoneMedia};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -51,7 +51,7 @@ impl ZoneLayer for Strays {
     }
 }
 
-type Device = Rc<Ftl<Strays>>;
+type Device = Rc<Ftl<ErasedZones<Stamp>>>;
 
 fn strays(inner: Zones) -> Strays {
     Strays { inner, stray: Cell::new(None), last_read: RefCell::default() }
@@ -77,12 +77,12 @@ async fn read(ftl: &Device, page: u64) -> Result<Stamp> {
 /// The slot of `page`.
 async fn slot_of(ftl: &Device, page: u64) -> Result<SlotNo> {
     read(ftl, page).await?;
-    Ok(ftl.media().last_read.borrow()[0])
+    Ok(zones_of::<Strays>(ftl).last_read.borrow()[0])
 }
 
 /// A new device with the pages of [`REMAPPED`].
 async fn filled(rt: &Virtual, inner: Zones, options: FtlOptions) -> Result<Device> {
-    let ftl = Ftl::format(strays(inner), options).await?;
+    let ftl = format(strays(inner), options).await?;
     start(rt, &ftl);
     ftl.write(&batch(0, 40, 1), true).await?;
     for (left, right) in [(100, 0), (101, 100), (102, 1)] {
@@ -104,12 +104,12 @@ async fn check(ftl: &Device) -> Result<()> {
             if given == place {
                 continue;
             }
-            ftl.media().stray.set(Some((place, given)));
+            zones_of::<Strays>(ftl).stray.set(Some((place, given)));
             let alone = read(ftl, page).await;
             let mut out = [Stamp::zero(); 2];
             let together = ftl.read(&[PageNo(7), PageNo(page)], &mut out).await;
             let found = ftl.check(|_, _| {}).await?;
-            ftl.media().stray.set(None);
+            zones_of::<Strays>(ftl).stray.set(None);
             let kinds = [alone.map(|_| ()), together].map(|read| read.unwrap_err().kind());
             assert_eq!(kinds, [ErrorKind::Checksum; 2], "page {page}, content of {other}");
             let named = |page| found.iter().any(|finding| finding.place == format!("page {page}"));
@@ -181,7 +181,7 @@ fn before_and_after(cleaned: bool, end: End) {
     runtime.drop_tasks();
     if matches!(end, End::Dump { .. }) {
         let runtime = Virtual::new(Schedule::Fifo);
-        let media = strays(inner.reopen(runtime.clone()));
+        let media = ErasedZones::new(strays(inner.reopen(runtime.clone())));
         runtime.run(async move { ftl.dump(&media, &[]).await.map(|_| ()) }).unwrap().unwrap();
     }
     for opening in 0..2 {
@@ -189,7 +189,7 @@ fn before_and_after(cleaned: bool, end: End) {
         let media = strays(inner.reopen(runtime.clone()));
         let rt = runtime.clone();
         let life = async move {
-            let (ftl, report) = Ftl::recover(media, options).await?;
+            let (ftl, report) = recover(media, options).await?;
             if let (0, End::Dump { behind_delta_pages }) = (opening, end) {
                 assert!(report.merged && (report.delta_pages > 0) == behind_delta_pages);
                 ftl.conclude_dump().await?;
@@ -240,7 +240,7 @@ fn cleaning_copies_no_stray_slot() {
     let life = async move {
         let ftl = filled(&rt, media, options(false)).await?;
         let (place, given) = (slot_of(&ftl, 102).await?, slot_of(&ftl, 5).await?);
-        ftl.media().stray.set(Some((place, given)));
+        zones_of::<Strays>(&ftl).stray.set(Some((place, given)));
         for count in 2..1000 {
             ftl.write(&batch(20 + count % 4 * 4, 4, count), true).await?;
         }

@@ -1,8 +1,8 @@
 //! Zones that the medium retired before the FTL was opened.
-use crate::support::{Zones, batch, start, zones};
+use crate::support::{Zones, batch, format, recover, start, zones};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp, ZoneNo};
-use tantalum_ftl::{Ftl, FtlOptions, pages_max};
+use tantalum_ftl::{FtlOptions, pages_max};
 use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{Faults, FaultsOptions, ZoneWindow};
 use tantalum_runtime::virtual_time::Schedule;
@@ -25,7 +25,7 @@ fn write_largest_batches(retired: u32) -> Result<u64> {
             let failed = media.reset(ZoneNo(zone)).await.unwrap_err();
             assert_eq!(failed.kind(), ErrorKind::ZoneRetired);
         }
-        let ftl = Ftl::format(media, FtlOptions::new(PAGES)).await?;
+        let ftl = format(media, FtlOptions::new(PAGES)).await?;
         assert_eq!(ftl.statistics().zones_retired, retired);
         start(&rt, &ftl);
         let most = u64::from(ftl.batch_pages_max()).min(PAGES);
@@ -69,7 +69,7 @@ fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
         let rt = runtime.clone();
         let run = async move {
             let open = || ZoneWindow::new(Rc::clone(&media), 0..FULL_ZONES).unwrap();
-            let ftl = Ftl::format(open(), options).await.unwrap();
+            let ftl = format(open(), options).await.unwrap();
             start(&rt, &ftl);
             let mut rng = Rng::split(1, "pages");
             let mut counts = vec![0; options.pages as usize];
@@ -90,7 +90,7 @@ fn a_device_is_opened_and_read_also_when_zones_have_gone_since_it_was_made() {
             assert_eq!(ftl.statistics().zones_retired, retired as u32);
             // Background work ends.
             rt.sleep(1_000_000_000).await;
-            let (ftl, report) = Ftl::recover(open(), options)
+            let (ftl, report) = recover(open(), options)
                 .await
                 .unwrap_or_else(|error| panic!("{retired} zones retired: {error}"));
             assert_eq!((report.pages_lost, ftl.statistics().zones_retired), (0, retired as u32));
@@ -115,7 +115,7 @@ fn a_device_is_closed_also_when_the_zones_for_its_checkpoint_go() {
         let rt = runtime.clone();
         let run = async move {
             let open = || ZoneWindow::new(Rc::clone(&media), 0..FULL_ZONES).unwrap();
-            let ftl = Ftl::format(open(), options).await.unwrap();
+            let ftl = format(open(), options).await.unwrap();
             start(&rt, &ftl);
             let mut rng = Rng::split(retired, "pages");
             for page in (0..options.pages).chain((0..300).map(|_| rng.below(options.pages))) {
@@ -124,7 +124,7 @@ fn a_device_is_closed_also_when_the_zones_for_its_checkpoint_go() {
             (0..retired).for_each(|reset| media.fail_reset(reset));
             ftl.close().await.unwrap_or_else(|error| panic!("{retired} zones retired: {error}"));
             assert!(ftl.statistics().zones_retired > 0);
-            let (ftl, report) = Ftl::recover(open(), options).await.unwrap();
+            let (ftl, report) = recover(open(), options).await.unwrap();
             assert_eq!((report.replayed, report.pages_lost), (0, 0));
             ftl.validate();
         };

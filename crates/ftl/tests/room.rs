@@ -1,11 +1,12 @@
 //! A device on a medium that can take room back: which room it gives back, when, and that recovery needs none of it.
+use crate::support::{format, recover};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng, ZoneNo};
+use tantalum_ftl::FtlOptions;
 use tantalum_ftl::fault_points::Fault;
-use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::file_zones::anchor_area_bytes;
 use tantalum_media::wrappers::{ZoneLayer, ZoneOperation};
@@ -146,7 +147,7 @@ async fn live(runtime: Virtual, disk: MemoryStore, known: Rc<Known>, seed: u64) 
         reset_under: RefCell::default(),
     };
     *known.held.borrow_mut() = vec![0; PAGES as usize];
-    let ftl = Ftl::format(medium, options()).await.unwrap();
+    let ftl = format(medium, options()).await.unwrap();
     ftl.start_tasks(&runtime);
     let mut rng = Rng::split(seed, "room");
     for count in 1..200 {
@@ -176,7 +177,7 @@ async fn live(runtime: Virtual, disk: MemoryStore, known: Rc<Known>, seed: u64) 
 async fn assert_is_there(moment: Moment, seed: u64) {
     let disk = MemoryStore::with_image(&moment.image);
     let options = FtlOptions { read_only: true, ..options() };
-    let (ftl, _) = Ftl::recover(zones(&disk), options).await.unwrap();
+    let (ftl, _) = recover(zones(&disk), options).await.unwrap();
     assert_eq!(ftl.check(|_, _| ()).await.unwrap(), [], "seed {seed}");
     for page in 0..PAGES {
         let mut found = [PageBuf::zero()];

@@ -1,5 +1,6 @@
 //! Devices as small and as full as the options allow, overwritten for long: no deadlock, no false
 //! "out of space", every page correct. Then failing programs, resets and reads.
+use crate::support::{format, recover, zones_of};
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Payload, Rng, Stamp};
@@ -175,7 +176,7 @@ fn fill_and_overwrite(
         copies_with_writes: load.seed % 2 == 1,
         ..FtlOptions::new(pages)
     };
-    let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+    let ftl = runtime.run(async move { format(media, options).await }).unwrap().unwrap();
     // A batch must not be larger than its space.
     let load = Load { batch_max: load.batch_max.min(u64::from(ftl.batch_pages_max())), ..load };
     overwrite(&runtime, &ftl, load);
@@ -283,7 +284,7 @@ fn zones_are_retired_until_the_device_is_out_of_space_and_says_so() {
         );
         let pages = pages_max(&media.geometry(), 0) - 32;
         let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(pages) };
-        let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+        let ftl = runtime.run(async move { format(media, options).await }).unwrap().unwrap();
         let cleaner = Rc::clone(&ftl);
         runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
         let checkpointer = Rc::clone(&ftl);
@@ -326,7 +327,7 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
         let inner = Rc::new(zones(&runtime, seed, 16, 8, 0, NandFaults::default()));
         let options = FtlOptions { checkpoint_interval_slots: 200, ..FtlOptions::new(100) };
         let media = Faults::new(Rc::clone(&inner), FaultsOptions::default());
-        let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+        let ftl = runtime.run(async move { format(media, options).await }).unwrap().unwrap();
         ftl.start_tasks(&runtime);
         let (device, rt) = (Rc::clone(&ftl), runtime.clone());
         let bad = runtime.run(async move {
@@ -337,7 +338,7 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
                 }
             }
             let bad = rng.below(100);
-            device.media().fail_read(0);
+            zones_of::<Faults<Zones>>(&device).fail_read(0);
             let mut out = [Stamp::zero()];
             let read = device.read(&[PageNo(bad)], &mut out).await;
             assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
@@ -363,7 +364,7 @@ fn a_page_that_decays_is_an_error_and_never_old_data() {
         let media = inner.reopen(runtime.clone());
         let gone = Rc::clone(&gone);
         let main = async move {
-            let (ftl, _) = Ftl::recover(media, options).await.unwrap();
+            let (ftl, _) = recover(media, options).await.unwrap();
             let mut out = [Stamp::zero()];
             // If cleaning did not reach the page, the mapping still points to its slot.
             match ftl.read(&[PageNo(bad)], &mut out).await {
@@ -390,9 +391,9 @@ fn programs_fail_at_every_place_in_turn() {
         let inner = Rc::new(zones(&runtime, nth, 16, 4, 0, NandFaults::default()));
         let options = FtlOptions { checkpoint_interval_slots: 100, ..FtlOptions::new(60) };
         let media = Faults::new(inner, FaultsOptions::default());
-        let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+        let ftl = runtime.run(async move { format(media, options).await }).unwrap().unwrap();
         for at in [nth, nth + 1, nth + 7] {
-            ftl.media().fail_append(at, AppendFault::ProgramFailed);
+            zones_of::<Faults<Zones>>(&ftl).fail_append(at, AppendFault::ProgramFailed);
         }
         let load = Load {
             seed: nth,
@@ -429,7 +430,7 @@ fn eight_zones_survive_power_cuts() {
             ..FtlOptions::new(pages)
         };
         let media = zones.reopen(runtime.clone());
-        runtime.run(async move { Ftl::format(media, options).await.map(|_| ()) }).unwrap().unwrap();
+        runtime.run(async move { format(media, options).await.map(|_| ()) }).unwrap().unwrap();
         let mut known = vec![0; pages as usize];
         let mut count = 0;
         for cycle in 0..40 {
@@ -440,7 +441,7 @@ fn eight_zones_survive_power_cuts() {
             let fate = Fate::ALL[rng.below(3) as usize];
             nand.plan_cut(Some(CutPlan { after_operations: rng.below(120), fate }));
             let cuts = nand.power_cuts();
-            let recovered = runtime.run(async move { Ftl::recover(media, options).await });
+            let recovered = runtime.run(async move { recover(media, options).await });
             if nand.power_cuts() > cuts {
                 continue;
             }

@@ -5,7 +5,7 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{ErrorKind, PageNo, PageRange, SlotNo, ZoneNo};
 use tantalum_ftl::fault_points::Fault;
 use tantalum_ftl::{CacheOptions, DumpOptions, FtlOptions};
-use tantalum_media::{SlotKind, Spare, ZoneMedia};
+use tantalum_media::{ErasedZones, SlotKind, Spare, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -390,7 +390,7 @@ fn an_opening_that_meets_an_error_is_refused_and_concludes_nothing() {
         runtime.drop_tasks();
         let run = async move {
             if dumps {
-                ftl.dump(&world.window(), &[]).await.unwrap();
+                ftl.dump(&ErasedZones::new(world.window()), &[]).await.unwrap();
             }
             let options = FtlOptions { read_only: true, ..options };
             let before = world.media.reads();

@@ -1,8 +1,9 @@
 //! Static wear levelling: with hot and cold parts the spread of resets stays within the bound, at
 //! little cost; without it the spread is large.
+use crate::support::format;
 use std::rc::Rc;
 use tantalum_base::{PageNo, Payload, Rng, Stamp};
-use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
+use tantalum_ftl::{FtlOptions, FtlStatistics};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
@@ -39,7 +40,7 @@ fn hot_and_cold(wear_spread_max: u32, rounds: u64, seed: u64) -> FtlStatistics {
     let runtime = Virtual::new(Schedule::Shuffled(seed));
     let media = media(&runtime, seed);
     let options = FtlOptions { wear_spread_max, ..FtlOptions::new(PAGES) };
-    let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+    let ftl = runtime.run(async move { format(media, options).await }).unwrap().unwrap();
     let cleaner = Rc::clone(&ftl);
     runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
     let checkpointer = Rc::clone(&ftl);

@@ -1,7 +1,7 @@
 //! An opening that is given up midway, for example after a timeout: no task continues to write afterwards.
 use std::rc::Rc;
+use tantalum_base::Result;
 use tantalum_base::fault_points::assert_noticed;
-use tantalum_base::{PageBuf, Result};
 use tantalum_hosts::double_write::{DoubleWrite, DoubleWriteOptions, Form, PageOptions};
 use tantalum_hosts::fault_points::Fault;
 use tantalum_hosts::records::ByteCodec;
@@ -41,7 +41,7 @@ fn value(number: u32) -> Rc<[u8]> {
 /// it found.
 async fn give_up(runtime: Virtual) -> Result<Option<String>> {
     let device = DeviceSpec::parse("durassd:capacity=64MiB")?;
-    let device = device.build_with::<_, PageBuf>(&runtime, 1).await?.device;
+    let device = device.build_bytes(&runtime, 1).await?.device;
     let codec = Rc::new(Bytes::default());
     let holders = Rc::strong_count(&device);
     let engine = DoubleWrite::create(&runtime, &device, &codec, options()).await?;

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_hosts::double_write::{Form, HostStatistics, PageLoad, PageOptions, versions};
+use tantalum_media::ErasedZones;
 use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -24,10 +25,10 @@ fn options(form: Form) -> PageOptions {
     }
 }
 
-async fn device(runtime: &Virtual) -> Result<Rc<Ssd<NandZones<Virtual, Stamp>>>> {
+async fn device(runtime: &Virtual) -> Result<Rc<Ssd<ErasedZones<Stamp>>>> {
     let zones = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
     let zones = NandZones::new(runtime.clone(), crate::support::nand(1, 2), zones)?;
-    let ftl = Ftl::format(zones, FtlOptions::new(760)).await?;
+    let ftl = Ftl::format(ErasedZones::new(zones), FtlOptions::new(760)).await?;
     let ssd = Rc::new(Ssd::new(ftl, SsdOptions::new(CacheKind::Ordered, 64))?);
     ssd.start(runtime);
     Ok(ssd)

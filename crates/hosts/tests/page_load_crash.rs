@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tantalum_base::{PageNo, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_hosts::double_write::{Form, PageLoad, restore, versions};
-use tantalum_media::{CutPlan, Fate};
+use tantalum_media::{CutPlan, ErasedZones, Fate};
 use tantalum_models::nand::Nand;
 use tantalum_models::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
@@ -22,13 +22,13 @@ const ACCESSES: u64 = 400;
 const APPEND_PAGES_MAX: u32 = 6;
 
 type Zones = NandZones<Virtual, Stamp>;
-type Device = Ssd<Zones>;
+type Device = Ssd<ErasedZones<Stamp>>;
 
 fn ftl_options() -> FtlOptions {
     FtlOptions { checkpoint_interval_slots: 128, ..FtlOptions::new(DEVICE_PAGES) }
 }
 
-fn device(runtime: &Virtual, ftl: Rc<Ftl<Zones>>, cache: CacheKind) -> Rc<Device> {
+fn device(runtime: &Virtual, ftl: Rc<Ftl<ErasedZones<Stamp>>>, cache: CacheKind) -> Rc<Device> {
     let options = match cache {
         // A write is atomic there, so a write of a whole page is not torn. Therefore it accepts
         // single pages, and its cache becomes full in the middle of the host's pages.
@@ -58,7 +58,8 @@ type Bounds = Vec<(u64, u64)>;
 fn load(case: Case, seed: u64, zones: &Zones, nand: &Nand<Stamp>, runtime: &Virtual) -> Bounds {
     let (form, cache) = case;
     let bounds = Rc::new(RefCell::new(Vec::new()));
-    let (media, told) = (zones.reopen(runtime.clone()), Rc::clone(&bounds));
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
+    let told = Rc::clone(&bounds);
     let (rt, plan) = (runtime.clone(), nand.clone());
     let cuts_before = nand.power_cuts();
     let ran = runtime.run(async move {
@@ -97,7 +98,7 @@ fn recovered(
     cut: bool,
 ) -> Option<Vec<Option<u64>>> {
     let runtime = Virtual::new(Schedule::Shuffled(seed));
-    let media = zones.reopen(runtime.clone());
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
     let cuts_before = nand.power_cuts();
     if cut {
         let mut rng = Rng::split(seed, "second cut");

@@ -219,7 +219,7 @@ pub trait ZoneMedia: 'static {
 
     /// Whether a read also returns the spare of each page, as on flash, where page and spare share a flash page. The
     /// FTL's map then need not keep content checksums.
-    const READS_SPARES: bool;
+    fn reads_spares(&self) -> bool;
 
     /// The geometry.
     fn geometry(&self) -> ZoneGeometry;
@@ -253,7 +253,7 @@ pub trait ZoneMedia: 'static {
     /// `out` is unspecified after an error.
     async fn read(&self, slots: &[SlotNo], out: &mut [Self::Page]) -> Result<()>;
 
-    /// Like [`read`](Self::read). If [`READS_SPARES`](Self::READS_SPARES), it also stores the spare of each page in
+    /// Like [`read`](Self::read). If [`reads_spares`](Self::reads_spares), it also stores the spare of each page in
     /// `spares` (same length); otherwise `spares` is unchanged.
     async fn read_with_spares(
         &self,

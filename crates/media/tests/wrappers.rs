@@ -5,12 +5,12 @@ mod forwarding;
 use forwarding::{Asked, forwards};
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageBuf, PageNo, Payload, Rng, SlotNo, Stamp, Version, ZoneNo};
-use tantalum_media::Episodes;
 use tantalum_media::wrappers::{
     AppendFault, Checker, Faults, FaultsOptions, Flaky, ReadOnly, Recorder, Throttle,
     ThrottleOptions, UntilCut, ZoneWindow,
 };
 use tantalum_media::zone::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
+use tantalum_media::{Episodes, ErasedZones};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
@@ -260,6 +260,7 @@ fn every_method_of_a_wrapper_asks_the_same_of_its_medium() {
             let asked = Rc::new(Asked::default());
             let inner = || Rc::clone(&asked);
             forwards(Bare(inner()), &asked, &[]).await;
+            forwards(ErasedZones::shared(inner()), &asked, &[]).await;
             forwards(Faults::new(inner(), FaultsOptions::default()), &asked, &[]).await;
             forwards(Flaky::new(inner(), Episodes::new(clock.clone())), &asked, &[]).await;
             forwards(Recorder::new(inner(), 1), &asked, &[]).await;

@@ -9,8 +9,8 @@ use tantalum_base::{
     Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId,
 };
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::baselines::{
     Clustering, RedoLog, ShadowDevice, ShadowLog, ShadowOptions, Wal, WalCommit, WalOptions,
 };
@@ -22,27 +22,26 @@ const PAGES: u64 = 100;
 
 type Media = Faults<Zones>;
 
-fn media(runtime: &Virtual) -> Result<Rc<Zones>> {
-    zones(runtime, Shape { blocks_per_plane: 40, ..Shape::SMALL }).map(Rc::new)
+/// The medium under the FTL; it can be told to fail.
+fn media(runtime: &Virtual) -> Result<Rc<Media>> {
+    let zones = zones(runtime, Shape { blocks_per_plane: 40, ..Shape::SMALL })?;
+    Ok(Rc::new(Faults::new(Rc::new(zones), FaultsOptions::default())))
 }
 
 /// The kind of device under test.
 trait Kind: Copy + 'static {
     type Device: PageDevice<Page = Stamp>;
 
-    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>>;
-
-    /// The medium under the FTL, to inject failures.
-    fn faults(device: &Self::Device) -> &Media;
+    async fn make(self, runtime: Virtual, media: Rc<Media>) -> Result<Rc<Self::Device>>;
 }
 
 #[derive(Clone, Copy)]
 struct WriteCached(CacheKind);
 
 impl Kind for WriteCached {
-    type Device = Ssd<Media>;
+    type Device = Ssd<ErasedZones<Stamp>>;
 
-    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+    async fn make(self, runtime: Virtual, media: Rc<Media>) -> Result<Rc<Self::Device>> {
         let mut ftl = FtlOptions::new(PAGES);
         if self.0 == CacheKind::Durable {
             ftl.dump = Some(DumpOptions::least(&media.geometry(), PAGES, 16));
@@ -50,13 +49,10 @@ impl Kind for WriteCached {
         let mut options = SsdOptions::new(self.0, 16);
         options.write_back_start_pages = 4;
         options.transaction_pages_max = 12;
-        let device = Rc::new(Ssd::new(Ftl::format(media, ftl).await?, options)?);
+        let device =
+            Rc::new(Ssd::new(Ftl::format(ErasedZones::shared(media), ftl).await?, options)?);
         device.start(&runtime);
         Ok(device)
-    }
-
-    fn faults(device: &Self::Device) -> &Media {
-        device.ftl().media()
     }
 }
 
@@ -64,18 +60,14 @@ impl Kind for WriteCached {
 struct Shadow;
 
 impl Kind for Shadow {
-    type Device = ShadowDevice<Media>;
+    type Device = ShadowDevice<ErasedZones<Stamp>>;
 
-    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
-        let ftl = Ftl::format(media, FtlOptions::new(PAGES)).await?;
+    async fn make(self, runtime: Virtual, media: Rc<Media>) -> Result<Rc<Self::Device>> {
+        let ftl = Ftl::format(ErasedZones::shared(media), FtlOptions::new(PAGES)).await?;
         let options = ShadowOptions { clustering: Clustering::Cycles, transactions_max: 8 };
         let device = Rc::new(ShadowLog::device(ftl, options));
         device.device().start(&runtime);
         Ok(device)
-    }
-
-    fn faults(device: &Self::Device) -> &Media {
-        device.ftl().media()
     }
 }
 
@@ -83,18 +75,14 @@ impl Kind for Shadow {
 struct RedoLogged(WalCommit);
 
 impl Kind for RedoLogged {
-    type Device = Wal<Media>;
+    type Device = Wal<Stamp>;
 
-    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+    async fn make(self, runtime: Virtual, media: Rc<Media>) -> Result<Rc<Self::Device>> {
         let options = WalOptions { commit: self.0, ..WalOptions::new(64) };
-        let device = RedoLog::format(Rc::new(media), FtlOptions::new(PAGES), options).await?;
+        let device = RedoLog::format(media, FtlOptions::new(PAGES), options).await?;
         let device = Rc::new(device);
         device.device().start(&runtime);
         Ok(device)
-    }
-
-    fn faults(device: &Self::Device) -> &Media {
-        tantalum_media::ZoneLayer::inner(device.ftl().media())
     }
 }
 
@@ -102,9 +90,9 @@ impl Kind for RedoLogged {
 struct TxCached;
 
 impl Kind for TxCached {
-    type Device = TxCache<Virtual, Media>;
+    type Device = TxCache<Virtual, ErasedZones<Stamp>>;
 
-    async fn make(self, runtime: Virtual, media: Media) -> Result<Rc<Self::Device>> {
+    async fn make(self, runtime: Virtual, media: Rc<Media>) -> Result<Rc<Self::Device>> {
         let options = TxCacheOptions {
             transactions_max: 8,
             headers: 8,
@@ -115,14 +103,10 @@ impl Kind for TxCached {
             ..TxCacheOptions::new(16)
         };
         let pages = PAGES + u64::from(options.extended_pages);
-        let ftl = Ftl::format(media, FtlOptions::new(pages)).await?;
+        let ftl = Ftl::format(ErasedZones::shared(media), FtlOptions::new(pages)).await?;
         let device = Rc::new(TxCache::new(runtime.clone(), ftl, options)?);
         device.start(&runtime);
         Ok(device)
-    }
-
-    fn faults(device: &Self::Device) -> &Media {
-        device.ftl().media()
     }
 }
 
@@ -161,8 +145,7 @@ async fn add_one<D: PageDevice<Page = Stamp>>(device: &D, page: PageNo, fill: u6
 fn nothing_is_undone(kind: impl Kind) {
     for seed in 0..12 {
         let (added, counts) = run(seed, move |runtime| async move {
-            let media = Faults::new(media(&runtime)?, FaultsOptions::default());
-            let device = kind.make(runtime.clone(), media).await?;
+            let device = kind.make(runtime.clone(), media(&runtime)?).await?;
             let clients: Vec<_> = (0..4)
                 .map(|client| {
                     let (device, clock) = (Rc::clone(&device), runtime.clone());
@@ -221,15 +204,15 @@ async fn has_ended<D: PageDevice<Page = Stamp>>(device: &D, tx: TxId, page: Page
 
 /// Runs transactions until a commit fails because of the medium's failures set by `fail`. Returns
 /// the kind of the error.
-fn ends_what_it_refuses<K: Kind>(kind: K, fail: fn(&Media)) -> ErrorKind {
+fn ends_what_it_refuses(kind: impl Kind, fail: fn(&Media)) -> ErrorKind {
     run(0, move |runtime| async move {
-        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
-        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let media = media(&runtime).unwrap();
+        let device = kind.make(runtime.clone(), Rc::clone(&media)).await.unwrap();
         for page in (0..PAGES).map(PageNo) {
             device.write(page, &[Stamp::new(page, 1)], None).await.unwrap();
         }
         device.flush().await.unwrap();
-        fail(K::faults(&device));
+        fail(&media);
         for count in 2..100_000u64 {
             let tx = match device.begin().await {
                 Ok(tx) => tx,
@@ -290,8 +273,7 @@ fn a_commit_that_finds_no_room_has_ended_its_transaction() {
 /// The limits of a transaction in one call; if it is refused, it leaves nothing behind.
 fn a_scattered_write_is_a_transaction(kind: impl Kind) {
     run(0, move |runtime| async move {
-        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
-        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let device = kind.make(runtime.clone(), media(&runtime).unwrap()).await.unwrap();
         let pages = |numbers: &[u64], count: u64| -> Vec<(PageNo, Stamp)> {
             numbers.iter().map(|page| (PageNo(*page), Stamp::new(PageNo(*page), count))).collect()
         };
@@ -338,8 +320,7 @@ fn pages_are_written_in_one_call_as_in_a_transaction() {
 /// No call may change a page that an open transaction holds; everything else goes on.
 fn a_held_page_is_closed_to_others(kind: impl Kind) {
     run(0, move |runtime| async move {
-        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
-        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let device = kind.make(runtime.clone(), media(&runtime).unwrap()).await.unwrap();
         let write = async |pages: &[u64], count, tx| {
             let contents: Vec<_> =
                 pages.iter().map(|page| Stamp::new(PageNo(*page), count)).collect();
@@ -407,8 +388,7 @@ fn refused_as(done: &Result<()>, kind: ErrorKind) -> bool {
 /// refused.
 fn a_write_in_flight_is_not_refused(kind: impl Kind) {
     run(0, move |runtime| async move {
-        let media = Faults::new(media(&runtime).unwrap(), FaultsOptions::default());
-        let device = kind.make(runtime.clone(), media).await.unwrap();
+        let device = kind.make(runtime.clone(), media(&runtime).unwrap()).await.unwrap();
         let page = PageNo(4);
         let contents = [2, 3].map(|count| [Stamp::new(page, count)]);
         let mut written = pin!(device.write(page, &contents[0], None));

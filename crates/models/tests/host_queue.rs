@@ -213,7 +213,7 @@ fn every_device_comes_from_its_name_and_from_its_full_name() {
         let rt = runtime.clone();
         let run = async move {
             let spec = DeviceSpec::parse(&format!("{}:capacity=64MiB", entry.name)).unwrap();
-            let device = spec.build_with::<_, PageBuf>(&rt, 1).await.unwrap().device;
+            let device = spec.build_bytes(&rt, 1).await.unwrap().device;
             assert_eq!(device.limits().pages, 16_384);
             let page = PageBuf::copy_from(&[9; 4096]);
             device.write(PageNo(77), std::slice::from_ref(&page), None).await.unwrap();

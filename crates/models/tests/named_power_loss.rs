@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tantalum_base::fault_points::plant;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Rng, Stamp};
 use tantalum_ftl::fault_points::Fault;
-use tantalum_media::Fate;
+use tantalum_media::{ErasedZones, Fate};
 use tantalum_models::NandZones;
 use tantalum_models::{DeviceConfig, SimulatedSsd};
 use tantalum_runtime::live::LiveOptions;
@@ -121,11 +121,12 @@ fn power_loss(
     let now_ns = runtime.now_ns();
     runtime.drop_tasks();
     let ssd = Rc::clone(device.device());
-    let cut = ssd.ftl().media();
+    let cut = ssd.ftl().media().downcast_ref::<NandZones<Virtual, Stamp>>();
+    let cut = cut.expect("the device is on simulated flash");
     cut.nand().power_cut(now_ns, |_| Fate::ALL[rng.below(3) as usize]);
     let media = cut.reopen(runtime.clone());
     let fed = Virtual::new(Schedule::Fifo);
-    let again = media.reopen(fed.clone());
+    let again = ErasedZones::new(media.reopen(fed.clone()));
     let dumped = fed.run(async move { ssd.power_loss(again).await }).unwrap().unwrap();
     assert!(dumped.bytes <= dumped.budget_bytes && dumped.number > 0, "{dumped:?}");
     media
@@ -155,6 +156,7 @@ fn lives(text: &str, seed: u64, lives: u64) -> (NandZones<Virtual, Stamp>, Rc<Re
             let device = match opened {
                 None => config.build::<_, Stamp>(&rt, seed).await.unwrap(),
                 Some(media) => {
+                    let media = ErasedZones::new(media);
                     let on = Opening { runtime: rt.clone(), media, kept: () };
                     let (device, report) = config.kind(seed).open(on).await.unwrap();
                     let RebootReport { recovery, reboot_ns, .. } = report;

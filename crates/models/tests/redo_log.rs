@@ -32,7 +32,7 @@ fn media(disk: &MemoryStore) -> FileZones<MemoryStore> {
     FileZones::new(disk.clone(), options).unwrap()
 }
 
-type Device = Rc<Wal<FileZones<MemoryStore>>>;
+type Device = Rc<Wal<PageBuf>>;
 
 /// Opens the device, which commits in the form `commit` from now on.
 async fn recover(

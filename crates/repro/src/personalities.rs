@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
+use tantalum_media::ErasedZones;
 use tantalum_models::personality::PersonalityConfig;
 use tantalum_runtime::{DeviceKind, Runtime, Virtual};
 
@@ -159,7 +160,7 @@ fn personality(layer: &str, order: Order, pages: u64, writes: u64, seed: u64) ->
     let config = config(layer, pages)?;
     Virtual::alone(A_LOAD, move |clock| async move {
         let zones = config.new_zones::<_, Stamp>(&clock, seed)?;
-        let device = config.kind().make(&clock, zones).await?;
+        let device = config.kind().make(&clock, ErasedZones::new(zones)).await?;
         for page in (0..pages).map(PageNo) {
             device.write(page, &[Stamp::new(page, 1)], None).await?;
         }
@@ -183,7 +184,7 @@ fn page_map(order: Order, pages: u64, writes: u64, seed: u64) -> Result<Spent> {
     let config = config("dftl:cmt=4k", pages)?;
     Virtual::alone(A_LOAD, move |clock| async move {
         let zones = config.new_zones::<_, Stamp>(&clock, seed)?;
-        let ftl = Ftl::format(zones, FtlOptions::new(pages)).await?;
+        let ftl = Ftl::format(ErasedZones::new(zones), FtlOptions::new(pages)).await?;
         let cleaner = Rc::clone(&ftl);
         clock.spawn("cleaner", async move { cleaner.run_cleaner().await });
         let checkpointer = Rc::clone(&ftl);

@@ -3,7 +3,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind};
-use tantalum_media::{CutPlan, Episodes, IoClass, PowerCut, ZoneMedia};
+use tantalum_media::{CutPlan, Episodes, ErasedZones, IoClass, PowerCut, ZoneMedia};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Opening, Runtime, Virtual};
 
@@ -80,19 +80,19 @@ impl Errors {
 }
 
 /// The rig and medium on which a device is made or opened.
-type OpeningOf<R, Kept> = Opening<Virtual, Powered<<R as Rig>::Media>, Kept>;
+type OpeningOf<R, Kept> = Opening<Virtual, ErasedZones<<R as Rig>::Page>, Kept>;
 
 /// A device between two power-on periods: its medium and everything else that survives.
-pub(super) struct Bench<R: Rig, K: Tested<Powered<R::Media>>> {
+pub(super) struct Bench<R: Rig, K: Tested<R::Page>> {
     pub(super) rig: R,
     pub(super) subject: Subject<K>,
-    pub(super) damage: Damage<<R::Media as ZoneMedia>::Page>,
+    pub(super) damage: Damage<R::Page>,
     pub(super) kept: K::Kept,
     pages: u64,
     seed: u64,
 }
 
-impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
+impl<R: Rig, K: Tested<R::Page>> Bench<R, K> {
     /// A new device, without damage.
     ///
     /// # Errors
@@ -127,6 +127,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
             self.rig.loser(),
             self.rig.striker(),
         );
+        let media = ErasedZones::new(media);
         let kind = self.subject.kind(&media.geometry(), self.pages);
         (kind, Opening { runtime: runtime.clone(), media, kept: self.kept.clone() })
     }
@@ -231,6 +232,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         let runtime = Virtual::new(Schedule::Fifo);
         let media = self.rig.open(&runtime);
         let (damage, uncertain) = (self.damage.clone(), self.damage.uncertain());
+        let reads_spares = media.reads_spares();
         runtime.finish("looking", async move {
             for (zone, epoch) in uncertain {
                 damage.found(zone, epoch, &media.scan(zone, 0, Some(epoch)).await?);
@@ -240,7 +242,7 @@ impl<R: Rig, K: Tested<Powered<R::Media>>> Bench<R, K> {
         self.rig.power_off(&runtime)?;
         let strike_slot = self.rig.striker();
         for strike in strikes {
-            let damaged = self.damage.strike(R::Media::READS_SPARES, *strike);
+            let damaged = self.damage.strike(reads_spares, *strike);
             damaged.into_iter().for_each(|(slot, bit)| strike_slot(slot, bit));
         }
         self.damage.struck();

@@ -48,7 +48,7 @@ impl<M: ZoneMedia> DamagedZones<M> {
 
     /// These slots are being read, and may decay now. Returns whether stored bytes decayed.
     fn sense(&self, slots: impl Iterator<Item = SlotNo>) -> bool {
-        let damaged = self.damage.sense(M::READS_SPARES, slots);
+        let damaged = self.damage.sense(self.inner.reads_spares(), slots);
         damaged.iter().for_each(|(slot, bit)| (self.strike)(*slot, *bit));
         !damaged.is_empty()
     }
@@ -66,7 +66,7 @@ impl<M: ZoneMedia> DamagedZones<M> {
 
     /// The result of a scan of `zone` that found `found`, after the damage.
     fn spoiled(&self, zone: ZoneNo, mut found: Vec<ScannedAppend>) -> Vec<ScannedAppend> {
-        if M::READS_SPARES {
+        if self.inner.reads_spares() {
             self.damage.spoil_scan(&self.inner.geometry(), zone, &mut found);
         }
         found
@@ -124,7 +124,7 @@ impl<M: ZoneMedia> ZoneLayer for DamagedZones<M> {
 
     async fn read(&self, slots: &[SlotNo], out: &mut [M::Page]) -> Result<()> {
         self.around(ZoneOperation::Read(slots), self.inner.read(slots, out)).await?;
-        if M::READS_SPARES { self.damage.spoil(slots, out, &mut []) } else { Ok(()) }
+        if self.inner.reads_spares() { self.damage.spoil(slots, out, &mut []) } else { Ok(()) }
     }
 
     async fn read_with_spares(
@@ -135,7 +135,7 @@ impl<M: ZoneMedia> ZoneLayer for DamagedZones<M> {
     ) -> Result<()> {
         let read = self.inner.read_with_spares(slots, out, spares);
         self.around(ZoneOperation::Read(slots), read).await?;
-        if M::READS_SPARES { self.damage.spoil(slots, out, spares) } else { Ok(()) }
+        if self.inner.reads_spares() { self.damage.spoil(slots, out, spares) } else { Ok(()) }
     }
 
     /// One slot after the other: slots after a damaged one are not read.
@@ -144,7 +144,7 @@ impl<M: ZoneMedia> ZoneLayer for DamagedZones<M> {
             let one = std::slice::from_mut(page);
             let read = self.inner.read_meta_run(slot, one);
             self.around(ZoneOperation::ReadMeta(slot, 1), read).await?;
-            if M::READS_SPARES {
+            if self.inner.reads_spares() {
                 *page = self.damage.spoil_own(slot, page.clone())?;
             }
         }
@@ -175,7 +175,7 @@ impl<M: ZoneMedia> ZoneLayer for DamagedZones<M> {
     async fn peek(&self, zone: ZoneNo) -> Result<Option<AppendHeader>> {
         let header = self.around(ZoneOperation::Peek(zone), self.inner.peek(zone)).await?;
         let geometry = self.inner.geometry();
-        let is_there = !M::READS_SPARES || self.damage.is_first_intact(&geometry, zone);
+        let is_there = !self.inner.reads_spares() || self.damage.is_first_intact(&geometry, zone);
         Ok(header.filter(|_| is_there))
     }
 }

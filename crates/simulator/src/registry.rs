@@ -6,7 +6,6 @@ use tantalum_ssd::CacheKind;
 
 use super::bench::{Bench, Ended, powered};
 use super::life::{CutAt, Life, PowerOn};
-use super::powered::Powered;
 use super::rig::{FileRig, NandRig, Rig};
 use super::run::{Outcome, run};
 use super::subject::{Kept, Subject, Tested};
@@ -207,7 +206,7 @@ fn unknown(_media: &'static str, _device: &str, spec: Spec) -> Result<Box<dyn Li
 }
 
 /// `subject` on the medium called `media`.
-pub(super) fn kind<R: Rig + 'static, K: Tested<Powered<R::Media>>>(
+pub(super) fn kind<R: Rig + 'static, K: Tested<R::Page>>(
     media: &'static str,
     subject: Subject<K>,
 ) -> Box<dyn Lives> {
@@ -220,7 +219,7 @@ struct Kind<R, K> {
     rig: std::marker::PhantomData<R>,
 }
 
-impl<R: Rig, K: Tested<Powered<R::Media>>> Lives for Kind<R, K> {
+impl<R: Rig, K: Tested<R::Page>> Lives for Kind<R, K> {
     fn device(&self) -> String {
         self.subject.text.clone()
     }

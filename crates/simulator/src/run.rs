@@ -1,7 +1,7 @@
 //! Runs the life of a device and checks every promise in every power-on period.
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use tantalum_media::{IoClass, ZoneMedia};
+use tantalum_media::IoClass;
 use tantalum_models::SimulatedDevice;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
@@ -13,7 +13,6 @@ use super::excuses::Latching;
 use super::history::History;
 use super::life::{End, Life, Operations, PowerOn, Violation};
 use super::moments;
-use super::powered::Powered;
 use super::rig::Rig;
 use super::stay::Stay;
 use super::subject::{Coverage, Damaged, FailedProgram, Kept, Subject, Tested, WithoutMedium};
@@ -55,12 +54,12 @@ pub struct Outcome {
 }
 
 /// Runs `life` on a fresh rig.
-pub fn run<R: Rig, K: Tested<Powered<R::Media>>>(subject: &Subject<K>, life: &Life) -> Outcome {
+pub fn run<R: Rig, K: Tested<R::Page>>(subject: &Subject<K>, life: &Life) -> Outcome {
     run_looking::<R, K>(subject, life, verify::STATES_MAX)
 }
 
 /// Runs `life`; checks visit at most `states_max` states of a search.
-fn run_looking<R: Rig, K: Tested<Powered<R::Media>>>(
+fn run_looking<R: Rig, K: Tested<R::Page>>(
     subject: &Subject<K>,
     life: &Life,
     states_max: usize,
@@ -76,12 +75,10 @@ fn run_looking<R: Rig, K: Tested<Powered<R::Media>>>(
     living.outcome
 }
 
-type PageOf<R> = <<R as Rig>::Media as ZoneMedia>::Page;
-
-struct Living<R: Rig, K: Tested<Powered<R::Media>>> {
+struct Living<R: Rig, K: Tested<R::Page>> {
     bench: Bench<R, K>,
     seed: u64,
-    history: Rc<RefCell<History<PageOf<R>>>>,
+    history: Rc<RefCell<History<R::Page>>>,
     violations: Rc<RefCell<Vec<Violation>>>,
     next_content: u64,
     /// Power cuts since the device was last verified.
@@ -98,7 +95,7 @@ struct Session<D> {
     refused: Cell<bool>,
 }
 
-impl<R: Rig, K: Tested<Powered<R::Media>>> Living<R, K> {
+impl<R: Rig, K: Tested<R::Page>> Living<R, K> {
     fn new(subject: &Subject<K>, life: &Life, states_max: usize) -> Self {
         let is_told = subject.promises.damaged != Damaged::IsNotTold;
         let mut bench = Bench::new(subject, life.seed, life.pages)

@@ -1,7 +1,7 @@
 //! The device under test: how it is made and opened, and the facts about it that the lab needs.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Payload, Result};
-use tantalum_media::{CutPlan, Episodes, ZoneGeometry, ZoneMedia};
+use tantalum_media::{CutPlan, Episodes, ErasedZones, ZoneGeometry};
 use tantalum_models::Nvram;
 use tantalum_models::rig::ArrayShape;
 use tantalum_models::tx_cache::KeptNvram;
@@ -224,15 +224,15 @@ fn region<P: Payload, T>(kept: &KeptNvram<P>, work: impl FnOnce(&Nvram) -> T) ->
     kept.borrow().as_ref().map(|nvram| work(nvram.region()))
 }
 
-/// A device that can be tested on zones `M`. At a power cut every task stops at once, even in the middle of a poll.
+/// A device that can be tested with contents `P`, on zones of any kind. At a power cut every task stops at once, even in the middle of a poll.
 /// The device is dropped and not called again, except for its work on stored energy.
-pub trait Tested<M: ZoneMedia>:
-    DeviceKind<Virtual, M, Kept: Kept, Device: LifeCycle + PageDevice<Page = M::Page>>
+pub trait Tested<P: Payload>:
+    DeviceKind<Virtual, ErasedZones<P>, Kept: Kept, Device: LifeCycle + PageDevice<Page = P>>
 {
 }
 
-impl<M: ZoneMedia, K> Tested<M> for K where
-    K: DeviceKind<Virtual, M, Kept: Kept, Device: LifeCycle + PageDevice<Page = M::Page>>
+impl<P: Payload, K> Tested<P> for K where
+    K: DeviceKind<Virtual, ErasedZones<P>, Kept: Kept, Device: LifeCycle + PageDevice<Page = P>>
 {
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Payload, Rng, Stamp, TxId};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
@@ -15,7 +15,7 @@ const PAGES: u64 = 60;
 const MEMORY_PAGES: u32 = 4;
 const KINDS: [CacheKind; 2] = [CacheKind::WriteThrough, CacheKind::Ordered];
 
-type Media = <NandRig<Stamp> as Rig>::Media;
+type Media = ErasedZones<Stamp>;
 
 /// An open device.
 struct Session(Rc<Ssd<Media>>);

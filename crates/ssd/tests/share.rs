@@ -275,11 +275,11 @@ fn what_survived_in_the_cache_comes_before_a_share_and_a_trim() {
 /// share may be readable.
 #[test]
 fn a_share_whose_record_fails_leaves_nothing() {
-    share::with_faults(async |ftl| {
+    share::with_faults(async |ftl, media| {
         let write = |page, count| [(PageNo(page), stamp(page, count))];
         ftl.write(&write(0, 1), true).await?;
         ftl.write(&write(1, 1), true).await?;
-        ftl.media().fail_append(0, AppendFault::Io);
+        media.fail_append(0, AppendFault::Io);
         assert!(!ftl.statistics().latched);
         let pairs = [(PageNo(1), PageNo(0)), (PageNo(2), PageNo(0))];
         assert_eq!(ftl.share(&pairs, true, || ()).await.unwrap_err().kind(), ErrorKind::Io);
@@ -299,9 +299,9 @@ fn a_share_whose_record_fails_leaves_nothing() {
 /// A failed program is repeated elsewhere, also for the record of a share.
 #[test]
 fn a_share_whose_program_fails_is_logged_elsewhere() {
-    share::with_faults(async |ftl| {
+    share::with_faults(async |ftl, media| {
         ftl.write(&[(PageNo(0), stamp(0, 1))], true).await?;
-        ftl.media().fail_append(0, AppendFault::ProgramFailed);
+        media.fail_append(0, AppendFault::ProgramFailed);
         ftl.share(&[(PageNo(1), PageNo(0))], true, || ()).await?;
         assert_eq!(ftl.statistics().program_failures, 1);
         let mut out = [Stamp::zero()];

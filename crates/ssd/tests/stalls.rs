@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result, Rng, SlotNo, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{Faults, FaultsOptions};
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -40,7 +40,7 @@ fn stalls(cache: CacheKind, seed: u64) -> Result<()> {
         let zones = media.geometry().zones;
         let all = SlotNo(0)..SlotNo(zones * media.geometry().slots_per_zone);
         let window = tantalum_media::wrappers::ZoneWindow::new(Rc::clone(&media), 0..zones)?;
-        let ftl = Ftl::format(window, FtlOptions::new(PAGES)).await?;
+        let ftl = Ftl::format(ErasedZones::new(window), FtlOptions::new(PAGES)).await?;
         let device = Rc::new(Ssd::new(ftl, SsdOptions::new(cache, 16))?);
         device.start(&rt);
         let (mut rng, mut known) = (Rng::split(seed, "stalls"), vec![0; PAGES as usize]);

@@ -6,7 +6,7 @@ use tantalum_cache::{Destage, Image, Tiered, TieredOptions, TieredParts, recover
 use tantalum_ftl::{CacheOptions, Ftl, FtlOptions, kept_pages_max};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, IoFaultKind, MemoryStore};
 use tantalum_media::wrappers::Flaky;
-use tantalum_media::{CutPlan, Episode, Episodes, FileZones, IoClass, Reach, ZoneMedia};
+use tantalum_media::{CutPlan, Episode, Episodes, ErasedZones, IoClass, Reach, ZoneMedia};
 use tantalum_models::rig::{FileRig, Rig};
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
 use tantalum_ssd::{CacheKind, Drive, SsdOptions, Transactional};
@@ -21,7 +21,7 @@ const STAGING_PAGES: u64 = 600;
 
 pub type Store = CrashStore<MemoryStore, Virtual>;
 /// Flash whose reads fail for a while.
-pub type Zones = Flaky<FileZones<Store>, Virtual>;
+pub type Zones = ErasedZones<PageBuf>;
 /// A cache, with transactions of any size over it.
 pub type Device = Transactional<Tiered<Virtual, Zones, Image<Store>, Store>>;
 
@@ -92,7 +92,7 @@ impl Media {
         let flash = self.flash.open(runtime);
         let geometry = flash.geometry();
         self.slots = u64::from(geometry.zones) * u64::from(geometry.slots_per_zone);
-        (Flaky::new(Rc::new(flash), episodes), home, journal)
+        (ErasedZones::new(Flaky::new(Rc::new(flash), episodes)), home, journal)
     }
 
     pub fn plan(&mut self, at: At, plan: CutPlan) {

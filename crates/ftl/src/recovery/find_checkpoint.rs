@@ -303,7 +303,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         chunk: &[u8; PAGE_BYTES],
         next: Version,
     ) -> Result<Vec<(PageNo, MapEntry)>> {
-        let entries = pages::decode_map(header, chunk, !M::READS_SPARES)
+        let entries = pages::decode_map(header, chunk, !self.media.reads_spares())
             .map_err(|error| error.wrap(name_page(header.id, slot)))?;
         let mut from = u64::from(header.index);
         let checked = entries.iter().try_for_each(|(page, entry)| {

@@ -140,7 +140,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
 
     /// The changes in a page of the dump with this `header`, or in a delta page on which it builds.
     pub(super) fn decode_deltas(&self, page: &PageBuf, header: &DumpHeader) -> Result<Vec<Delta>> {
-        let deltas = delta_pages::decode(page, !M::READS_SPARES)?;
+        let deltas = delta_pages::decode(page, !self.media.reads_spares())?;
         let checked = deltas.iter().try_for_each(|delta| match delta {
             Delta::Page(page, entry) => self.limits.entry(*page, entry, header.next_version),
             Delta::Trim(trim) => self.limits.trim_of(trim, header.next_version),

@@ -96,7 +96,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         for reference in references {
             let copy = append.spares.get(reference.index as usize).copied().flatten();
             let Some(copy) = copy.filter(|spare| spare.kind.is_page()) else { continue };
-            let checksum = match M::READS_SPARES {
+            let checksum = match self.media.reads_spares() {
                 true => origin(copy.page, copy.version),
                 false => copy.checksum,
             };

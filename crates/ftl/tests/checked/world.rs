@@ -1,12 +1,15 @@
 //! Devices that were opened and ended several times, with all writes and the content of their pages. Writes are
 //! recorded below the FTL, as they go to the store: they are the oracle for the place of a flipped bit.
+use crate::support::{format, recover};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::file_zones::anchor_area_bytes;
-use tantalum_media::{BlockStore, CutPlan, Fate, FileZones, FileZonesOptions, IoBuf, StoreLayer};
+use tantalum_media::{
+    BlockStore, CutPlan, ErasedZones, Fate, FileZones, FileZonesOptions, IoBuf, StoreLayer,
+};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Finding, Runtime, Virtual};
 
@@ -159,8 +162,8 @@ async fn live(
     end: End,
 ) -> Result<()> {
     let ftl = match run {
-        0 => Ftl::format(media, options()).await?,
-        _ => Ftl::recover(media, options()).await?.0,
+        0 => format(media, options()).await?,
+        _ => recover(media, options()).await?.0,
     };
     let (cleaner, checkpointer) = (Rc::clone(&ftl), Rc::clone(&ftl));
     runtime.spawn("cleaner", async move { cleaner.run_cleaner().await });
@@ -178,7 +181,7 @@ async fn live(
 }
 
 /// The changes of one client, with numbers from `first` on.
-async fn changes(ftl: Rc<Ftl<FileZones<Noted>>>, first: u64, seed: u64) -> Result<()> {
+async fn changes(ftl: Rc<Ftl<ErasedZones<PageBuf>>>, first: u64, seed: u64) -> Result<()> {
     let mut rng = Rng::split(seed, "changes");
     let count = 20 + rng.below(60);
     for number in first..first + count {
@@ -211,7 +214,7 @@ fn held(image: &[u8]) -> Vec<Option<Content>> {
     let runtime = Virtual::new(Schedule::Fifo);
     let read = async move {
         let options = FtlOptions { read_only: true, ..options() };
-        let (ftl, _) = Ftl::recover(zones(disk), options).await?;
+        let (ftl, _) = recover(zones(disk), options).await?;
         let mut found = vec![PageBuf::zero(); PAGES as usize];
         for (page, out) in (0..).zip(&mut found) {
             ftl.read(&[PageNo(page)], std::slice::from_mut(out)).await?;
@@ -232,7 +235,7 @@ pub fn checked_in(disk: MemoryStore) -> Result<Vec<Finding>> {
     let runtime = Virtual::new(Schedule::Fifo);
     let check = async move {
         let options = FtlOptions { read_only: true, ..options() };
-        let (ftl, _) = Ftl::recover(zones(disk), options).await?;
+        let (ftl, _) = recover(zones(disk), options).await?;
         ftl.check(|_, _| {}).await
     };
     runtime.run(check).unwrap()

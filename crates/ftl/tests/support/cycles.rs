@@ -126,7 +126,7 @@ pub fn cycles<R: Rig>(load: Cycles) {
             ftl.validate();
             let (mut newer, mut older) = (0, 0);
             for page in 0..pages {
-                let mut out = [<R::Media as ZoneMedia>::Page::zero()];
+                let mut out = [R::Page::zero()];
                 ftl.read(&[PageNo(page)], &mut out).await?;
                 let old = known.borrow()[page as usize];
                 let new = pending.borrow().iter().find(|(at, _)| *at == page).map(|(_, new)| *new);

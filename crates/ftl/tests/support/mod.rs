@@ -6,9 +6,9 @@ pub mod prefix;
 pub mod unanswered;
 
 use std::rc::Rc;
-use tantalum_base::{PageNo, Stamp};
-use tantalum_ftl::Ftl;
-use tantalum_media::ZoneMedia;
+use tantalum_base::{PageNo, Payload, Result, Stamp};
+use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::Virtual;
@@ -37,6 +37,27 @@ pub fn zones(runtime: &Virtual, zones: u32) -> Zones {
     let nand = NandOptions { geometry, timing, faults: NandFaults::default(), seed: 1 };
     let options = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 16 };
     NandZones::new(runtime.clone(), Nand::new(&nand).unwrap(), options).unwrap()
+}
+
+/// A new FTL on zones of any kind: it is compiled once for all of them.
+pub async fn format<P: Payload>(
+    media: impl ZoneMedia<Page = P>,
+    options: FtlOptions,
+) -> Result<Rc<Ftl<ErasedZones<P>>>> {
+    Ftl::format(ErasedZones::new(media), options).await
+}
+
+/// The FTL that zones of any kind hold.
+pub async fn recover<P: Payload>(
+    media: impl ZoneMedia<Page = P>,
+    options: FtlOptions,
+) -> Result<(Rc<Ftl<ErasedZones<P>>>, RecoveryReport)> {
+    Ftl::recover(ErasedZones::new(media), options).await
+}
+
+/// The zones of `ftl`, which are of this kind.
+pub fn zones_of<M: ZoneMedia>(ftl: &Ftl<ErasedZones<M::Page>>) -> &M {
+    ftl.media().downcast_ref().expect("the FTL was made on zones of this kind")
 }
 
 /// Starts the FTL's background tasks.

@@ -1,12 +1,13 @@
 //! The FTL alone on a file store that loses power: writes that were not synced may be lost, but the
 //! changes found are a prefix of the batches that includes all durable ones.
+use crate::support::{format, recover, zones_of};
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Rng};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, MemoryStore};
 use tantalum_media::wrappers::ReadOnly;
-use tantalum_media::{CutPlan, Fate, FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_media::{CutPlan, ErasedZones, Fate, FileZones, FileZonesOptions};
 use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -191,7 +192,7 @@ struct Progress {
 const TURNS: u64 = 64;
 
 async fn client(
-    ftl: Rc<Ftl<Media>>,
+    ftl: Rc<Ftl<ErasedZones<PageBuf>>>,
     load: Load,
     batches: Rc<Vec<Batch>>,
     progress: Rc<Progress>,
@@ -270,7 +271,7 @@ pub fn run(load: &Load, cut: Option<u64>) -> Result<u64, String> {
     });
     let runtime = Virtual::new(Schedule::Shuffled(load.seed));
     let (store, media) = open(&runtime, &disk, load);
-    let ftl = runtime.run(async move { Ftl::format(media, options).await }).unwrap().unwrap();
+    let ftl = runtime.run(async move { format(media, options).await }).unwrap().unwrap();
     let whole = load.pages.div_ceil(10) as usize;
     let main = {
         let (load, runtime, batches, progress) =
@@ -337,7 +338,7 @@ fn cut_recovery(
     let runtime = Virtual::new(Schedule::Fifo);
     let (store, media) = open(&runtime, disk, load);
     store.plan_cut(CutPlan { after_operations: rng.below(8), fate: Fate::Tear });
-    let recovered = runtime.run(async move { Ftl::recover(media, options).await.map(|_| ()) });
+    let recovered = runtime.run(async move { recover(media, options).await.map(|_| ()) });
     if let (Ok(Err(error)), false) = (recovered, store.is_cut()) {
         return Err(format!("the first recovery: {error:?}"));
     }
@@ -354,9 +355,10 @@ fn read_only(load: &Load, disk: &MemoryStore, options: FtlOptions) -> Result<Vec
     let (_, media) = open(&runtime, disk, load);
     let options = FtlOptions { read_only: true, ..options };
     let read = async move {
-        let (ftl, _) = Ftl::recover(ReadOnly::new(Rc::new(media)), options).await?;
+        let (ftl, _) = recover(ReadOnly::new(Rc::new(media)), options).await?;
         let problems = ftl.check(|_, _| {}).await?;
-        assert_eq!(ftl.media().refused(), 0, "something was to be written");
+        let refused = zones_of::<ReadOnly<Media>>(&ftl).refused();
+        assert_eq!(refused, 0, "something was to be written");
         Ok::<_, tantalum_base::Error>((problems, contents(&ftl).await?))
     };
     let read = runtime.run(read).map_err(|deadlock| deadlock.to_string())?;
@@ -366,9 +368,7 @@ fn read_only(load: &Load, disk: &MemoryStore, options: FtlOptions) -> Result<Vec
     }
 }
 
-async fn contents<M: ZoneMedia<Page = PageBuf>>(
-    ftl: &Ftl<M>,
-) -> tantalum_base::Result<Vec<PageBuf>> {
+async fn contents(ftl: &Ftl<ErasedZones<PageBuf>>) -> tantalum_base::Result<Vec<PageBuf>> {
     let mut found = vec![PageBuf::zero(); ftl.options().pages as usize];
     for (page, out) in (0..).zip(&mut found) {
         ftl.read(&[PageNo(page)], std::slice::from_mut(out)).await?;
@@ -388,7 +388,7 @@ fn verify(
     let (_, media) = open(&runtime, disk, load);
     let pages = load.pages;
     let read = async move {
-        let (ftl, _) = Ftl::recover(media, options).await?;
+        let (ftl, _) = recover(media, options).await?;
         ftl.validate();
         contents(&ftl).await
     };

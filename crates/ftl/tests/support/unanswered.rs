@@ -1,5 +1,5 @@
 //! A device whose medium does not answer reads for a while, and the contents of its pages.
-use crate::support::{Zones, zones};
+use crate::support::{Zones, format, recover, zones};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use tantalum_base::{PageNo, Payload, Result, Rng, SlotNo};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{Faults, FaultsOptions, ZoneWindow};
-use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_media::{ErasedZones, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_runtime::Virtual;
 
 pub const ZONES: u32 = 24;
@@ -21,7 +21,7 @@ pub const ALL: Range<SlotNo> = SlotNo(0)..SlotNo(ZONES * SLOTS_PER_ZONE);
 pub const NONE: Range<SlotNo> = SlotNo(0)..SlotNo(0);
 
 /// The translation layer of a world.
-pub type Device<M> = Ftl<ZoneWindow<Faults<M>>>;
+pub type Device<M> = Ftl<ErasedZones<<M as ZoneMedia>::Page>>;
 
 pub fn options() -> FtlOptions {
     FtlOptions::new(PAGES)
@@ -74,7 +74,7 @@ impl<M: ZoneMedia> World<M> {
 
     /// A new device, started and with every page written.
     pub async fn filled(&self, options: FtlOptions) -> Rc<Device<M>> {
-        let ftl = Ftl::format(self.window(), options).await.unwrap();
+        let ftl = format(self.window(), options).await.unwrap();
         ftl.start_tasks(&self.runtime);
         for page in 0..PAGES {
             self.write(&ftl, page).await.unwrap();
@@ -84,7 +84,7 @@ impl<M: ZoneMedia> World<M> {
 
     /// The device after an opening, not started.
     pub async fn opened(&self, options: FtlOptions) -> Result<Rc<Device<M>>> {
-        Ok(Ftl::recover(self.window(), options).await?.0)
+        Ok(recover(self.window(), options).await?.0)
     }
 
     /// Writes new content to `page`.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::{AppendHeader, Body, SlotKind, Spare, ZoneMedia};
+use tantalum_media::{AppendHeader, Body, ErasedZones, SlotKind, Spare, ZoneMedia};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
@@ -71,7 +71,7 @@ fn made() -> Scene {
     let live = runtime.clone();
     let used = runtime.run(async move {
         let (ftl, ssd) = options(&media);
-        let ftl = Ftl::format(media, ftl).await.expect("a new device");
+        let ftl = Ftl::format(ErasedZones::new(media), ftl).await.expect("a new device");
         let device = Rc::new(Ssd::new(ftl, ssd).expect("sound options"));
         device.start(&live);
         use_device(&*device, PAGES, 350, 1, false).await;
@@ -85,7 +85,7 @@ fn made() -> Scene {
     let runtime = Virtual::new(Schedule::Fifo);
     let media = again.reopen(runtime.clone());
     let image = runtime.run(async move {
-        device.device().power_loss(media).await.expect("energy for the dump");
+        device.device().power_loss(ErasedZones::new(media)).await.expect("energy for the dump");
     });
     image.expect("it comes to an end");
     let runtime = Virtual::new(Schedule::Fifo);
@@ -209,7 +209,7 @@ fn pages_behind(image: &[u8], at: usize) -> usize {
 }
 
 impl Subject for Dumped {
-    type Device = Ssd<Zones>;
+    type Device = Ssd<ErasedZones<PageBuf>>;
     type Stores = Rc<Zones>;
     const READ_STEP: usize = 4;
     const HAS_HOME: bool = false;
@@ -236,7 +236,7 @@ impl Subject for Dumped {
         let media = stores.reopen(runtime.clone());
         let (ftl, ssd) = options(&media);
         let ftl = FtlOptions { accept_loss: options_of.accept_loss, ..ftl };
-        let (device, _) = Ssd::reboot(media, ftl, ssd, runtime).await?;
+        let (device, _) = Ssd::reboot(ErasedZones::new(media), ftl, ssd, runtime).await?;
         Ok(device)
     }
 }

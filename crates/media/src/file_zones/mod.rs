@@ -201,7 +201,9 @@ impl<S: BlockStore> Drop for RunningPreparation<'_, S> {
 impl<S: BlockStore> ZoneMedia for FileZones<S> {
     type Page = PageBuf;
 
-    const READS_SPARES: bool = false;
+    fn reads_spares(&self) -> bool {
+        false
+    }
 
     fn geometry(&self) -> ZoneGeometry {
         ZoneGeometry {

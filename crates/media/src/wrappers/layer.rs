@@ -147,7 +147,9 @@ pub trait ZoneLayer: 'static {
 impl<L: ZoneLayer> ZoneMedia for L {
     type Page = PageOf<L>;
 
-    const READS_SPARES: bool = L::Inner::READS_SPARES;
+    fn reads_spares(&self) -> bool {
+        self.inner().reads_spares()
+    }
 
     fn geometry(&self) -> ZoneGeometry {
         ZoneLayer::geometry(self)

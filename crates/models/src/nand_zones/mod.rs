@@ -199,7 +199,9 @@ impl<R: Runtime, P: Payload> NandZones<R, P> {
 impl<R: Runtime, P: Payload> ZoneMedia for NandZones<R, P> {
     type Page = P;
 
-    const READS_SPARES: bool = true;
+    fn reads_spares(&self) -> bool {
+        true
+    }
 
     fn geometry(&self) -> ZoneGeometry {
         self.geometry

@@ -2,6 +2,7 @@
 use crate::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use crate::{NandOptions, NandZones, NandZonesOptions};
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
+use tantalum_media::ErasedZones;
 use tantalum_runtime::Runtime;
 
 use super::{Personality, PersonalityKind, PersonalitySpec};
@@ -17,7 +18,7 @@ const TIMING: NandTiming = NandTiming {
 };
 
 /// A device of simulated NAND with one of the personalities.
-pub type SimulatedPersonality<R, P> = Personality<NandZones<R, P>>;
+pub type SimulatedPersonality<P> = Personality<ErasedZones<P>>;
 
 /// Configuration of such a device.
 #[derive(Clone, Debug, PartialEq)]

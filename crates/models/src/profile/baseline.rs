@@ -1,19 +1,19 @@
 //! The devices with which TxCache was compared, on the TxSSD's array and behind its link.
 use tantalum_base::{Result, Spec};
 use tantalum_ftl::FtlOptions;
+use tantalum_media::ErasedZones;
 
 use super::{DeviceConfig, Profile, TxSsdConfig};
-use crate::NandZones;
 use crate::baselines::{
     Clustering, ShadowDevice, ShadowKind, ShadowOptions, Wal, WalCommit, WalKind, WalOptions,
 };
 use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 
 /// A redo log over simulated NAND behind a link.
-pub type SimulatedWal<R, P> = HostQueue<R, Wal<NandZones<R, P>>>;
+pub type SimulatedWal<R, P> = HostQueue<R, Wal<P>>;
 
 /// Shadow pages over simulated NAND behind a link.
-pub type SimulatedShadow<R, P> = HostQueue<R, ShadowDevice<NandZones<R, P>>>;
+pub type SimulatedShadow<R, P> = HostQueue<R, ShadowDevice<ErasedZones<P>>>;
 
 /// How a transaction becomes durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::{NandOptions, NandZones, NandZonesOptions};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Payload, Result, Spec};
 use tantalum_ftl::{DumpOptions, FtlOptions};
-use tantalum_media::ZoneGeometry;
+use tantalum_media::{ErasedZones, ZoneGeometry};
 use tantalum_runtime::{DeviceKind, Runtime};
 
 use super::parameters::{DurableParameters, FtlParameters, cache_pages_max, command_share_pages};
@@ -20,7 +20,7 @@ const WITH_WRITES: &str = "with-writes";
 const APART: &str = "apart";
 
 /// A device of simulated NAND behind a link.
-pub type SimulatedSsd<R, P> = HostQueue<R, Ssd<NandZones<R, P>>>;
+pub type SimulatedSsd<R, P> = HostQueue<R, Ssd<ErasedZones<P>>>;
 
 /// The configuration of a device of a profile, at one capacity.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,7 +209,7 @@ impl DeviceConfig {
         seed: u64,
     ) -> Result<Rc<SimulatedSsd<R, P>>> {
         let zones = self.new_zones(runtime, seed, u64::from(self.ssd.cache_pages))?;
-        self.kind(seed).make(runtime, zones).await
+        self.kind(seed).make(runtime, ErasedZones::new(zones)).await
     }
 
     /// The zones over a new array. Fails if this machine lacks the memory for the device's tables

@@ -10,7 +10,7 @@ use tantalum_base::{Error, ErrorKind, PAGE_BYTES, Result, Spec};
 use crate::host_queue::{HostQueue, HostQueueOptions, Linked};
 
 /// A translation layer of an earlier device behind a link.
-pub type SimulatedHybrid<R, P> = HostQueue<R, SimulatedPersonality<R, P>>;
+pub type SimulatedHybrid<R, P> = HostQueue<R, SimulatedPersonality<P>>;
 
 /// A kind of such SSDs at full size.
 #[derive(Clone, Debug, PartialEq)]

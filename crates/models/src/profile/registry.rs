@@ -3,7 +3,8 @@
 use crate::personality::PersonalityConfig;
 use std::pin::Pin;
 use std::rc::Rc;
-use tantalum_base::{Durability, Payload, Result, Spec, Stamp};
+use tantalum_base::{Durability, PageBuf, Payload, Result, Spec, Stamp};
+use tantalum_media::ErasedZones;
 use tantalum_runtime::{DeviceKind, LifeCycle, Runtime, Virtual};
 
 use super::simulated::PastLink;
@@ -198,6 +199,15 @@ impl DeviceSpec {
         Box::pin(self.build_with(runtime, seed))
     }
 
+    /// As [`build`](Self::build), with real bytes as contents.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the device cannot be made with this configuration.
+    #[inline(never)]
+    pub fn build_bytes<'a>(&'a self, runtime: &'a Virtual, seed: u64) -> Building<'a, PageBuf> {
+        Box::pin(self.build_with(runtime, seed))
+    }
+
     /// As [`build`](Self::build), for any runtime and any contents. The device kinds are compiled
     /// again in the caller's crate.
     ///
@@ -238,7 +248,8 @@ impl DeviceSpec {
             DeviceSpec::Personality(config) => {
                 let zones = config.new_zones(runtime, seed)?;
                 let array = Some(zones.nand().clone());
-                let device = SimulatedDevice::new(config.kind().make(runtime, zones).await?);
+                let device = config.kind().make(runtime, ErasedZones::new(zones)).await?;
+                let device = SimulatedDevice::new(device);
                 Ok(Simulated { ages: Some(Rc::clone(&device)), device, array })
             }
             DeviceSpec::Cloud(config) => {
@@ -259,10 +270,10 @@ async fn on_flash<R: Runtime, P: Payload, K>(
     kind: K,
 ) -> Result<Simulated<P>>
 where
-    K: DeviceKind<R, NandZones<R, P>, Device: LifeCycle<Page = P> + PastLink<P>>,
+    K: DeviceKind<R, ErasedZones<P>, Device: LifeCycle<Page = P> + PastLink<P>>,
 {
     let array = Some(zones.nand().clone());
-    let made = kind.make(runtime, zones).await?;
+    let made = kind.make(runtime, ErasedZones::new(zones)).await?;
     let ages = Some(made.past_link());
     Ok(Simulated { device: SimulatedDevice::new(made), ages, array })
 }

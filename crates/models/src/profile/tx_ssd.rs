@@ -4,6 +4,7 @@ use crate::nand::{NandGeometry, NandTiming};
 use std::rc::Rc;
 use tantalum_base::{Error, PAGE_BYTES, Payload, Result, Spec};
 use tantalum_ftl::FtlOptions;
+use tantalum_media::ErasedZones;
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::{DeviceKind, Runtime};
 
@@ -23,7 +24,7 @@ const CLEANING_THRESHOLD_PERCENT: u32 = 5;
 const OVER_PROVISIONING: f64 = 0.15;
 
 /// A TxCache over simulated NAND behind a link.
-pub type SimulatedTxSsd<R, P> = HostQueue<R, TxCache<R, NandZones<R, P>>>;
+pub type SimulatedTxSsd<R, P> = HostQueue<R, TxCache<R, ErasedZones<P>>>;
 
 impl Profile {
     /// The TxSSD of table II without the transactional cache: with a durable write cache of the
@@ -193,7 +194,7 @@ impl TxSsdConfig {
         seed: u64,
     ) -> Result<Rc<SimulatedTxSsd<R, P>>> {
         let (kind, zones) = (self.kind(seed)?, self.new_zones(runtime, seed)?);
-        kind.make(runtime, zones).await
+        kind.make(runtime, ErasedZones::new(zones)).await
     }
 
     /// How the device is made and opened; `seed` determines the random choices of its FTL.

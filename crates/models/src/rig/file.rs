@@ -1,9 +1,11 @@
 //! A file that loses power.
 use super::{IoFault, LARGE_SLOTS_PER_ZONE, LARGE_ZONES, Rig, Size};
-use tantalum_base::{PAGE_BYTES, Result, Rng, SlotNo};
+use tantalum_base::{PAGE_BYTES, PageBuf, Result, Rng, SlotNo};
 use tantalum_media::block_store::{CrashOptions, CrashStore, CutStyle, LostBlocks, MemoryStore};
 use tantalum_media::file_zones::anchor_area_bytes;
-use tantalum_media::{CutPlan, Episode, Episodes, FileZones, FileZonesOptions, IoClass, Reach};
+use tantalum_media::{
+    CutPlan, Episode, Episodes, ErasedZones, FileZones, FileZonesOptions, IoClass, Reach,
+};
 use tantalum_runtime::Virtual;
 
 const ZONES: u32 = 14;
@@ -23,7 +25,7 @@ pub struct FileRig {
 }
 
 impl Rig for FileRig {
-    type Media = FileZones<CrashStore<MemoryStore, Virtual>>;
+    type Page = PageBuf;
 
     const FAILS_IO: bool = true;
 
@@ -38,7 +40,7 @@ impl Rig for FileRig {
         FileRig { disk, store: None, rng: Rng::split(seed, "rig"), seed, zones, slots_per_zone }
     }
 
-    fn open(&mut self, runtime: &Virtual) -> Self::Media {
+    fn open(&mut self, runtime: &Virtual) -> ErasedZones<PageBuf> {
         let options = CrashOptions {
             seed: self.seed,
             read_ns: (10_000, 100_000),
@@ -55,7 +57,7 @@ impl Rig for FileRig {
         };
         let zones = FileZones::new(store, options)
             .unwrap_or_else(|error| panic!("the rig's options are legal: {error}"));
-        zones.with_anchors(0, ANCHORS)
+        ErasedZones::new(zones.with_anchors(0, ANCHORS))
     }
 
     fn plan(&mut self, plan: CutPlan) {

@@ -9,9 +9,9 @@ pub use nand::NandRig;
 
 use crate::nand::{NandGeometry, NandOptions};
 use crate::nand_zones::NandZonesOptions;
-use tantalum_base::{Error, ErrorKind, Result, SlotNo};
+use tantalum_base::{Error, ErrorKind, Payload, Result, SlotNo};
 use tantalum_media::block_store::{IoFaultKind, LostBlocks};
-use tantalum_media::{CutPlan, Episode, Episodes, ZoneMedia};
+use tantalum_media::{CutPlan, Episode, Episodes, ErasedZones};
 use tantalum_runtime::Virtual;
 
 /// An array of simulated flash and its zones. The rig has its own seeds for everything random.
@@ -73,8 +73,8 @@ const LARGE_PAGES_PER_BLOCK: u32 = 4;
 
 /// A medium whose power can be cut.
 pub trait Rig {
-    /// The zones.
-    type Media: ZoneMedia;
+    /// Contents of host pages.
+    type Page: Payload;
 
     /// A new medium; `seed` determines everything random.
     fn new(seed: u64) -> Self
@@ -107,7 +107,7 @@ pub trait Rig {
     }
 
     /// The zones in their present state, on the executor of this power-on.
-    fn open(&mut self, runtime: &Virtual) -> Self::Media;
+    fn open(&mut self, runtime: &Virtual) -> ErasedZones<Self::Page>;
 
     /// Plans a power cut.
     fn plan(&mut self, plan: CutPlan);

@@ -5,7 +5,7 @@ use crate::nand_zones::{NandZones, NandZonesOptions};
 use std::rc::Rc;
 use tantalum_base::{Payload, Result, Rng};
 use tantalum_media::wrappers::Flaky;
-use tantalum_media::{CutPlan, Episodes, Fate};
+use tantalum_media::{CutPlan, Episodes, ErasedZones, Fate};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
 
@@ -20,8 +20,15 @@ pub struct NandRig<P> {
     rng: Rng,
 }
 
+impl<P: Payload> NandRig<P> {
+    /// The array.
+    pub fn nand(&self) -> &Nand<P> {
+        &self.nand
+    }
+}
+
 impl<P: Payload> Rig for NandRig<P> {
-    type Media = Flaky<NandZones<Virtual, P>, Virtual>;
+    type Page = P;
 
     fn of_size(seed: u64, size: Size, more: u32) -> Self {
         let (blocks_per_plane, pages_per_block) = match size {
@@ -60,7 +67,7 @@ impl<P: Payload> Rig for NandRig<P> {
         })
     }
 
-    fn open(&mut self, runtime: &Virtual) -> Self::Media {
+    fn open(&mut self, runtime: &Virtual) -> ErasedZones<P> {
         let zones = match self.zones.take() {
             Some(zones) => zones,
             None => NandZones::new(runtime.clone(), self.nand.clone(), self.options)
@@ -74,7 +81,7 @@ impl<P: Payload> Rig for NandRig<P> {
         self.cuts_before = self.nand.power_cuts();
         let episodes = Episodes::new(runtime.clone());
         self.episodes = Some(episodes.clone());
-        Flaky::new(Rc::new(opened), episodes)
+        ErasedZones::new(Flaky::new(Rc::new(opened), episodes))
     }
 
     fn episodes(&self) -> Option<Episodes<Virtual>> {

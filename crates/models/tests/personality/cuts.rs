@@ -6,7 +6,7 @@
 use crate::personality::loads::{Known, Load, ORDERS, nand, perform, requests, verify, zones};
 use std::rc::Rc;
 use tantalum_base::fault_points::plant;
-use tantalum_media::{CutPlan, Fate, ZoneMedia};
+use tantalum_media::{CutPlan, ErasedZones, Fate, ZoneMedia};
 use tantalum_models::fault_points::Fault;
 use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
@@ -42,7 +42,7 @@ fn cut(scenario: &Scenario) -> Result<Operations, String> {
     let pages = spec.pages_max(&zones.geometry(), 0);
     let mut operations = Operations::default();
     let (mut known, mut in_flight) = (Known::default(), None);
-    let media = zones.reopen(runtime.clone());
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
     let rt = runtime.clone();
     let device = runtime.run(async move { Personality::format(&rt, media, spec, pages).await });
     let device = device.unwrap().map_err(|error| format!("formatting: {error:?}"))?;
@@ -67,7 +67,7 @@ fn cut(scenario: &Scenario) -> Result<Operations, String> {
     for opening in 0..3 {
         plan(None);
         let runtime = Virtual::new(Schedule::Fifo);
-        let media = zones.reopen(runtime.clone());
+        let media = ErasedZones::new(zones.reopen(runtime.clone()));
         let (before, cuts) = (nand.mutations(), nand.power_cuts());
         if opening == 0 {
             plan(scenario.cut_in_recovery);

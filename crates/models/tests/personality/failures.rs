@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Rng, Stamp};
+use tantalum_media::ErasedZones;
 use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -30,7 +31,7 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     let in_flight = Rc::new(RefCell::new(None));
     let runtime = Virtual::new(Schedule::Fifo);
     let medium = zones(&runtime, &nand);
-    let media = medium.reopen(runtime.clone());
+    let media = ErasedZones::new(medium.reopen(runtime.clone()));
     let (shared, refused, failing) = (Rc::clone(&known), Rc::clone(&in_flight), nand.clone());
     let rt = runtime.clone();
     let session = async move {
@@ -60,7 +61,7 @@ fn fails_at(spec: PersonalitySpec, nth: u64) -> bool {
     runtime.run(session).unwrap().unwrap();
     nand.call_off_failing_programs();
     let runtime = Virtual::new(Schedule::Fifo);
-    let media = medium.reopen(runtime.clone());
+    let media = ErasedZones::new(medium.reopen(runtime.clone()));
     let request = *in_flight.borrow();
     let rt = runtime.clone();
     let session = async move {
@@ -88,7 +89,7 @@ fn a_read_that_is_given_up_midway_leaves_the_device_as_it_was() {
     for name in ["block-map", "bast:logs=2", "fast:logs=2", "dftl:cmt=5"] {
         let spec = PersonalitySpec::parse(name).unwrap();
         let runtime = Virtual::new(Schedule::Fifo);
-        let media = zones(&runtime, &nand(1, 24, PAGES_PER_BLOCK, 4096));
+        let media = ErasedZones::new(zones(&runtime, &nand(1, 24, PAGES_PER_BLOCK, 4096)));
         let rt = runtime.clone();
         let session = async move {
             let device = Personality::format(&rt, media, spec, PAGES).await?;

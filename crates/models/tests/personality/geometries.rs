@@ -9,7 +9,7 @@ use tantalum_base::fault_points::plant;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Rng, Stamp};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
-use tantalum_media::{FileZones, FileZonesOptions, ZoneMedia};
+use tantalum_media::{ErasedZones, FileZones, FileZonesOptions, ZoneMedia};
 use tantalum_models::fault_points::Fault;
 use tantalum_models::personality::{
     Personality, PersonalityConfig, PersonalitySpec, PersonalityStatistics,
@@ -29,7 +29,7 @@ fn beside_a_map<M: ZoneMedia>(
     let mut statistics = PersonalityStatistics::default();
     for opening in 0..3 {
         let runtime = Virtual::new(Schedule::Shuffled(load.seed));
-        let media = open(&runtime, opening == 0);
+        let media = ErasedZones::new(open(&runtime, opening == 0));
         let load = Load { seed: load.seed + opening, fill: load.fill && opening == 0, ..*load };
         let shared = Rc::clone(&known);
         let rt = runtime.clone();
@@ -105,7 +105,7 @@ proptest! {
         let zones = zones(&first, &nand);
         let pages = spec.pages_max(&zones.geometry(), 0);
         if pages == 0 {
-            let media = zones.reopen(first.clone());
+            let media = ErasedZones::new(zones.reopen(first.clone()));
             let rt = first.clone();
             let refused = first.run(async move { Personality::format(&rt, media, spec, 1).await });
             let refused = refused.unwrap().err().unwrap();
@@ -126,7 +126,8 @@ fn a_medium_whose_reset_erases_nothing_is_refused() {
         let media = FileZones::new(MemoryStore::new(20 * 16 * 4096), options).unwrap();
         let runtime = Virtual::new(Schedule::Fifo);
         let rt = runtime.clone();
-        let refused = runtime.run(async move { Personality::format(&rt, media, spec, 10).await });
+        let refused = runtime
+            .run(async move { Personality::format(&rt, ErasedZones::new(media), spec, 10).await });
         let error = refused.unwrap().err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("erase blocks"), "{error}");
@@ -206,6 +207,7 @@ fn damaged(spec: PersonalitySpec) -> Option<ErrorKind> {
     let session = async move {
         media.fail_append(3, AppendFault::Corrupt(0));
         media.fail_append(6, AppendFault::ProgramFailed);
+        let media = ErasedZones::new(media);
         let device = Personality::format(&rt, media, spec, 24).await.unwrap();
         for page in 0..6 {
             device.write(PageNo(page), &[stamp(page, 1)], None).await.unwrap();

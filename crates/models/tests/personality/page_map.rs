@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind};
 use tantalum_ftl::{Ftl, FtlOptions, pages_max};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_policy::CleaningSpec;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
@@ -25,7 +25,7 @@ fn session(
     mut known: Known,
     first: bool,
 ) -> Known {
-    let rt = runtime.clone();
+    let (media, rt) = (ErasedZones::new(media), runtime.clone());
     let session = async move {
         let ftl = match first {
             true => Ftl::format(media, options).await?,
@@ -75,7 +75,7 @@ proptest! {
         let cleaning = CleaningSpec::parse(cleaning).unwrap();
         let options = FtlOptions { cleaning, wear_spread_max, ..FtlOptions::new(pages.max(1)) };
         if pages == 0 {
-            let media = zones.reopen(first.clone());
+            let media = ErasedZones::new(zones.reopen(first.clone()));
             let refused = first.run(async move { Ftl::format(media, options).await });
             prop_assert_eq!(refused.unwrap().err().unwrap().kind(), ErrorKind::InvalidInput);
             return Ok(());

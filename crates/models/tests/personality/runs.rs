@@ -4,7 +4,7 @@ use crate::personality::loads::{nand, read, stamp, zones};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Rng, Stamp};
-use tantalum_media::{CutPlan, Fate, ZoneMedia};
+use tantalum_media::{CutPlan, ErasedZones, Fate, ZoneMedia};
 use tantalum_models::personality::{Personality, PersonalitySpec};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{Runtime, Virtual};
@@ -27,7 +27,7 @@ fn load(spec: &str, planes: u32, cut: Option<(u64, Fate)>) -> (u64, u64) {
     let runtime = Virtual::new(Schedule::Fifo);
     let zones = zones(&runtime, &nand);
     let pages = spec.pages_max(&zones.geometry(), 0);
-    let media = zones.reopen(runtime.clone());
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
     let rt = runtime.clone();
     let device = runtime.run(async move { Personality::format(&rt, media, spec, pages).await });
     let device = device.unwrap().unwrap();
@@ -97,7 +97,7 @@ fn verify(
     history: &History,
 ) {
     let runtime = Virtual::new(Schedule::Fifo);
-    let media = zones.reopen(runtime.clone());
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
     let history = history.clone();
     let rt = runtime.clone();
     let check = async move {

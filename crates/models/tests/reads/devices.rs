@@ -4,14 +4,14 @@ use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Result, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use tantalum_models::{NandOptions, NandZones, NandZonesOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
 use tantalum_ssd::{CacheKind, Ssd, SsdOptions};
 
-pub type Zones = NandZones<Virtual, Stamp>;
+pub type Zones = ErasedZones<Stamp>;
 
 /// The properties of the flash.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ pub fn zones(runtime: &Virtual, shape: Shape) -> Result<Zones> {
         seed: 1,
     };
     let options = NandZonesOptions { spare_blocks_per_plane: 2, append_pages_max: 4 };
-    NandZones::new(runtime.clone(), Nand::new(&nand)?, options)
+    Ok(ErasedZones::new(NandZones::new(runtime.clone(), Nand::new(&nand)?, options)?))
 }
 
 /// An SSD with a small cache of any kind.

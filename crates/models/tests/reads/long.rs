@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageNo, Payload};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::{CrashOptions, CrashStore, MemoryStore};
-use tantalum_media::{FileZones, FileZonesOptions};
+use tantalum_media::{ErasedZones, FileZones, FileZonesOptions};
 use tantalum_runtime::{Runtime, Virtual};
 
 const PAGES: u64 = 24;
@@ -14,7 +14,7 @@ const SLOTS_PER_ZONE: u32 = 16;
 
 /// An FTL on a store whose reads take longer than several writes, and return the content at their
 /// end.
-async fn ftl(runtime: &Virtual, seed: u64) -> Rc<Ftl<FileZones<CrashStore<MemoryStore, Virtual>>>> {
+async fn ftl(runtime: &Virtual, seed: u64) -> Rc<Ftl<ErasedZones<PageBuf>>> {
     let bytes = u64::from(ZONES * SLOTS_PER_ZONE) * PAGE_BYTES as u64;
     let options = CrashOptions {
         seed,
@@ -30,7 +30,7 @@ async fn ftl(runtime: &Virtual, seed: u64) -> Rc<Ftl<FileZones<CrashStore<Memory
         slots_per_zone: SLOTS_PER_ZONE,
     };
     let zones = FileZones::new(store, options).unwrap();
-    Ftl::format(zones, FtlOptions::new(PAGES)).await.unwrap()
+    Ftl::format(ErasedZones::new(zones), FtlOptions::new(PAGES)).await.unwrap()
 }
 
 fn content(count: u64) -> PageBuf {

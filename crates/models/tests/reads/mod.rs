@@ -129,7 +129,7 @@ fn transactions_larger_than_the_cache() {
     );
 }
 
-async fn wal(runtime: Virtual, memory_pages: u32, commit: WalCommit) -> Result<Rc<Wal<Zones>>> {
+async fn wal(runtime: Virtual, memory_pages: u32, commit: WalCommit) -> Result<Rc<Wal<Stamp>>> {
     let zones = Rc::new(devices::zones(&runtime, Shape::SMALL)?);
     let options = WalOptions { memory_pages, commit, ..WalOptions::new(64) };
     let device = Rc::new(RedoLog::format(zones, FtlOptions::new(120), options).await?);

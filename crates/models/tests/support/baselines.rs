@@ -94,16 +94,16 @@ fn wal_options(records: bool) -> WalOptions {
 }
 
 impl<const RECORDS: bool> Baseline for RedoLog<RECORDS> {
-    type Device<M: ZoneMedia> = Wal<M>;
+    type Device<M: ZoneMedia> = Wal<M::Page>;
 
-    async fn format<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M>>> {
+    async fn format<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M::Page>>> {
         let options = wal_options(RECORDS);
         let device = Rc::new(RedoLogDevice::format(Rc::new(media), ftl_options(), options).await?);
         device.device().start(runtime);
         Ok(device)
     }
 
-    async fn recover<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M>>> {
+    async fn recover<M: ZoneMedia>(media: M, runtime: &Virtual) -> Result<Rc<Wal<M::Page>>> {
         let options = wal_options(RECORDS);
         let recovered =
             RedoLogDevice::recover(Rc::new(media), ftl_options(), options, runtime).await?;
@@ -404,13 +404,13 @@ pub fn scan_against_recovery<R: Rig + 'static>(seed: u64, cut: Cut) -> (u64, u64
         let scan = scan_cycles(&media).await.unwrap();
         let mut contents = Vec::new();
         for (page, _, slot) in &scan.mapping {
-            let mut out = [<R::Media as ZoneMedia>::Page::zero()];
+            let mut out = [R::Page::zero()];
             media.read(&[*slot], &mut out).await.unwrap();
             contents.push((*page, out[0].clone()));
         }
         let (ftl, _) = Ftl::recover(media, ftl_options()).await.unwrap();
         for (page, content) in contents {
-            let mut out = [<R::Media as ZoneMedia>::Page::zero()];
+            let mut out = [R::Page::zero()];
             ftl.read(&[page], &mut out).await.unwrap();
             // A trim writes no page, so the scan alone cannot find it.
             assert!(out[0] == content || !ftl.is_mapped(page), "page {page}");

@@ -1,18 +1,21 @@
 //! Slots of the extended cache that the medium cannot read.
-use crate::tx_cache::support::{Zones, device_on, options, zones};
+use crate::tx_cache::support::{Device, Zones, device_on, options, zones};
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
 use tantalum_media::wrappers::{Faults, FaultsOptions};
-use tantalum_models::{TxCache, TxCacheOptions};
+use tantalum_models::TxCacheOptions;
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
-
-type Device = TxCache<Virtual, Faults<Zones>>;
 
 /// Number of pages in a transaction: more than there are frames, so that some go to the extended
 /// cache.
 const LARGE: u64 = 30;
+
+/// The medium, which can be told to fail.
+fn faults(device: &Device) -> &Faults<Zones> {
+    device.ftl().media().downcast_ref().expect("the zones can fail")
+}
 
 fn large() -> TxCacheOptions {
     TxCacheOptions { extended_pages: 32, ..options(16) }
@@ -66,7 +69,7 @@ async fn errors(device: &Device, count: u64) -> Vec<PageNo> {
 /// again.
 fn loses(nth: &'static [u64], trims: bool) {
     run(move |device| async move {
-        nth.iter().for_each(|nth| device.ftl().media().fail_read(*nth));
+        nth.iter().for_each(|nth| faults(&device).fail_read(*nth));
         write_large(&device, 2).await?;
         // Everything that can be written home is.
         device.close().await?;
@@ -122,7 +125,7 @@ fn what_an_open_transaction_lost_is_an_error_to_it_until_it_writes_it_again() {
             for page in (0..LARGE).map(PageNo) {
                 device.write(page, &[Stamp::new(page, 2)], Some(tx)).await?;
             }
-            device.ftl().media().fail_read(0);
+            faults(&device).fail_read(0);
             let (mut lost, mut out) = (Vec::new(), [Stamp::zero()]);
             for page in (0..LARGE).map(PageNo) {
                 match device.read(page, &mut out, Some(tx)).await {

@@ -5,7 +5,7 @@ use tantalum_base::{ErrorKind, PageDevice, PageNo};
 use tantalum_ftl::{Ftl, FtlOptions};
 use tantalum_media::block_store::MemoryStore;
 use tantalum_media::wrappers::{AppendFault, Faults, FaultsOptions};
-use tantalum_media::{FileZones, FileZonesOptions};
+use tantalum_media::{ErasedZones, FileZones, FileZonesOptions};
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
@@ -30,10 +30,11 @@ fn fails_at(nth: u64, large: bool) {
     let (nvram, committed) = runtime
         .run(async move {
             let zones = Faults::new(Rc::new(zones), FaultsOptions::default());
-            let ftl = Ftl::format(zones, ftl_options).await.unwrap();
+            let ftl = Ftl::format(ErasedZones::new(zones), ftl_options).await.unwrap();
             let device = Rc::new(TxCache::new(handle.clone(), Rc::clone(&ftl), options).unwrap());
             device.start(&handle);
-            ftl.media().fail_append(nth, AppendFault::Io);
+            let faults = ftl.media().downcast_ref::<Faults<FileZones<MemoryStore>>>();
+            faults.expect("the zones can fail").fail_append(nth, AppendFault::Io);
             let mut committed = 0u8;
             let refused = 'load: loop {
                 let tx = match device.begin().await {
@@ -82,7 +83,7 @@ fn fails_at(nth: u64, large: bool) {
     runtime
         .run(async move {
             let zones = FileZones::new(store, ZONES).unwrap();
-            let (ftl, _) = Ftl::recover(zones, ftl_options).await.unwrap();
+            let (ftl, _) = Ftl::recover(ErasedZones::new(zones), ftl_options).await.unwrap();
             let (device, _) = TxCache::recover(handle, ftl, options, nvram).await.unwrap();
             device.validate_cache();
             let mut expected = vec![0; PAGES as usize];

@@ -1,12 +1,12 @@
 //! Abandoned commands: their future is dropped after some polls.
-use crate::tx_cache::support::{Device, device_on, options, read, run, stamp, write, zones};
+use crate::tx_cache::support::{Device, Zones, device_on, options, read, run, stamp, write, zones};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Stamp, TxId};
 use tantalum_ftl::Ftl;
-use tantalum_media::cut::Fate;
+use tantalum_media::{ErasedZones, Fate};
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -42,10 +42,11 @@ fn with_a_cut<T: Copy + 'static>(
     };
     let (said, nvram, ftl) = runtime.run(load).unwrap();
     runtime.drop_tasks();
-    ftl.media().nand().power_cut(runtime.now_ns(), |_| Fate::Vanish);
+    let cut = ftl.media().downcast_ref::<Zones>().expect("the device is on simulated flash");
+    cut.nand().power_cut(runtime.now_ns(), |_| Fate::Vanish);
     let runtime = Virtual::new(Schedule::Fifo);
     let handle = runtime.clone();
-    let (zones, ftl_options) = (ftl.media().reopen(runtime.clone()), *ftl.options());
+    let (zones, ftl_options) = (ErasedZones::new(cut.reopen(runtime.clone())), *ftl.options());
     let recovered = async move {
         let (ftl, _) = Ftl::recover(zones, ftl_options).await.unwrap();
         let (device, _) = TxCache::recover(handle.clone(), ftl, options, nvram).await.unwrap();

@@ -2,6 +2,7 @@
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Rng, Stamp};
 use tantalum_ftl::Ftl;
+use tantalum_media::ErasedZones;
 use tantalum_models::profile::{SimulatedTxSsd, TxSsdConfig};
 use tantalum_models::tx_cache::TxCacheStatistics;
 use tantalum_models::{Nand, NandZones};
@@ -86,7 +87,9 @@ fn recovery_of_a_cache_of_32_mib() {
         .run(async move {
             let nand = Nand::new(&device.nand).unwrap();
             let zones = NandZones::<_, Stamp>::new(handle.clone(), nand, device.zones).unwrap();
-            let ftl = Ftl::format(zones.reopen(handle.clone()), device.ftl).await.unwrap();
+            let ftl = Ftl::format(ErasedZones::new(zones.reopen(handle.clone())), device.ftl)
+                .await
+                .unwrap();
             let cache = Rc::new(TxCache::new(handle.clone(), ftl, config.cache).unwrap());
             cache.start(&handle);
             for page in (0..3000).map(PageNo) {
@@ -101,7 +104,9 @@ fn recovery_of_a_cache_of_32_mib() {
     let runtime = Virtual::new(Schedule::Fifo);
     let handle = runtime.clone();
     let recover = async move {
-        let (ftl, _) = Ftl::recover(zones.reopen(handle.clone()), ftl_options).await.unwrap();
+        let (ftl, _) = Ftl::recover(ErasedZones::new(zones.reopen(handle.clone())), ftl_options)
+            .await
+            .unwrap();
         let (_, report) = TxCache::recover(handle, ftl, config.cache, nvram).await.unwrap();
         report
     };

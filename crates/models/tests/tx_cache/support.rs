@@ -3,7 +3,7 @@ use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, Payload, Stamp, TxId};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use tantalum_models::{NandOptions, NandZones, NandZonesOptions};
 use tantalum_models::{TxCache, TxCacheOptions};
@@ -11,7 +11,7 @@ use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
 
 pub type Zones = NandZones<Virtual, Stamp>;
-pub type Device = TxCache<Virtual, Zones>;
+pub type Device = TxCache<Virtual, ErasedZones<Stamp>>;
 
 pub const PAGES: u64 = 160;
 
@@ -52,13 +52,13 @@ pub fn zones(runtime: &Virtual) -> Zones {
 }
 
 /// A new device on `media`.
-pub async fn device_on<M: ZoneMedia<Page = Stamp>>(
+pub async fn device_on(
     runtime: &Virtual,
-    media: M,
+    media: impl ZoneMedia<Page = Stamp>,
     options: TxCacheOptions,
-) -> Rc<TxCache<Virtual, M>> {
+) -> Rc<Device> {
     let pages = PAGES + u64::from(options.extended_pages);
-    let ftl = Ftl::format(media, FtlOptions::new(pages)).await.unwrap();
+    let ftl = Ftl::format(ErasedZones::new(media), FtlOptions::new(pages)).await.unwrap();
     let device = Rc::new(TxCache::new(runtime.clone(), ftl, options).unwrap());
     device.start(runtime);
     device

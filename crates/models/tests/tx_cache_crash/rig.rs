@@ -2,14 +2,14 @@
 use std::rc::Rc;
 use tantalum_base::{Error, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions};
-use tantalum_media::{CutPlan, Fate};
+use tantalum_media::{CutPlan, ErasedZones, Fate};
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandTiming};
 use tantalum_models::tx_cache::{TxNvram, TxRecoveryReport};
 use tantalum_models::{NandOptions, NandZones, NandZonesOptions};
 use tantalum_models::{TxCache, TxCacheOptions};
 use tantalum_runtime::{Runtime, Virtual};
 
-pub type Device = TxCache<Virtual, NandZones<Virtual, Stamp>>;
+pub type Device = TxCache<Virtual, ErasedZones<Stamp>>;
 
 pub const FATES: [Fate; 3] = Fate::ALL;
 
@@ -82,7 +82,7 @@ impl Rig {
         FtlOptions { checkpoint_interval_slots: 64, ..FtlOptions::new(pages) }
     }
 
-    fn open_zones(&mut self, runtime: &Virtual) -> NandZones<Virtual, Stamp> {
+    fn open_zones(&mut self, runtime: &Virtual) -> ErasedZones<Stamp> {
         let zones = self.zones.take().unwrap_or_else(|| {
             let options = NandZonesOptions { spare_blocks_per_plane: 0, append_pages_max: 4 };
             NandZones::new(runtime.clone(), self.nand.clone(), options).unwrap()
@@ -90,7 +90,7 @@ impl Rig {
         let opened = zones.reopen(runtime.clone());
         self.zones = Some(zones);
         self.mark();
-        opened
+        ErasedZones::new(opened)
     }
 
     /// Starts to count from here.

@@ -2,6 +2,7 @@
 use std::rc::Rc;
 use tantalum_base::{PageNo, Result, Rng, Stamp};
 use tantalum_ftl::{Ftl, FtlOptions, FtlStatistics};
+use tantalum_media::ErasedZones;
 use tantalum_models::nand::{Nand, NandFaults, NandGeometry, NandOptions, NandTiming};
 use tantalum_models::nand_zones::{NandZones, NandZonesOptions};
 use tantalum_policy::CleaningSpec;
@@ -84,11 +85,7 @@ pub fn measure(steady: &Steady) -> Result<Measured> {
     Ok(Measured { utilisation, write_amplification: write_amplification? })
 }
 
-fn format(
-    runtime: &Virtual,
-    steady: &Steady,
-    pages: u64,
-) -> Result<Rc<Ftl<NandZones<Virtual, Stamp>>>> {
+fn format(runtime: &Virtual, steady: &Steady, pages: u64) -> Result<Rc<Ftl<ErasedZones<Stamp>>>> {
     let geometry = NandGeometry {
         channels: 1,
         packages_per_channel: 1,
@@ -109,7 +106,7 @@ fn format(
     let nand = Nand::new(&NandOptions { geometry, timing, faults, seed })?;
     let options =
         NandZonesOptions { append_pages_max: steady.zone_pages, ..NandZonesOptions::default() };
-    let media = NandZones::new(runtime.clone(), nand, options)?;
+    let media = ErasedZones::new(NandZones::new(runtime.clone(), nand, options)?);
     let options = FtlOptions {
         // One zone at a time, as in the models. For pages that a checkpoint covers cleaning writes only
         // copies, no records: pages are overwritten so often that zones are mostly older than the

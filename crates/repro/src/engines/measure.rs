@@ -2,9 +2,9 @@
 use std::rc::Rc;
 use tantalum_base::{PAGE_BYTES, PageDevice, Result, Rng, Stamp};
 use tantalum_hosts::values::ValueStamp;
-use tantalum_media::Fate;
+use tantalum_media::{ErasedZones, Fate};
 use tantalum_models::nand::{Nand, NandCounters};
-use tantalum_models::{DeviceConfig, NandOptions, NandZones};
+use tantalum_models::{DeviceConfig, NandOptions, NandZones, SimulatedDevice};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{DeviceKind, LifeCycle, Opening, Runtime, Virtual};
 
@@ -17,8 +17,8 @@ use super::sizes::Sizes;
 use super::store::{Codecs, Stamps};
 use super::tiered::TieredKind;
 
-/// The flash zones with the content of a cell.
-pub(super) type Zones = NandZones<Virtual, Stamp>;
+/// The zones with the content of a cell.
+pub(super) type Zones = ErasedZones<Stamp>;
 
 /// Number of YCSB operations between two checks of how much was written to the device while it ages.
 const AGEING_OPERATIONS: u64 = 4_096;
@@ -90,7 +90,7 @@ struct Bench<K: DeviceKind<Virtual, Zones>> {
     kind: K,
     kept: K::Kept,
     nand: Nand<Stamp>,
-    zones: Zones,
+    zones: NandZones<Virtual, Stamp>,
     codecs: Codecs<Stamps>,
     clients: Clients,
     cell: Cell,
@@ -99,8 +99,8 @@ struct Bench<K: DeviceKind<Virtual, Zones>> {
     seed: u64,
 }
 
-/// The engine of a cell.
-type EngineOf<K> = Serving<Virtual, <K as DeviceKind<Virtual, Zones>>::Device, Stamps>;
+/// The engine of a cell. It is compiled once for all kinds of devices.
+type Engine = Serving<Virtual, SimulatedDevice<Stamp>, Stamps>;
 
 impl<K> Bench<K>
 where
@@ -137,7 +137,8 @@ where
             device.start(&on);
             let engine = (bench.cell.host, bench.load, &bench.sizes);
             let clients = &bench.clients;
-            let serving = Serving::make((&on, &device), &bench.codecs, engine, clients).await?;
+            let any = SimulatedDevice::new(Rc::clone(&device));
+            let serving = Serving::make((&on, &any), &bench.codecs, engine, clients).await?;
             let measured = bench.measured(&serving).await?;
             bench.leave(&serving, measured.0.elapsed_ns(), 0).await?;
             Ok((device, measured))
@@ -174,12 +175,12 @@ where
     }
 
     fn opening(&self, runtime: &Virtual) -> Opening<Virtual, Zones, K::Kept> {
-        let media = self.zones.reopen(runtime.clone());
+        let media = ErasedZones::new(self.zones.reopen(runtime.clone()));
         Opening { runtime: runtime.clone(), media, kept: self.kept.clone() }
     }
 
     /// Ages the device by the load, then measures it.
-    async fn measured(&self, serving: &EngineOf<K>) -> Result<(Served, Wear)> {
+    async fn measured(&self, serving: &Engine) -> Result<(Served, Wear)> {
         let aged = (self.sizes.drive_pages as f64 * self.sizes.ageing) as u64;
         let mut seed = self.seed;
         while serving.written_pages() < aged {
@@ -203,7 +204,7 @@ where
     }
 
     /// Continues the load until some moment, and stops there.
-    async fn leave(&self, serving: &EngineOf<K>, load_ns: u64, cut: u64) -> Result<()> {
+    async fn leave(&self, serving: &Engine, load_ns: u64, cut: u64) -> Result<()> {
         let seed = self.seed ^ (1 + cut) << 48;
         let moment_ns = load_ns / 4 + Rng::split(seed, "cuts").below(load_ns * 3 / 4);
         serving.leave_after(seed, moment_ns).await
@@ -223,12 +224,13 @@ where
     }
 
     /// The power is back: opens the device and the engine, and reads all content of the load.
-    async fn reopen(&self, runtime: &Virtual) -> Result<(Rc<K::Device>, EngineOf<K>, Recovery)> {
+    async fn reopen(&self, runtime: &Virtual) -> Result<(Rc<K::Device>, Engine, Recovery)> {
         let (device, _) = self.kind.open(self.opening(runtime)).await?;
         device.start(runtime);
         let device_ms = runtime.now_ns() as f64 / 1e6;
-        let (on, engine) = ((runtime, &device), (self.cell.host, self.load, &self.sizes));
-        let serving = Serving::open(on, &self.codecs, engine, &self.clients).await?;
+        let any = SimulatedDevice::new(Rc::clone(&device));
+        let engine = (self.cell.host, self.load, &self.sizes);
+        let serving = Serving::open((runtime, &any), &self.codecs, engine, &self.clients).await?;
         let engine_ms = runtime.now_ns() as f64 / 1e6;
         serving.check().await?;
         Ok((device, serving, Recovery { device_ms, engine_ms }))

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{PageDevice, Result, Stamp};
+use tantalum_media::ErasedZones;
 use tantalum_models::baselines::{
     Clustering, ShadowKind, ShadowOptions, WalCommit, WalKind, WalOptions,
 };
@@ -10,8 +11,8 @@ use tantalum_models::nand::Nand;
 use tantalum_models::profile::TxSsdConfig;
 use tantalum_models::tx_cache::HeaderRelease;
 use tantalum_models::{DeviceConfig, HostQueue, TxCacheKind, TxCacheOptions};
-use tantalum_models::{NandOptions, NandZones};
-use tantalum_runtime::{DeviceKind, Virtual};
+use tantalum_models::{NandOptions, NandZones, SimulatedDevice};
+use tantalum_runtime::{DeviceKind, LifeCycle, Virtual};
 
 use super::replay::{Measured, fill, replay};
 use super::trace::Trace;
@@ -152,7 +153,7 @@ async fn run(
                 transactions_max: TRANSACTIONS_MAX,
             };
             let kind = ShadowKind { ftl: config.ftl, shadow: options };
-            let shadow = kind.make(runtime, zones).await?;
+            let shadow = kind.make(runtime, ErasedZones::new(zones)).await?;
             shadow.overlap_commits();
             fill(shadow.ftl(), &expected, pages).await?;
             on_link(runtime, shadow, &config, &nand, trace, &expected).await
@@ -176,7 +177,8 @@ async fn run_wal(
     expected: &Rc<RefCell<Expected>>,
 ) -> Result<Measured> {
     let (nand, zones) = zones(runtime, config, sizes.seed)?;
-    let wal = WalKind { ftl: config.ftl, wal: *options }.make(runtime, zones).await?;
+    let kind = WalKind { ftl: config.ftl, wal: *options };
+    let wal = kind.make(runtime, ErasedZones::new(zones)).await?;
     fill(wal.ftl(), expected, sizes.capacity_pages).await?;
     let fits = trace.pages_max <= wal.limits().transaction_pages_max;
     let parts = (!fits).then(|| Rc::new(trace.in_parts(options.log_pages / PARTS_OF_LOG)));
@@ -193,13 +195,13 @@ async fn run_cache(
 ) -> Result<Measured> {
     let (nand, zones) = zones(runtime, config, sizes.seed)?;
     let kind = TxCacheKind { ftl: config.ftl, cache: *options };
-    let cache = kind.make(runtime, zones).await?;
+    let cache = kind.make(runtime, ErasedZones::new(zones)).await?;
     fill(cache.ftl(), expected, sizes.capacity_pages).await?;
     on_link(runtime, cache, config, &nand, trace, expected).await
 }
 
 /// Puts `device` behind the link and replays.
-async fn on_link<D: PageDevice<Page = Stamp>>(
+async fn on_link<D: LifeCycle<Page = Stamp>>(
     runtime: &Virtual,
     device: Rc<D>,
     config: &DeviceConfig,
@@ -208,5 +210,5 @@ async fn on_link<D: PageDevice<Page = Stamp>>(
     expected: &Rc<RefCell<Expected>>,
 ) -> Result<Measured> {
     let linked = Rc::new(HostQueue::new(runtime.clone(), device, config.link)?);
-    replay(runtime, &linked, nand, trace, expected).await
+    replay(runtime, &SimulatedDevice::new(linked), nand, trace, expected).await
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, PageRange, Result, Stamp};
 use tantalum_ftl::Ftl;
-use tantalum_media::cut::Fate;
+use tantalum_media::{ErasedZones, Fate};
 use tantalum_models::baselines::{WalKind, WalRecovery, scan_cycles};
 use tantalum_models::tx_cache::{HeaderRelease, TxCache, TxRecoveryReport};
 use tantalum_models::{TxCacheKind, TxCacheOptions};
@@ -148,7 +148,7 @@ fn tx_cache(sizes: &Sizes, cache_pages: u32, headers: Option<u32>) -> Result<Cac
     let runtime = Virtual::new(Schedule::Fifo);
     let (nand, zones) = zones(&runtime, &device, sizes.seed)?;
     let mut expected = Expected::new(sizes.capacity_pages);
-    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let (media, handle) = (ErasedZones::new(zones.reopen(runtime.clone())), runtime.clone());
     let (nvram, expected) = runtime.finish("recovery", async move {
         let kind = TxCacheKind { ftl: device.ftl, cache: options };
         let cache = kind.make(&handle, media).await?;
@@ -161,7 +161,7 @@ fn tx_cache(sizes: &Sizes, cache_pages: u32, headers: Option<u32>) -> Result<Cac
     runtime.drop_tasks();
     nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
     Virtual::alone("recovery", |runtime| async move {
-        let media = zones.reopen(runtime.clone());
+        let media = ErasedZones::new(zones.reopen(runtime.clone()));
         let (ftl, _) = Ftl::recover(media, device.ftl).await?;
         let ftl_ns = runtime.now_ns();
         let (cache, report) = TxCache::recover(runtime, ftl, options, nvram).await?;
@@ -179,7 +179,7 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     let transactions = u64::from(log_pages) / TRANSACTION_PAGES;
     let mut expected = Expected::new(sizes.capacity_pages);
     let kind = WalKind { ftl: config.ftl, wal: options };
-    let (media, handle) = (zones.reopen(runtime.clone()), runtime.clone());
+    let (media, handle) = (ErasedZones::new(zones.reopen(runtime.clone())), runtime.clone());
     let expected = runtime.finish("recovery", async move {
         let wal = kind.make(&handle, media).await?;
         for number in 0..transactions {
@@ -191,7 +191,7 @@ fn wal(sizes: &Sizes, log_pages: u32) -> Result<LogRecovery> {
     runtime.drop_tasks();
     nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
     Virtual::alone("recovery", |runtime| async move {
-        let media = zones.reopen(runtime.clone());
+        let media = ErasedZones::new(zones.reopen(runtime.clone()));
         let on = Opening { runtime: runtime.clone(), media, kept: () };
         let (wal, report) = kind.open(on).await?;
         wal.start(&runtime);
@@ -210,7 +210,7 @@ fn tx_flash(sizes: &Sizes) -> Result<f64> {
     let config = sizes.plain(|_| 0)?;
     let (nand, zones) = zones(&runtime, &config, sizes.seed)?;
     let expected = Rc::new(RefCell::new(Expected::new(sizes.capacity_pages)));
-    let media = zones.reopen(runtime.clone());
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
     let (handle, sizes) = (runtime.clone(), *sizes);
     runtime.finish("recovery", async move {
         let ftl = Ftl::format(media, config.ftl).await?;
@@ -221,7 +221,7 @@ fn tx_flash(sizes: &Sizes) -> Result<f64> {
     runtime.drop_tasks();
     nand.power_cut(runtime.now_ns(), |_| Fate::Vanish);
     let runtime = Virtual::new(Schedule::Fifo);
-    let media = zones.reopen(runtime.clone());
+    let media = ErasedZones::new(zones.reopen(runtime.clone()));
     let pages = sizes.capacity_pages;
     let found = runtime.finish("recovery", async move { scan_cycles(&media).await })?;
     if (found.mapping.len() as u64) < pages {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Stamp, TxId};
 use tantalum_ftl::Ftl;
-use tantalum_media::ZoneMedia;
+use tantalum_media::ErasedZones;
 use tantalum_models::nand::{Nand, NandCounters};
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{Runtime, Virtual, spawn_all};
@@ -36,8 +36,8 @@ pub(super) struct Measured {
 
 /// Fills the FTL's first `pages` pages in order, bypassing link and cache: the paper's simulator
 /// starts with every page of the drive written once and only the over-provisioned blocks free.
-pub(super) async fn fill<M: ZoneMedia<Page = Stamp>>(
-    ftl: &Ftl<M>,
+pub(super) async fn fill(
+    ftl: &Ftl<ErasedZones<Stamp>>,
     expected: &Rc<RefCell<Expected>>,
     pages: u64,
 ) -> Result<()> {

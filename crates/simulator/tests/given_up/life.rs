@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 use tantalum_base::{Durability, PageDevice, PageNo, PageRange, Payload, Result, Stamp};
-use tantalum_media::ZoneMedia;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::{HostQueue, HostQueueOptions};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Opening, Runtime, Virtual};
 use tantalum_simulator::{Kept, Medium, NandRig, Powered, Rig, Subject, Tested};
 
-use crate::Media;
 use crate::operation::{Operation, PAGES, REWRITTEN, RIGHT, stamp};
 
 /// Pages of the device; pages from 84 on belong to the other clients.
@@ -83,7 +82,7 @@ impl Case {
 }
 
 /// Runs one case; returns whether the operation ended before it was given up.
-pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
+pub fn live<K: Tested<Stamp>>(subject: &Subject<K>, case: Case) -> bool {
     let medium = subject.medium(DEVICE_PAGES).unwrap();
     let Medium::Lab { more_zones } = medium else { panic!("{medium:?} is not the lab's") };
     let mut rig = NandRig::<Stamp>::with_more_zones(case.seed, more_zones);
@@ -129,14 +128,14 @@ pub fn live<K: Tested<Media>>(subject: &Subject<K>, case: Case) -> bool {
 }
 
 /// The device kind, and the means to make or open the device.
-fn open<K: Tested<Media>>(
+fn open<K: Tested<Stamp>>(
     subject: &Subject<K>,
     rig: &mut NandRig<Stamp>,
     runtime: &Virtual,
     kept: &K::Kept,
-) -> (K, Opening<Virtual, Media, K::Kept>) {
+) -> (K, Opening<Virtual, ErasedZones<Stamp>, K::Kept>) {
     let media = rig.open(runtime);
-    let media = Powered::new(media, rig.cut_watch());
+    let media = ErasedZones::new(Powered::new(media, rig.cut_watch()));
     let kind = subject.kind(&media.geometry(), DEVICE_PAGES);
     (kind, Opening { runtime: runtime.clone(), media, kept: kept.clone() })
 }

@@ -11,16 +11,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tantalum_base::Stamp;
 use tantalum_base::fault_points::plant;
 use tantalum_ftl::fault_points::Fault;
-use tantalum_media::wrappers::Flaky;
-use tantalum_models::NandZones;
 use tantalum_models::baselines::{Clustering, WalCommit};
 use tantalum_models::personality::PersonalitySpec;
-use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
-use tantalum_simulator::{Powered, Subject, Tested, subjects};
+use tantalum_simulator::{Subject, Tested, subjects};
 use tantalum_ssd::CacheKind;
-
-type Media = Powered<Flaky<NandZones<Virtual, Stamp>, Virtual>>;
 
 /// Number of polls after which every operation has ended.
 const POLLS_MAX: u32 = 400;
@@ -31,7 +26,7 @@ fn lives_a_poll() -> u64 {
 }
 
 /// Gives every operation of `subject` up at each of its polls.
-fn at_every_poll<K: Tested<Media>>(subject: &Subject<K>) {
+fn at_every_poll<K: Tested<Stamp>>(subject: &Subject<K>) {
     let mut lives = 0;
     for (number, operation) in (0..).zip(Operation::ALL) {
         for (cuts, queue) in [(false, false), (false, true), (true, false), (true, true)] {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageDevice, PageNo, PageRange, Payload, Result, Rng, ZoneNo};
 use tantalum_ftl::{DumpOptions, DumpReport, Ftl, FtlOptions};
 use tantalum_media::wrappers::UntilCut;
-use tantalum_media::{CutPlan, Fate, PowerCut, ZoneMedia};
+use tantalum_media::{CutPlan, ErasedZones, Fate, PowerCut, ZoneMedia};
 use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Virtual};
@@ -51,9 +51,9 @@ pub fn ftl_options<M: ZoneMedia>(media: &M, more_pages: u64) -> FtlOptions {
 }
 
 /// Opens the medium; no code runs after its power cut.
-pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> UntilCut<R::Media> {
+pub fn open<R: Rig>(rig: &mut R, runtime: &Virtual) -> ErasedZones<R::Page> {
     let media = rig.open(runtime);
-    UntilCut::new(media, rig.cut_watch())
+    ErasedZones::new(UntilCut::new(media, rig.cut_watch()))
 }
 
 /// Runs `main` to its end; `None` if power is cut before.
@@ -72,7 +72,7 @@ pub fn until_cut<T: 'static>(
 pub struct Device<R: Rig> {
     pub rig: R,
     pub runtime: Virtual,
-    pub ssd: Rc<Ssd<UntilCut<R::Media>>>,
+    pub ssd: Rc<Ssd<ErasedZones<R::Page>>>,
     pub report: RebootReport,
 }
 
@@ -117,7 +117,7 @@ impl<R: Rig> Device<R> {
 
     pub fn run<T: 'static, F: Future<Output = Result<T>> + 'static>(
         &mut self,
-        main: impl FnOnce(Rc<Ssd<UntilCut<R::Media>>>) -> F,
+        main: impl FnOnce(Rc<Ssd<ErasedZones<R::Page>>>) -> F,
     ) -> T {
         self.runtime.run(main(Rc::clone(&self.ssd))).unwrap().unwrap()
     }
@@ -164,7 +164,7 @@ pub fn decay<P: Payload>(rig: &mut NandRig<P>, zone: ZoneNo, nth: u32) {
     let runtime = settled();
     let media = rig.open(&runtime);
     let slot = media.geometry().slot(zone, nth * media.geometry().append_unit_slots);
-    tantalum_media::ZoneLayer::inner(&media).nand().fail_read(0);
+    rig.nand().fail_read(0);
     let read = runtime.run(async move { media.read_meta(slot).await.map(|_| ()) }).unwrap();
     assert_eq!(read.unwrap_err().kind(), ErrorKind::Uncorrectable);
     rig.power_off(&runtime).unwrap();

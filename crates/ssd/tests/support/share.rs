@@ -3,8 +3,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tantalum_base::{Error, PageDevice, PageNo, Payload, Rng, Stamp};
 use tantalum_ftl::{DumpOptions, Ftl, FtlOptions};
-use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::{Faults, FaultsOptions};
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_models::rig::{NandRig, Rig};
 use tantalum_runtime::virtual_time::Schedule;
 use tantalum_runtime::{LifeCycle, Runtime, Virtual};
@@ -16,7 +16,7 @@ pub const PAGES: u64 = 120;
 /// Pages of their write caches.
 const CACHE_PAGES: u32 = 48;
 
-type Media = <NandRig<Stamp> as Rig>::Media;
+type Media = ErasedZones<Stamp>;
 
 /// An open device.
 pub struct Session {
@@ -89,11 +89,14 @@ pub fn session(
 }
 
 /// Runs `test` on a new FTL over a medium that can be told to fail.
-pub fn with_faults(test: impl AsyncFnOnce(Rc<Ftl<Faults<Media>>>) -> Result<(), Error> + 'static) {
+pub fn with_faults(
+    test: impl AsyncFnOnce(Rc<Ftl<Media>>, &Faults<Media>) -> Result<(), Error> + 'static,
+) {
     let mut rig = NandRig::<Stamp>::new(1);
     in_session(&mut rig, 1, async move |_, media| {
-        let media = Faults::new(Rc::new(media), FaultsOptions::default());
-        test(Ftl::format(media, FtlOptions::new(PAGES)).await?).await
+        let faults = Rc::new(Faults::new(Rc::new(media), FaultsOptions::default()));
+        let media = ErasedZones::shared(Rc::clone(&faults));
+        test(Ftl::format(media, FtlOptions::new(PAGES)).await?, &faults).await
     });
 }
 

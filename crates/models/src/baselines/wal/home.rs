@@ -33,7 +33,7 @@ pub(super) fn decode_state<P: Payload>(page: PageNo, content: &P) -> Result<u64>
     })
 }
 
-impl<M: ZoneMedia> RedoLog<M> {
+impl<P: Payload> RedoLog<P> {
     /// Copies the oldest zone home whenever the log fills up; ends when the device fails.
     pub(super) async fn run_copier(&self) {
         loop {
@@ -70,7 +70,7 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 
     /// Writes `versions` to their home locations; the last batch also writes the state.
-    async fn write_home(&self, versions: Vec<(PageNo, Logged<M::Page>)>, last: u64) -> Result<()> {
+    async fn write_home(&self, versions: Vec<(PageNo, Logged<P>)>, last: u64) -> Result<()> {
         let pages = self.read_back(versions).await?;
         copy(&self.ftl, &pages, last).await?;
         self.count(|counts| counts.pages_home += pages.len() as u64);
@@ -78,10 +78,7 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 
     /// The contents of `versions`, from memory or from the log.
-    async fn read_back(
-        &self,
-        versions: Vec<(PageNo, Logged<M::Page>)>,
-    ) -> Result<Vec<(PageNo, M::Page)>> {
+    async fn read_back(&self, versions: Vec<(PageNo, Logged<P>)>) -> Result<Vec<(PageNo, P)>> {
         let missing = || versions.iter().filter(|(_, logged)| logged.content.is_none());
         let slots: Vec<SlotNo> = missing().map(|(_, logged)| logged.slot).collect();
         let expected = missing().map(|(page, logged)| (*page, logged.checksum));

@@ -19,15 +19,15 @@ pub struct WalKind {
 }
 
 impl<R: Runtime, M: ZoneMedia> DeviceKind<R, M> for WalKind {
-    type Device = Wal<M>;
+    type Device = Wal<M::Page>;
     type Kept = ();
     type Report = WalRecovery;
 
-    async fn format(&self, on: Opening<R, M, ()>) -> Result<Rc<Wal<M>>> {
+    async fn format(&self, on: Opening<R, M, ()>) -> Result<Rc<Wal<M::Page>>> {
         RedoLog::format(Rc::new(on.media), self.ftl, self.wal).await.map(Rc::new)
     }
 
-    async fn open(&self, on: Opening<R, M, ()>) -> Result<(Rc<Wal<M>>, WalRecovery)> {
+    async fn open(&self, on: Opening<R, M, ()>) -> Result<(Rc<Wal<M::Page>>, WalRecovery)> {
         let media = Rc::new(on.media);
         let (wal, report) = RedoLog::recover(media, self.ftl, self.wal, &on.runtime).await?;
         Ok((Rc::new(wal), report))

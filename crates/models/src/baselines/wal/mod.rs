@@ -29,12 +29,12 @@ mod recovery;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use tantalum_base::{
-    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Result,
-    SlotNo, TxId,
+    Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageDevice, PageNo, PageRange, Payload,
+    Result, SlotNo, TxId,
 };
 use tantalum_ftl::{CommandTasks, Ftl, FtlOptions, FtlStatistics};
-use tantalum_media::ZoneMedia;
 use tantalum_media::wrappers::ZoneWindow;
+use tantalum_media::{ErasedZones, ZoneMedia};
 use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::sync::{Semaphore, WaitQueue};
 use tantalum_runtime::{DeviceCounters, Finding, LifeCycle, Runtime};
@@ -68,16 +68,16 @@ pub struct WalStatistics {
 }
 
 /// A device with a redo log in flash.
-pub type Wal<M> = Transactional<RedoLog<M>>;
+pub type Wal<P> = Transactional<RedoLog<P>>;
 
 /// The same device without transactions: every write goes to the log.
-pub struct RedoLog<M: ZoneMedia> {
-    ftl: Rc<Ftl<ZoneWindow<M>>>,
-    log: Log<ZoneWindow<M>>,
+pub struct RedoLog<P: Payload> {
+    ftl: Rc<Ftl<ErasedZones<P>>>,
+    log: Log<ErasedZones<P>>,
     limits: Limits,
     turns: PageTurns,
     commands: CommandTasks<Self>,
-    index: RefCell<Index<M::Page>>,
+    index: RefCell<Index<P>>,
     next_number: Cell<u64>,
     /// All transactions up to this one are home.
     home: Cell<u64>,
@@ -89,15 +89,12 @@ pub struct RedoLog<M: ZoneMedia> {
 }
 
 /// Divides `media` into the zones of the FTL and those of the log.
-fn divide<M: ZoneMedia>(
-    media: &Rc<M>,
-    options: &WalOptions,
-) -> Result<(ZoneWindow<M>, ZoneWindow<M>)> {
+fn divide<M: ZoneMedia>(media: &Rc<M>, options: &WalOptions) -> Result<[ErasedZones<M::Page>; 2]> {
     let geometry = media.geometry();
     options.check(&geometry)?;
     let first = geometry.zones - options.log_zones(&geometry);
-    let home = ZoneWindow::new(Rc::clone(media), 0..first)?;
-    Ok((home, ZoneWindow::new(Rc::clone(media), first..geometry.zones)?))
+    let part = |zones| ZoneWindow::new(Rc::clone(media), zones).map(ErasedZones::new);
+    Ok([part(0..first)?, part(first..geometry.zones)?])
 }
 
 /// The FTL's options, with one more page after the host's pages for the log's state.
@@ -105,14 +102,18 @@ fn with_state_page(ftl: FtlOptions) -> FtlOptions {
     FtlOptions { pages: ftl.pages + 1, ..ftl }
 }
 
-impl<M: ZoneMedia> RedoLog<M> {
+impl<P: Payload> RedoLog<P> {
     /// Makes a new device on `media`; its last zones become the log. `ftl.pages` is the number of
     /// pages that the host sees.
     ///
     /// # Errors
     /// `InvalidInput` if the options do not fit the geometry.
-    pub async fn format(media: Rc<M>, ftl: FtlOptions, options: WalOptions) -> Result<Wal<M>> {
-        let (home, log) = divide(&media, &options)?;
+    pub async fn format(
+        media: Rc<impl ZoneMedia<Page = P>>,
+        ftl: FtlOptions,
+        options: WalOptions,
+    ) -> Result<Wal<P>> {
+        let [home, log] = divide(&media, &options)?;
         let ftl = Ftl::format(home, with_state_page(ftl)).await?;
         recovery::reset_zones(&log, |_| true).await?;
         Ok(RedoLog::open(ftl, Log::new(log, options), options, 0))
@@ -120,11 +121,11 @@ impl<M: ZoneMedia> RedoLog<M> {
 
     /// The device, with all transactions up to `home` at home and no later one known.
     fn open(
-        ftl: Rc<Ftl<ZoneWindow<M>>>,
-        log: Log<ZoneWindow<M>>,
+        ftl: Rc<Ftl<ErasedZones<P>>>,
+        log: Log<ErasedZones<P>>,
         options: WalOptions,
         home: u64,
-    ) -> Wal<M> {
+    ) -> Wal<P> {
         let geometry = log.media().geometry();
         let zones = ftl.media().geometry().zones + geometry.zones;
         let whole = tantalum_media::ZoneGeometry { zones, ..geometry };
@@ -156,7 +157,7 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 
     /// The FTL of the home locations.
-    pub fn ftl(&self) -> &Rc<Ftl<ZoneWindow<M>>> {
+    pub fn ftl(&self) -> &Rc<Ftl<ErasedZones<P>>> {
         &self.ftl
     }
 
@@ -206,7 +207,7 @@ impl<M: ZoneMedia> RedoLog<M> {
 
     /// Logs these pages as one transaction, which is durable when this returns. The caller must
     /// drive the future to its end.
-    async fn log_pages(&self, pages: &[(PageNo, M::Page)]) -> Result<()> {
+    async fn log_pages(&self, pages: &[(PageNo, P)]) -> Result<()> {
         self.check_failed()?;
         if pages.is_empty() {
             return Ok(());
@@ -234,7 +235,7 @@ impl<M: ZoneMedia> RedoLog<M> {
     }
 
     /// Copies pages that are in memory to `out`. Returns the places of the others.
-    fn look_up(&self, first: PageNo, out: &mut [M::Page]) -> Missed {
+    fn look_up(&self, first: PageNo, out: &mut [P]) -> Missed {
         let index = self.index.borrow();
         let mut missed = Missed::default();
         for (at, (page, out)) in (first.0..).map(PageNo).zip(out).enumerate() {
@@ -261,7 +262,7 @@ struct Missed {
     logged: Vec<(PageNo, u32, usize)>,
 }
 
-impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
+impl<P: Payload> LifeCycle for RedoLog<P> {
     fn start(self: &Rc<Self>, runtime: &impl Runtime) {
         self.commands.start(self, runtime);
         let wal = Rc::clone(self);
@@ -304,14 +305,14 @@ impl<M: ZoneMedia> LifeCycle for RedoLog<M> {
     }
 }
 
-impl<M: ZoneMedia> PageDevice for RedoLog<M> {
-    type Page = M::Page;
+impl<P: Payload> PageDevice for RedoLog<P> {
+    type Page = P;
 
     fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    async fn read(&self, first: PageNo, out: &mut [M::Page], _tx: Option<TxId>) -> Result<()> {
+    async fn read(&self, first: PageNo, out: &mut [P], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_range(PageRange::new(first, out.len() as u64))?;
         self.count(|counts| counts.pages_read += out.len() as u64);
         let missed = self.look_up(first, out);
@@ -331,7 +332,7 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
         Ok(())
     }
 
-    async fn write(&self, first: PageNo, pages: &[M::Page], _tx: Option<TxId>) -> Result<()> {
+    async fn write(&self, first: PageNo, pages: &[P], _tx: Option<TxId>) -> Result<()> {
         self.limits.check_write(PageRange::new(first, pages.len() as u64))?;
         self.check_failed()?;
         if pages.is_empty() {
@@ -345,7 +346,7 @@ impl<M: ZoneMedia> PageDevice for RedoLog<M> {
 
     async fn write_scattered(
         &self,
-        pages: Vec<(PageNo, M::Page)>,
+        pages: Vec<(PageNo, P)>,
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         let write = |wal: Rc<Self>| async move {

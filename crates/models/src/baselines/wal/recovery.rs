@@ -119,7 +119,7 @@ impl Scan {
     }
 }
 
-impl<M: ZoneMedia> RedoLog<M> {
+impl<P: Payload> RedoLog<P> {
     /// Opens the device stored on `media`. It must be started before it is written to, like a new
     /// one.
     ///
@@ -127,16 +127,16 @@ impl<M: ZoneMedia> RedoLog<M> {
     /// The errors of [`Ftl::recover`]; `Corrupt` if a transaction is incomplete although the log records
     /// elsewhere that it was durable.
     pub async fn recover(
-        media: Rc<M>,
+        media: Rc<impl ZoneMedia<Page = P>>,
         ftl: FtlOptions,
         options: WalOptions,
         runtime: &impl Runtime,
-    ) -> Result<(Wal<M>, WalRecovery)> {
+    ) -> Result<(Wal<P>, WalRecovery)> {
         let start_ns = runtime.now_ns();
-        let (home, log) = divide(&media, &options)?;
+        let [home, log] = divide(&media, &options)?;
         let (ftl, _) = Ftl::recover(home, with_state_page(ftl)).await?;
         let state = PageNo(ftl.options().pages - 1);
-        let mut content = [M::Page::zero()];
+        let mut content = [P::zero()];
         ftl.read(&[state], &mut content).await?;
         let home = decode_state(state, &content[0])?;
         let opened_ns = runtime.now_ns();
