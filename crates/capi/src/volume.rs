@@ -1,7 +1,7 @@
 //! Create, open, limits, close.
 use std::ffi::c_char;
 use std::path::Path;
-use tantalum::{Durability, ErrorKind, OpenOptions, PAGE_BYTES, Placement, Result, Volume};
+use tantalum::{Durability, OpenOptions, PAGE_BYTES, Placement, Result, Volume};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::LiveOptions;
 use tantalum_volume::config::{NewConfig, NewSettings};

@@ -260,15 +260,15 @@ async fn prove_first<R: Runtime, S: BlockStore + Clone>(
         true => unseen_claim(&tiered, superblock.volume_id).await.map_err(at_home)?,
         false => Unseen::Absent,
     };
-    if let Unseen::Found(claim) = unseen {
+    if let Unseen::Found(claim) = &unseen {
         drop(tiered);
-        (tiered, _) = look(Some(claim)).await?;
+        (tiered, _) = look(Some(**claim)).await?;
     }
     let is_claim_wanted = home_config(config)?.claim == ClaimConfig::Xor;
     let proven = prove_home(&tiered, superblock.volume_id, is_lost && is_claim_wanted).await;
     proven.map_err(at_home)?;
     match unseen {
-        Unseen::Found(claim) => Ok(Some(claim)),
+        Unseen::Found(claim) => Ok(Some(*claim)),
         Unseen::Unknown if is_claim_wanted => Err(at_home(unknown_claim())),
         Unseen::Unknown | Unseen::Absent => Ok(None),
     }

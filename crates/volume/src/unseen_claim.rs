@@ -16,12 +16,12 @@ use crate::refusals::{CLAIM_UNKNOWN, NOT_SHOWN};
 use crate::tiered::TieredDevice;
 
 /// The result of the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Unseen {
     /// There is no claim, or the home shows it.
     Absent,
     /// There is this claim.
-    Found(Claim),
+    Found(Box<Claim>),
     /// Nothing tells.
     Unknown,
 }
@@ -49,7 +49,9 @@ pub(crate) async fn unseen_claim<R: Runtime, S: BlockStore>(
         tiered.home().read(page, &mut there, None).await?;
         let bytes = (first.end - page.0 * PAGE_BYTES as u64).min(PAGE_BYTES as u64) as usize;
         match text_between(&content[..bytes], &there[0][..bytes]) {
-            Some(claim) if claim.volume_id() == volume_id => return Ok(Unseen::Found(claim)),
+            Some(claim) if claim.volume_id() == volume_id => {
+                return Ok(Unseen::Found(Box::new(claim)));
+            }
             None if content == there[0] => return Ok(Unseen::Absent),
             _ => {}
         }
