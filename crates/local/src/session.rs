@@ -22,7 +22,7 @@ use tantalum_runtime::{ByteStream, First, Runtime, Stage, first};
 /// Maximum number of a client's requests in progress; further ones are not received.
 const REQUESTS_MAX: u64 = 64;
 /// Memory of each client for its small requests, so that its large ones do not delay them.
-const SMALL_BYTES: u64 = 256 << 10;
+pub(crate) const SMALL_BYTES: u64 = 256 << 10;
 /// Memory of each client for its large requests: two of the longest.
 const LARGE_BYTES: u64 = 2 * BODY_BYTES_MAX as u64;
 /// Pages trimmed in one step, during which the device does nothing else.
@@ -250,7 +250,10 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         // A task never holds both: if it held memory while it waited for more, it could wait for itself.
         let _memory = match (&call, pages_read) {
             // It takes memory for its view after its wait.
-            (Call::Raise(_), _) => None,
+            (Call::Raise(_), _) => {
+                drop(memory);
+                None
+            }
             (_, 0) => Some(memory),
             (_, pages) => {
                 drop(memory);

@@ -1,7 +1,8 @@
 //! Clients that send invalid messages, stall, flood or vanish harm only themselves.
 use super::world::{Client, World, content, with_server};
 use crate::protocol::{BODY_BYTES_MAX, HEAD_BYTES, Head, Hello, Kind, encode_call, encode_reply};
-use crate::{Answer, Call, Level, Request, ServerOptions};
+use crate::session::SMALL_BYTES;
+use crate::{Answer, Call, Level, Raise, Request, ServerOptions};
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{ErrorKind, PageNo, PageRange, Rng};
@@ -89,6 +90,24 @@ fn who_stalls_in_a_message_is_cut_off_and_loses_its_locks() {
         an_honest_one_is_served(&world).await;
         let (head, _) = client.frame().await.expect("it is told why");
         assert_eq!((head.kind, head.number), (Kind::Refused, 0));
+    });
+}
+
+/// The second message would take all of the client's memory, and the first one waits for a lock.
+#[test]
+fn who_leaves_within_a_message_while_a_request_waits_has_gone() {
+    with_server(5, ServerOptions::default(), |world| async move {
+        let holder = world.client().await;
+        assert_eq!(holder.raise(1, Level::Exclusive).await, Level::Exclusive);
+        let client = world.client().await;
+        let view = PageRange::new(PageNo(0), 16);
+        let raise = Raise { holder: 2, wanted: Level::Shared, seen: 0, view };
+        let head = Head { kind: Kind::Write, body_bytes: SMALL_BYTES as usize, number: 2 };
+        client.send(&[encode_call(1, &Call::Raise(raise)), head.encode().to_vec()].concat()).await;
+        world.runtime.sleep(10_000_000).await;
+        client.die();
+        world.runtime.sleep(1_000_000_000).await;
+        assert_eq!(world.server.clients(), 1);
     });
 }
 
