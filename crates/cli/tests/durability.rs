@@ -122,5 +122,5 @@ fn a_cache_of_a_home_keeps_all_that_it_acknowledges() {
     assert_tells(&refused(&asked), &["a tiered volume keeps all that it acknowledges"]);
     edit(&config, "[device]", "[device]\ndurability = \"on_flush\"");
     let error = VolumeConfig::read(&config).unwrap_err().to_string();
-    assert_tells(&error, &["VOLUME.toml: a tiered volume keeps all"]);
+    assert_tells(&error, &["VOLUME.toml, line ", ": a tiered volume keeps all"]);
 }
