@@ -225,7 +225,7 @@ impl PolicySpec {
             Kind::Opt if future.is_empty() => Err(Error::new(
                 ErrorKind::Unsupported,
                 "policy opt must know all requests of one client before it starts: here there are no requests, or several \
-                 clients share them",
+                 clients (--clients) share them",
             )),
             Kind::Opt if future.len() > Opt::<SparseTable>::REQUESTS_MAX => Err(Error::new(
                 ErrorKind::TooLarge,
