@@ -22,7 +22,7 @@ fn create_without_a_configuration_says_what_to_do() {
     }
     let elsewhere = folder.path().join("missing/folder/v.toml");
     let told = refused(&["create", text(&elsewhere), "--capacity", "4MiB"]);
-    assert_tells(&told, &["missing/folder", "No such file"]);
+    assert_tells(&told, &["missing/folder", "make that first", "No such file"]);
 }
 
 #[test]

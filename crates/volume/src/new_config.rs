@@ -110,7 +110,13 @@ fn make_folder_of(path: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
         made => made.and_then(|()| sync_name(folder)),
     };
-    made.context(|| format!("making the folder {}", folder.display()))
+    made.context(|| match folder.parent().is_none_or(|parent| parent == Path::new("") || parent.exists()) {
+        true => format!("making the folder {}", folder.display()),
+        false => format!(
+            "making the folder {}: the folder in which it would be does not exist; make that first",
+            folder.display()
+        ),
+    })
 }
 
 /// Writes `text` over the file at `path`, completely or not at all, with these `permissions`.
