@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Barrier;
 use tantalum::{ErrorKind, PageBuf, PageNo, Volume};
-use tantalum_volume::config::{NewConfig, NewSettings, write_new};
+use tantalum_volume::config::{NewConfig, NewSettings, NewTiered, write_new, write_new_tiered};
 
 const BYTES: u64 = 4 << 20;
 
@@ -113,4 +113,34 @@ fn a_second_opening_in_one_process_is_told() {
         told.contains("is open in this process already") && !told.contains("stop it"),
         "{told}"
     );
+}
+
+/// Its home may be in use, and its content is never taken for that of a new volume.
+#[test]
+fn a_tiered_volume_is_neither_finished_nor_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("VOLUME.toml");
+    let flash = folder.path().join("flash");
+    let home = folder.path().join("home");
+    fs::write(&home, [7; 4096]).unwrap();
+    let [flash_text, home_text] = [&flash, &home].map(|path| path.to_str().unwrap());
+    let settings = NewSettings::default();
+    let new = NewConfig::at(&path);
+    let tiered = NewTiered {
+        capacity: "16MiB",
+        flash: flash_text,
+        flash_size: "64MiB",
+        home: home_text,
+        journal: None,
+        settings,
+    };
+    write_new_tiered(&path, tiered).unwrap();
+    assert!(!folder.path().join("flash.creating").exists());
+    fs::write(folder.path().join("flash.creating"), "").unwrap();
+    let told = open_or_create(&path).err().unwrap().to_string();
+    assert!(told.contains("flash does not exist"), "{told}");
+    assert_eq!(fs::read(&home).unwrap(), [7; 4096]);
+    let locked = tantalum::Error::new(ErrorKind::Locked, "the home is in use");
+    new.discard_after(&locked);
+    assert!(!path.exists(), "its configuration was left behind");
 }

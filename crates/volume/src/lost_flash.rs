@@ -43,7 +43,7 @@ pub(crate) async fn without_flash(
 
 /// The error for a volume whose file `data` does not exist, with an unknown reason.
 pub(crate) fn without_data(data: &Path, config: &VolumeConfig) -> Error {
-    if config.home.is_none() && is_creation_unfinished(config).is_ok_and(|is| is) {
+    if is_creation_unfinished(config).is_ok_and(|is| is) {
         let at = config.path.display();
         let context = format!(
             "{} {FLASH_GONE}: {CREATION_UNFINISHED} (`tantalum create {at}` finishes it, as the call that creates a volume does)",

@@ -1,11 +1,11 @@
 //! Writes a new VOLUME.toml. Settings that were not chosen are comments with their defaults.
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 
-use crate::config::VolumeConfig;
+use crate::config::{Kind, VolumeConfig};
 use crate::folder::{rename_new, sync_name};
 use crate::refusals::JUST_MADE;
 use crate::unfinished_creation::{begin_creation, end_creation};
@@ -110,12 +110,12 @@ fn make_folder_of(path: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
         made => made.and_then(|()| sync_name(folder)),
     };
-    made.context(|| match folder.parent().is_none_or(|parent| parent == Path::new("") || parent.exists()) {
-        true => format!("making the folder {}", folder.display()),
-        false => format!(
-            "making the folder {}: the folder in which it would be does not exist; make that first",
-            folder.display()
-        ),
+    made.context(|| {
+        let advice = match folder.parent().is_none_or(|it| it == Path::new("") || it.exists()) {
+            true => "",
+            false => ": the folder in which it would be does not exist; make that first",
+        };
+        format!("making the folder {}{advice}", folder.display())
     })
 }
 
@@ -145,9 +145,12 @@ fn write_exclusively(path: &Path, text: &str) -> std::io::Result<()> {
     let unfinished = Path::new(&unfinished);
     // One that a killed program left is used again, so it is emptied only when it is known to be nobody's.
     let mut file = File::options().create(true).truncate(false).write(true).open(unfinished)?;
-    let is_mine = file.try_lock().is_ok() && is_at(&file, unfinished);
-    if !is_mine {
-        return Err(std::io::ErrorKind::AlreadyExists.into());
+    match file.try_lock() {
+        Ok(()) if is_at(&file, unfinished) => {}
+        Ok(()) | Err(TryLockError::WouldBlock) => {
+            return Err(std::io::ErrorKind::AlreadyExists.into());
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
     }
     let mut write = || {
         file.set_len(0)?;
@@ -187,10 +190,14 @@ impl NewConfig {
     /// Removes the configuration, which this caller wrote, after the `error` of the volume's creation. It stays if another caller,
     /// who found the configuration, makes the volume or has made it.
     pub fn discard_after(&self, error: &Error) {
-        let is_taken = || {
-            error.kind() == ErrorKind::Locked || folder_of(&self.path).join(DEFAULT_DATA).exists()
-        };
-        if self.has_old_data || !is_taken() {
+        // Nobody finishes the creation of a tiered volume.
+        let is_flash =
+            VolumeConfig::read(&self.path).is_ok_and(|config| config.kind == Kind::Flash);
+        let is_taken = is_flash
+            && !self.has_old_data
+            && (error.kind() == ErrorKind::Locked
+                || folder_of(&self.path).join(DEFAULT_DATA).exists());
+        if !is_taken {
             self.discard();
         }
     }

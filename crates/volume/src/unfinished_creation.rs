@@ -5,19 +5,19 @@
 use tantalum_base::Result;
 use tantalum_media::block_store::is_there;
 
-use crate::config::{MediaType, VolumeConfig};
+use crate::config::{Kind, MediaType, VolumeConfig};
 use crate::create::staging_path;
 use crate::permissions::new_file_mode;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Whether the creation of the volume of `config` was cut short, or goes on: [`create_volume`](crate::create_volume) finishes it, and
-/// no data are lost.
+/// Whether the creation of the volume of `config`, of kind `flash`, was cut short, or goes on: [`create_volume`](crate::create_volume)
+/// finishes it, and no data are lost. A tiered volume has a home, whose content is not to be made anew.
 ///
 /// # Errors
 /// `Io` if the folder of the data cannot be read now.
 pub fn is_creation_unfinished(config: &VolumeConfig) -> Result<bool> {
-    if config.media.media_type == MediaType::Memory {
+    if !is_file_alone(config) {
         return Ok(false);
     }
     let data = config.data_path()?;
@@ -27,7 +27,7 @@ pub fn is_creation_unfinished(config: &VolumeConfig) -> Result<bool> {
 /// Makes the file that shows that the creation is unfinished. Errors are left to the creation, which needs the same file.
 pub(crate) fn begin_creation(config: &VolumeConfig) {
     let Ok(data) = config.data_path() else { return };
-    if config.media.media_type == MediaType::File && matches!(is_there(&data), Ok(false)) {
+    if is_file_alone(config) && matches!(is_there(&data), Ok(false)) {
         let mut options = OpenOptions::new();
         options.create(true).append(true).mode(new_file_mode(config));
         let _ = options.open(staging_path(&data));
@@ -38,7 +38,14 @@ pub(crate) fn begin_creation(config: &VolumeConfig) {
 pub(crate) fn end_creation(config: &VolumeConfig) {
     let Ok(data) = config.data_path() else { return };
     let staged = staging_path(&data);
-    if staged.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
+    if is_file_alone(config)
+        && staged.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+    {
         let _ = std::fs::remove_file(staged);
     }
+}
+
+/// Whether the volume is of kind `flash`, in a file.
+fn is_file_alone(config: &VolumeConfig) -> bool {
+    config.kind == Kind::Flash && config.media.media_type == MediaType::File
 }
