@@ -56,6 +56,15 @@ impl Place {
         std::fs::write(&volume, config).unwrap();
         told
     }
+
+    /// How long a page stays dirty: an hour where a test needs that no epoch goes home however slow the machine is.
+    fn destage_after(&self, ms: u64) {
+        let config = std::fs::read_to_string(self.at("VOLUME.toml")).unwrap();
+        let changed =
+            config.replace("# destage_after_ms = 5000", &format!("destage_after_ms = {ms}"));
+        assert_ne!(changed, config);
+        std::fs::write(self.at("VOLUME.toml"), changed).unwrap();
+    }
 }
 
 #[test]
@@ -118,6 +127,7 @@ fn a_rescue_by_force_gives_up_what_is_newer_in_the_flash() {
     let place = Place::new();
     let (volume, home) = (place.at("VOLUME.toml"), place.at("home"));
     place.create();
+    place.destage_after(3_600_000);
     fill(&Volume::open(&volume).unwrap(), 1, 6);
     let before = std::fs::read(&home).unwrap();
     let error = refused(&["rescue", text(&volume)]);
@@ -155,9 +165,7 @@ fn without_the_flash_home_is_brought_to_its_last_epoch() {
     assert!(good(&["rescue", text(&volume)]).contains("no epoch was ever destaged"));
     std::fs::rename(place.at("away"), &flash).unwrap();
     let epoch_at_home = |volume: &Path| stat_row(volume)["epoch_at_home"].as_u64().unwrap();
-    let config = std::fs::read_to_string(&volume).unwrap();
-    let soon = config.replace("# destage_after_ms = 5000", "destage_after_ms = 10");
-    std::fs::write(&volume, soon).unwrap();
+    place.destage_after(10);
     let mut count = 0;
     while epoch_at_home(&volume) < 2 {
         count += 1;
