@@ -6,6 +6,7 @@
 //! volume        create, open, limits, close
 //! pages         read, write, flush, trim, share
 //! transactions  begin, commit, abort; reads and writes inside; scattered writes in one call
+//! version       the version of the header, and of the library that runs
 //! ```
 //!
 //! `tests/header.rs` generates `include/tantalum.h` from this code, and fails if the two differ.
@@ -17,6 +18,8 @@ mod pages;
 mod status;
 #[expect(unsafe_code, reason = "functions that C calls, by name and with its pointers")]
 mod transactions;
+#[expect(unsafe_code, reason = "a function that C calls by name")]
+mod version;
 #[expect(unsafe_code, reason = "functions that C calls, by name and with its pointers")]
 mod volume;
 
@@ -29,6 +32,9 @@ pub use status::TantalumStatus;
 pub use transactions::{
     tantalum_abort, tantalum_begin, tantalum_commit, tantalum_read_tx, tantalum_write_scattered,
     tantalum_write_tx,
+};
+pub use version::{
+    TANTALUM_VERSION_MAJOR, TANTALUM_VERSION_MINOR, TANTALUM_VERSION_PATCH, tantalum_version,
 };
 pub use volume::{
     TANTALUM_CREATE_OVERWRITE, TANTALUM_OPEN_OWN_THREAD, TantalumDurability, TantalumLimits,

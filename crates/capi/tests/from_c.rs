@@ -13,8 +13,14 @@ use tantalum_volume::{OpenOptions, create_volume, open_volume};
 
 /// Links against `libtantalum.a`.
 const STATIC: &[&str] = &["-l:libtantalum.a", "-lpthread", "-ldl", "-lm"];
-/// Links against `libtantalum.so`.
+/// Links against `libtantalum.so`, which the loader finds by the name of its interface's version.
 const SHARED: &[&str] = &["-ltantalum", "-lpthread"];
+const LOADED_AS: &str = concat!(
+    "libtantalum.so.",
+    env!("CARGO_PKG_VERSION_MAJOR"),
+    ".",
+    env!("CARGO_PKG_VERSION_MINOR")
+);
 const SANITIZER: &[&str] = &["-fsanitize=address", "-fno-omit-frame-pointer", "-g"];
 
 fn crate_folder() -> &'static Path {
@@ -40,8 +46,13 @@ fn has_compiler() -> bool {
     there
 }
 
+/// Compiles `source` into `program`, which finds the shared library in its own folder.
 fn compile(source: &Path, program: &Path, options: &[&str], libraries_to_link: &[&str]) -> Output {
     let libraries = libraries();
+    let loaded = program.with_file_name(LOADED_AS);
+    if !loaded.exists() {
+        std::os::unix::fs::symlink(libraries.join("libtantalum.so"), loaded).unwrap();
+    }
     Command::new(compiler())
         .args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror"])
         .args(options)
@@ -50,7 +61,7 @@ fn compile(source: &Path, program: &Path, options: &[&str], libraries_to_link: &
         .arg(source)
         .arg("-L")
         .arg(&libraries)
-        .arg(format!("-Wl,-rpath,{}", libraries.display()))
+        .arg("-Wl,-rpath,$ORIGIN")
         .args(libraries_to_link)
         .arg("-o")
         .arg(program)

@@ -5,7 +5,7 @@ use std::path::Path;
 fn the_header_is_what_the_code_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).unwrap();
-    let sources = ["status", "boundary", "volume", "pages", "transactions"];
+    let sources = ["version", "status", "boundary", "volume", "pages", "transactions"];
     let builder = sources.iter().fold(cbindgen::Builder::new(), |builder, source| {
         builder.with_src(folder.join(format!("src/{source}.rs")))
     });

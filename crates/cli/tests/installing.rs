@@ -124,6 +124,12 @@ fn what_is_installed_is_found_by_those_who_look_for_it() {
         "share/zsh/site-functions/_tantalum",
         "share/fish/vendor_completions.d/tantalum.fish",
         "lib/libtantalum_sqlite.so",
+        concat!(
+            "lib/libtantalum.so.",
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            ".",
+            env!("CARGO_PKG_VERSION_MINOR")
+        ),
         "lib/systemd/system/tantalum-nbd@.service",
         "share/doc/tantalum/LICENSE-MIT",
         "share/doc/tantalum/docs/sqlite.md",

@@ -222,11 +222,23 @@ static void reading_only(const char *path, uint32_t placement)
     WANT(OK, tantalum_close(volume));
 }
 
+static void versions(void)
+{
+    char header[32];
+    snprintf(header, sizeof header, "%d.%d.%d", TANTALUM_VERSION_MAJOR, TANTALUM_VERSION_MINOR,
+             TANTALUM_VERSION_PATCH);
+    if (strcmp(header, tantalum_version()) != 0) {
+        fprintf(stderr, "the header is of %s, the library of %s\n", header, tantalum_version());
+        failures++;
+    }
+}
+
 int main(int arguments, char **argument)
 {
     if (arguments != 2) {
         return 2;
     }
+    versions();
     const char *path = argument[1];
     const uint32_t placements[2] = {0, TANTALUM_OPEN_OWN_THREAD};
     creating_and_opening(path);
