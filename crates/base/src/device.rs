@@ -1,4 +1,4 @@
-//! The contract of every front end and host.
+//! The interface between a device and its front ends and hosts.
 use crate::{Error, ErrorKind, Extent, PageNo, PageRange, Payload, Result, TxId};
 
 /// The guarantee of a device about writes at a power cut.
@@ -105,9 +105,9 @@ pub trait PageDevice: 'static {
     async fn trim(&self, range: PageRange) -> Result<()>;
 
     /// Reports how the first pages of `range` are stored. `range` must be non-empty and lie on the device. The extent
-    /// covers at least one page and at most the range. A read issued in the same step finds zeros in a hole, but a
-    /// page of zeros need not be a hole, nor seem zero. The cost is at most one look-up per page, without I/O. A
-    /// device that does not know reports that all pages may have content.
+    /// covers at least one page and at most the range. A read issued in the same step finds zeros in a hole. But a page
+    /// that reads as zeros may also be reported as a page with content, or as one that does not seem zero. The cost is
+    /// at most one look-up per page, without I/O. A device that does not know reports that all pages may have content.
     fn extent(&self, range: PageRange) -> Extent {
         Extent::data(range.pages)
     }
@@ -126,8 +126,8 @@ pub trait PageDevice: 'static {
         no_remapping()
     }
 
-    /// Like [`share`](Self::share), with any number of pairs, plus a trim of `zeros`. Only the caller may know the
-    /// right pages. `ended` is called as in [`write_scattered`](Self::write_scattered).
+    /// Like [`share`](Self::share), with any number of pairs, plus a trim of `zeros`. Nobody except the caller may use
+    /// the right pages. `ended` is called as in [`write_scattered`](Self::write_scattered).
     ///
     /// # Errors
     /// As for `share`.
@@ -185,8 +185,8 @@ pub trait PageDevice: 'static {
         no_transactions()
     }
 
-    /// Waits while a page of `range` is held; for callers that retry after `Conflict`. Another transaction may have
-    /// taken one when this returns. Devices without transactions return at once.
+    /// Waits while a page of `range` is held; for callers that retry after `Conflict`. Another transaction may already
+    /// hold such a page again when this returns. Devices without transactions return at once.
     async fn until_released(&self, range: PageRange) {
         let _ = range;
     }

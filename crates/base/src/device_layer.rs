@@ -6,8 +6,8 @@ type PageOf<L> = <<L as DeviceLayer>::Inner as PageDevice>::Page;
 
 /// A device that wraps another one. Every call goes to the inner device unless the layer overrides it, so a layer
 /// cannot forget to forward a call. [`PageDevice`] documents the calls.
-#[allow(async_fn_in_trait, reason = "as of devices")]
-#[allow(missing_docs, reason = "as of devices")]
+#[allow(async_fn_in_trait, reason = "layers live on one thread; their futures need not be Send")]
+#[allow(missing_docs, reason = "`PageDevice` documents the calls")]
 pub trait DeviceLayer: 'static {
     /// The wrapped device.
     type Inner: PageDevice;

@@ -26,7 +26,7 @@ pub enum ErrorKind {
     TooManyTransactions,
     /// A transaction or an atomic write exceeds its limit.
     TooLarge,
-    /// Content does not match its checksum: an error, never data.
+    /// Content does not match its checksum. It is not returned as data.
     Checksum,
     /// The medium could not read a page back (bit errors past correction).
     Uncorrectable,

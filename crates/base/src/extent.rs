@@ -1,6 +1,6 @@
-//! Pages that are stored alike.
+//! A run of consecutive pages that are stored in the same way.
 
-/// A run of pages of a device that are stored alike.
+/// A run of consecutive pages of a device that are stored in the same way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// The number of pages.

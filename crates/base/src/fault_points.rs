@@ -1,4 +1,4 @@
-//! Fault points: protections that a test can switch off, to prove that tests would notice.
+//! Fault points: protections that a test can switch off, to prove that the tests detect their absence.
 //!
 //! A crate declares its own with [`fault_points!`](crate::fault_points!), in one file, and checks
 //! `Fault::Name.is_planted()` at the protection. Tests plant one fault at a time. Without the feature
@@ -72,11 +72,11 @@ mod switch {
         Planted { before, not_send: PhantomData }
     }
 
-    /// Runs `search`, which looks for a broken promise. It must find none without `fault`, and one with the fault
-    /// planted. A panic counts as a broken promise.
+    /// Runs `search`, which looks for a broken promise: once without the fault, when it must find none, and once with
+    /// the fault planted, when it must find one. A panic counts as a broken promise.
     ///
     /// # Panics
-    /// If `search` does not behave so.
+    /// If `search` finds a broken promise without the fault, or none with it.
     pub fn assert_noticed(fault: impl Into<FaultPoint>, search: impl Fn() -> Option<String>) {
         let fault = fault.into();
         let look = || {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "shows that faults are a thread's own")]
+    #[expect(clippy::disallowed_methods, reason = "a fault is planted on one thread only")]
     fn a_fault_is_planted_on_its_thread_until_it_is_dropped() {
         let planted = || Fault::ALL.iter().map(|fault| fault.is_planted()).collect::<Vec<_>>();
         assert_eq!(planted(), [false, false]);

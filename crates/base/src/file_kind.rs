@@ -1,4 +1,4 @@
-//! What a path leads to, in words.
+//! Words for the kinds of files: a file, a folder, a pipe.
 use std::fs::FileType;
 use std::os::unix::fs::FileTypeExt;
 

@@ -3,11 +3,11 @@
 //! ```text
 //! ids       PageNo, ZoneNo, SlotNo, TxId, Version, PageRange
 //! payload   Payload: real bytes (PageBuf) or a Stamp that stands for them
-//! device    PageDevice, the contract of every front end and host; extent: pages stored alike
+//! device    PageDevice, the interface of every device; extent: a run of pages stored in the same way
 //! device_layer  a device that wraps another one and overrides some of its calls
 //! error     one Error: a matchable kind, the context, the source
-//! plain     text from elsewhere, as a terminal may show it
-//! file_kind what a path leads to, in words
+//! plain     makes text from outside safe to print on a terminal
+//! file_kind words for the kinds of files: a file, a folder, a pipe
 //! refusal   refusals that the user can act on, identified by their fixed words
 //! size      "64MiB", "4k", "10%" as text      rng     seeded randomness by label
 //! checksum  CRC-32C                           fast    maps with a fixed hash

@@ -1,12 +1,14 @@
 //! The name that a user probably meant.
 
-/// The one of `names` that is spelled most like `given`; `None` if none is spelled much like it.
+/// Returns the name in `names` whose spelling is closest to `given`; `None` if no name is close
+/// enough.
 pub fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     let lower = given.to_lowercase();
-    // Letters to insert, remove, replace, or swap with their neighbour.
+    // The distance counts letters that are inserted, removed, replaced, or swapped with their
+    // neighbour.
     let near = |name: &&'a str| (strsim::osa_distance(&lower, name), *name);
     let (changes, name) = names.iter().map(near).min_by_key(|(changes, _)| *changes)?;
-    // One of three letters may differ, and two of six.
+    // One change for every three letters, at most two.
     let most = (given.chars().count() / 3).min(2);
     (changes <= most).then_some(name)
 }

@@ -1,12 +1,12 @@
-//! Text from elsewhere, as a terminal may show it.
+//! Makes text from outside safe to print on a terminal.
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` without anything that a terminal would obey: each control character, and each character that reverses the direction of
-/// text, becomes its number, as in `\\u001b`. Line feeds and tabs stay. JSON stays JSON.
+/// Returns `text` without control characters. Each of them, and each character that changes the direction of text or
+/// separates lines, is replaced by its number, as in `\\u001b`. Line feeds and tabs stay. JSON stays valid JSON.
 ///
-/// Names, labels and messages come from servers, from clients and from files of strangers. All output of the programs, and all
-/// errors, pass through here.
+/// Names, labels and messages may come from servers, clients and files that are not trusted. All output of the
+/// programs, and all errors, pass through here.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
@@ -23,7 +23,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a terminal does something else with this character than to show it.
+/// Whether this character may control a terminal instead of being shown by it.
 fn is_obeyed(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
