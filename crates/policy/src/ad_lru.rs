@@ -39,7 +39,7 @@ const DIRTY: u32 = 1;
 #[derive(Debug)]
 pub struct AdLru<T> {
     /// Lists `COLD`, `COLD + DIRTY`, `HOT`, `HOT + DIRTY`, each in the order of last use or second
-    /// chance. A frame's mark is the cold flag: it had its second chance.
+    /// chance. The mark of a frame is the cold flag: its page has had its second chance.
     lists: AgedLists<T>,
     cold_pages_min: u32,
 }

@@ -65,8 +65,8 @@ impl ListNo for u32 {
     }
 }
 
-/// Frames in lists, the newest at the head: 16 bytes a frame, plus an `L` and the page table's bytes. A policy that remembers evicted pages
-/// has frames for them as well, in a list of their own.
+/// Frames in lists, the newest at the head. They take 16 bytes a frame, plus an `L` and the bytes of the page table. A
+/// policy that remembers evicted pages has frames for them as well, in a list of their own.
 ///
 /// If `AGED`, a frame also stores the time at which it last came to a head (8 bytes), so that it
 /// can change its list without being used: see [`AgedLists`].
@@ -82,8 +82,7 @@ pub(crate) struct FrameLists<T, L = u8, const AGED: bool = false> {
     frames: u32,
     /// Number of frames that have ever held a page: these are 1..=touched.
     touched: u32,
-    /// The first of those that is free again. Its `older` is the next one; [`NO_FRAME`] ends the
-    /// chain.
+    /// The first of these frames that is free again. Its `older` is the next one; [`NO_FRAME`] ends the chain.
     free: u32,
     /// Frames that hold a page.
     used: u32,

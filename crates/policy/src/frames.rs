@@ -12,7 +12,7 @@ pub(crate) struct Frames<T> {
     table: T,
     /// Number of frames that have ever held a page; they are 1..=touched.
     touched: u32,
-    /// The first of those that is free again.
+    /// The first of these frames that is free again.
     free: u32,
     /// Number of frames that hold a page.
     cached: u32,

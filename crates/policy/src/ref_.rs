@@ -39,7 +39,7 @@ pub struct Ref<T> {
     /// The blocks with pages in the window, and the victim blocks. A block number takes the place
     /// of the page number.
     blocks: Frames<T>,
-    /// Those of `blocks` that are not victim blocks, by [`rank`].
+    /// The `blocks` that are not victim blocks, by [`rank`].
     others: FrameHeap,
     victims: Vec<u32>,
     victims_max: usize,

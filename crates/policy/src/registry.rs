@@ -204,11 +204,11 @@ impl PolicySpec {
     /// The maximum number of frames of a cache: 2 TiB of pages of 4 KiB.
     pub const FRAMES_MAX: u32 = 1 << 29;
 
-    /// Refuses what [`build`](Self::build) refuses, without memory for the frames.
+    /// Checks that [`build`](Self::build) would succeed, without allocating the frames.
     ///
     /// # Errors
-    /// `InvalidInput` for a number of frames that no policy has, `Unsupported` or `TooLarge` for a policy that needs another
-    /// `workload`.
+    /// `InvalidInput` if no policy accepts this number of frames; `Unsupported` or `TooLarge` if the policy cannot
+    /// serve this `workload`.
     pub fn check(&self, frames: u32, workload: Workload) -> Result<()> {
         if frames == 0 || frames > PolicySpec::FRAMES_MAX {
             return Err(Error::new(
@@ -219,7 +219,7 @@ impl PolicySpec {
         self.check_future(workload.future)
     }
 
-    /// Refuses a policy that does not get along with this `future`.
+    /// Fails if the policy cannot serve this `future`.
     fn check_future(&self, future: &[Request]) -> Result<()> {
         match &self.kind {
             Kind::Opt if future.is_empty() => Err(Error::new(

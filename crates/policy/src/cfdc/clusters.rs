@@ -33,8 +33,8 @@ pub(super) struct Clusters<T> {
     clusters: Vec<Cluster>,
     table: T,
     free: Vec<u32>,
-    /// Clusters of one page, except the victim cluster and those that are older than the newest of
-    /// this list when they are ranked.
+    /// Clusters of one page that are newer than every cluster in this list when they are ranked, except the victim
+    /// cluster.
     singles: Singles,
     /// All other clusters, except the victim cluster.
     tournament: Tournament,
@@ -89,7 +89,7 @@ impl<T: PageTable> Clusters<T> {
         slot
     }
 
-    /// The cluster of `slot` is new or changed: ranks it among the others.
+    /// Ranks the cluster of `slot`, which is new or changed, among the others.
     fn rank(&mut self, slot: u32) {
         if slot == self.victim {
             return;

@@ -94,9 +94,9 @@ impl<T: PageTable> Cfdc<T> {
         }
     }
 
-    /// Lines 5 and 7 to 15: puts the pages that the working region evicted into the priority
-    /// region, which evicts a victim first if it is full. A page that is hit in the priority region
-    /// leaves it after the first one has come in.
+    /// Lines 5 and 7 to 15: puts the pages that the working region evicted into the priority region. If that is full,
+    /// it first evicts a victim. A page that is hit in the priority region leaves it after the first of these pages has
+    /// come in.
     fn demote(&mut self, mut hit: u32, effects: &mut Vec<Effect>) {
         for at in 0..self.let_go.len() {
             let effect = self.let_go[at];

@@ -76,7 +76,7 @@ pub fn cost_bound(requests: &[Request], options: CostBoundOptions) -> Result<Cos
     Ok(CostBound { misses_min, write_backs_min, apart, relaxed })
 }
 
-/// The counts of OPT.
+/// The counts of a run of OPT.
 fn best(requests: &[Request], frames: u32) -> Tally {
     let mut tally = Tally::default();
     Opt::<SparseTable>::new(frames, u64::MAX, requests).run(requests, &mut tally);

@@ -76,7 +76,7 @@ impl<T: PageTable> Lazy<T> {
         }
     }
 
-    /// If the kept pages have no room for another, gives up the coldest of them.
+    /// If there is no room for another kept page, gives up the coldest kept page.
     fn give_one_up(&mut self) {
         if self.pages.lists.len(KEPT) >= self.kept_max {
             let coldest = self.pages.lists.tail(KEPT);

@@ -16,7 +16,7 @@
 //! lazy              the same, but pages are given up one by one and dropped late
 //! none              every request goes home
 //! offline           lower bounds for any tier
-//! operations        the operations on the media, for those who carry them out
+//! operations        the operations on the media, for a caller that carries them out
 //! spec              "write_cache:place=sequential" -> Box<dyn MiddleTier>
 //! ```
 //!
@@ -98,7 +98,7 @@ pub trait MiddleTier: Send {
     /// The top tier evicts `page` clean. Exclusive tiers admit it.
     fn evict(&mut self, _page: PageNo) {}
 
-    /// Writes every page home whose version here is newer.
+    /// Writes home every page whose version here is newer.
     fn flush(&mut self);
 
     /// Whether `page` is cached.
@@ -110,8 +110,9 @@ pub trait MiddleTier: Send {
     /// The counters of all operations so far.
     fn counts(&self) -> &TierCounts;
 
-    /// Starts to record the operations on the media. Returns false if the tier has no such list, because no page
-    /// has a slot of its own: if pages of a track leave together, and if the cache lies on `flash_blocks`.
+    /// Starts to record the operations on the media. Returns false if the tier cannot record them, because its pages
+    /// have no slots of their own. That is so if whole tracks are evicted together, and if the cache uses
+    /// `flash_blocks`.
     fn tell_operations(&mut self) -> bool {
         false
     }
@@ -135,11 +136,11 @@ pub trait MiddleTier: Send {
 pub struct TierCounts {
     /// Pages read by the top tier.
     pub reads: u64,
-    /// Of these, hits.
+    /// Reads that hit.
     pub read_hits: u64,
     /// Pages written by the top tier.
     pub writes: u64,
-    /// Of these, hits.
+    /// Writes that hit.
     pub write_hits: u64,
     /// Pages read from flash, for hits and to be written home.
     pub flash_reads: u64,

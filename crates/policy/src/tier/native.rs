@@ -98,7 +98,7 @@ impl<T: PageTable> Collector for Pages<T> {
         let block = to / self.block_pages;
         let used = self.cached[to as usize].used;
         self.block_used[block as usize] = self.block_used[block as usize].max(used);
-        // It is being written, so it should be the last to be collected.
+        // This block is being written, so it should be the last to be collected.
         self.recency.move_to_head(block + 1, 0);
     }
 

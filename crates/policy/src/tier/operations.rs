@@ -1,4 +1,4 @@
-//! The operations of a tier on its media, in order, for those who carry them out.
+//! The operations of a tier on its media, in order, for a caller that carries them out.
 use tantalum_base::PageNo;
 
 /// An operation on one page and its slot in the flash. A slot keeps the content that was written last.

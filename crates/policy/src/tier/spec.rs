@@ -81,7 +81,8 @@ impl TierSpec {
     /// - `loc` and `glb`: the same with admission on reads and on evictions respectively, random
     ///   placement, LRU;
     /// - `bl`, `lpd:d=1024`, `nfa` and `lazy:keep=0.7` (share of the flash that collections move), each also with
-    ///   `block=128,low=0.05,high=0.10`: pages in a block, and the shares of free blocks at which collection starts and stops;
+    ///   `block=128,low=0.05,high=0.10`: pages in a block, and the shares of free blocks at which collection starts and
+    ///   stops;
     /// - `none`: every request goes home.
     pub fn parse(text: &str) -> Result<TierSpec> {
         let text = &*Spec::spelled(text, TierSpec::NAMES);
