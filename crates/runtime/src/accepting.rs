@@ -1,11 +1,12 @@
-//! Accepts connections at a pace that leaves the executor to its other tasks, and decides who gets in.
+//! Accepts connections at a limited rate, so that other tasks of the executor continue, and decides which of them are
+//! admitted.
 use crate::{Accept, Runtime, yield_now};
 use tantalum_base::{Error, ErrorKind, Result};
 
-/// Connections that may be accepted without a pause after a quiet time.
+/// Number of connections that may be accepted without a pause after an idle time.
 const BURST: u64 = 64;
-/// Time between two connections after such a burst. A loop of connects then takes a few percent of the thread, and a
-/// full queue of the kernel is empty after half a second.
+/// Time between two connections after such a burst. A client that connects in a loop then takes only a few percent of
+/// the thread, and a full queue of the kernel is empty after half a second.
 const PACE_NS: u64 = 500_000;
 /// Pause after a failure to accept that may be temporary, such as too many open files.
 const FAILURE_PAUSE_NS: u64 = 100_000_000;
@@ -17,7 +18,7 @@ pub async fn accept_each<R: Runtime, A: Accept>(
     listener: &A,
     mut take: impl FnMut(Result<A::Stream>),
 ) -> Error {
-    // The time up to which the pace is used up.
+    // Each connection uses an interval of `PACE_NS`. This is the end of the last interval used.
     let mut used_ns = 0;
     loop {
         match listener.accept().await {
@@ -39,7 +40,7 @@ pub async fn accept_each<R: Runtime, A: Accept>(
     }
 }
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It has not completed its handshake or first request.
@@ -50,35 +51,36 @@ pub enum Stage {
     Cut,
 }
 
-/// Most connections of one listener. Silent connections have places of their own, so they keep nobody out.
+/// Limits on the connections of one listener. Silent connections are counted separately, so they cannot keep others
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Connections that are served.
+    /// Maximum number of served connections.
     pub served_max: usize,
-    /// Silent connections. One more replaces the oldest.
+    /// Maximum number of silent connections. Another one replaces the oldest.
     pub silent_max: usize,
 }
 
-/// The decision about one more connection.
+/// The decision about a new connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission<T> {
-    /// It comes in.
+    /// It is admitted.
     Free,
-    /// It comes in, and this one is cut off.
+    /// It is admitted, and this one is cut off.
     Replaces(T),
-    /// It is turned away.
+    /// It is refused.
     Full,
 }
 
 impl<T> Admission<T> {
-    /// Whether it is turned away.
+    /// Whether it is refused.
     pub fn is_full(&self) -> bool {
         matches!(self, Admission::Full)
     }
 }
 
 impl Places {
-    /// Decides about one more connection beside `open`, which are in order of arrival.
+    /// Decides about a new connection, given the `open` ones in order of arrival.
     pub fn admission<T>(self, open: impl Iterator<Item = (T, Stage)>) -> Admission<T> {
         let (mut served, mut silent, mut oldest) = (0, 0, None);
         for (connection, stage) in open {

@@ -7,7 +7,7 @@
 //! life_cycle        makes, opens, starts, closes and checks a device
 //! metrics           numbers that can be watched from outside, with their meanings
 //! transport         the network interface that a server needs
-//! accepting         the pace at which a server accepts connections, and who gets in
+//! accepting         the pace at which a server accepts connections, and which of them are admitted
 //! pipe              a network in memory, for servers in virtual time
 //! sync              wait queues, semaphores, channels: work in both implementations
 //! rounds            fair shares of the executor for connections

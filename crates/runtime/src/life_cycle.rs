@@ -61,9 +61,9 @@ pub trait DeviceKind<R: Runtime, M>: 'static {
     async fn open(&self, on: Opening<R, M, Self::Kept>)
     -> Result<(Rc<Self::Device>, Self::Report)>;
 
-    /// The actions of the device between a power cut and the loss of all power, such as a dump. Its tasks are gone,
-    /// the operations in flight have met their fate, and the medium in `on` has power until this returns. Only called
-    /// if [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY).
+    /// The actions of the device between a power cut and the loss of all power, such as a dump. Its tasks have been
+    /// dropped. The operations in flight have landed, vanished or torn. The medium in `on` has power until this
+    /// returns. Only called if [`HAS_STORED_ENERGY`](Self::HAS_STORED_ENERGY).
     ///
     /// # Errors
     /// Errors of the medium.
@@ -91,9 +91,9 @@ pub trait LifeCycle: PageDevice {
     /// `Latched` after an earlier failure; errors of the medium.
     async fn close(&self) -> Result<()>;
 
-    /// Ends waits that may never end by themselves, such as those for slow storage below that does not answer: commands that
-    /// wait fail with `Closed`, and [`close`](Self::close) leaves undone what the next opening can do as well. A server that
-    /// stops calls it when it has waited long enough.
+    /// Ends waits that may last forever, such as a wait for a slow home that does not respond. Commands that wait fail
+    /// with `Closed`, and [`close`](Self::close) omits everything that the next open can do as well. A server that is
+    /// stopping calls this when it has waited long enough.
     fn wait_no_longer(&self) {}
 
     /// Reads every page, and walks every structure if the device supports that. Returns the problems found, with
@@ -131,7 +131,7 @@ pub trait LifeCycle: PageDevice {
     fn validate(&self);
 }
 
-/// Forwards the life cycle of a wrapper to the device in this field. [`LifeCycle::validate`] and
+/// Forwards the life cycle of a wrapper to the device in its field `$device`. [`LifeCycle::validate`] and
 /// [`LifeCycle::metrics`] are not included, because the wrapper may add to them.
 #[macro_export]
 macro_rules! forward_life_cycle {
@@ -166,15 +166,15 @@ pub fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
-/// One problem.
+/// A problem that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The place: a page, a slot, a zone.
     pub place: String,
     /// The problem.
     pub problem: String,
-    /// Whether it affects content of the device, or anything needed to open it. If false, the damaged item was
-    /// replaced before, or has a copy that counts instead.
+    /// Whether it affects content of the device, or anything needed to open it. If false, the damaged item had been
+    /// replaced already, or an intact copy of it is used instead.
     pub in_force: bool,
     /// The medium did not respond. This says nothing about its content and may be transient, so nothing is given up
     /// because of it.
@@ -211,13 +211,13 @@ impl Finding {
 pub struct DeviceCounters {
     /// Pages that the host read.
     pub pages_read: u64,
-    /// Pages of these that the device's write cache served.
+    /// Pages among `pages_read` that the write cache served.
     pub read_hits: u64,
     /// Pages that the host wrote. Pages of a transaction count at its commit.
     pub pages_written: u64,
     /// Flush commands.
     pub flushes: u64,
-    /// Pages of those written that reached the translation layer; rewrites coalesce above it.
+    /// Pages among `pages_written` that reached the translation layer. Rewrites are coalesced above it.
     pub layer_pages_written: u64,
     /// Page slots that the translation layer programmed, for any reason.
     pub slots_programmed: u64,
@@ -233,7 +233,7 @@ pub struct DeviceCounters {
     pub checkpoints: u64,
     /// Pages of open transactions that were moved out of a cache too small for them.
     pub pages_spilled: u64,
-    /// Reads of a disk's platters; flash is counted by its array.
+    /// Reads of a disk's platters. Operations on flash are counted by the flash array.
     pub disk_reads: u64,
     /// Writes to the platters.
     pub disk_writes: u64,

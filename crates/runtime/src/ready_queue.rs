@@ -115,9 +115,9 @@ impl ReadyQueue {
         self.parked.store(parked, Ordering::SeqCst);
     }
 
-    /// Called when a thread stops running the executor, while it still holds the lock that lets another thread run
-    /// it. Callers that are not waiting look for work when they come back. If there is work, one of the waiting
-    /// callers is called.
+    /// Called when a thread stops running the executor, while it still holds the lock that lets another thread run it.
+    /// Wakes one waiting caller if there is work. Callers that are not waiting look for work themselves before they
+    /// wait.
     pub(crate) fn let_go(&self, has_jobs: bool) {
         self.set_parked(true);
         if !self.is_empty() || has_jobs {

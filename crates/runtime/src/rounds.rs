@@ -1,9 +1,9 @@
 //! Fair shares of an executor for connections: deficit round robin.
 //!
 //! Each connection has a [`Seat`]. Its tasks wait for a turn before each step of their work, and pay for it with
-//! credit, which the seats receive in turn. So a client that sends much waits for itself, and one that sends little
-//! always has credit. Large steps also wait until few pages of other large steps are in flight, as the device serves
-//! requests in order of arrival: they are granted to one seat after the other.
+//! credit, which the seats receive in turn. So a client that sends much waits until it has credit again, and a client
+//! that sends little always has credit. The device serves requests in order of arrival. So large steps also wait until
+//! few pages of other large steps are in flight, and are granted to one seat after the other.
 //!
 //! Credit is paid in units of about a page that is copied and checked.
 use crate::task::waiting_on;
@@ -14,22 +14,22 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Credit that a request costs besides its pages: it is received, passed to a task and answered.
+/// Credit that a request costs in addition to its pages: it is received, passed to a task and answered.
 const REQUEST: u64 = 8;
 /// Pages without content that are examined for one unit of credit.
 const SCANNED_PAGES: u64 = 8;
 /// Credit that a seat receives when its turn comes.
 const QUANTUM: i64 = 16;
-/// Credit for all seats together in one turn of the executor: the time that a request of another client waits at each
-/// of its steps.
+/// Credit for all seats together in one turn of the executor. It limits how long a request of another client waits
+/// before each of its steps.
 const ROUND: i64 = 32;
-/// The same for a seat that has no company.
+/// The same while at most one seat is active.
 const ROUND_ALONE: i64 = 1024;
-/// Most credit that a seat saves.
+/// Most credit that a seat can save while other seats are active; otherwise `ROUND_ALONE`.
 const SAVED_MAX: i64 = 128;
-/// Most credit that a seat owes.
+/// Most credit that a seat can owe.
 const OWED_MAX: i64 = 1024;
-/// Turns of the executor for which a seat that asks for nothing counts as company.
+/// A seat counts as active for this many turns of the executor after it last asked for a step.
 const COMPANY_TURNS: u64 = 64;
 /// Steps of more pages are large.
 const SMALL_PAGES_MAX: u64 = 16;
@@ -54,10 +54,10 @@ pub struct Rounds(Rc<Table>);
 struct Table {
     /// In the order in which they receive credit.
     seats: RefCell<VecDeque<Rc<Place>>>,
-    /// Those with large steps that wait, in the order in which they are granted one.
+    /// Seats with large steps that wait, in the order in which they are granted one.
     large: RefCell<VecDeque<Rc<Place>>>,
     large_pages: Cell<u64>,
-    /// Small steps that wait.
+    /// Number of small steps that wait.
     waiting: Cell<usize>,
     turns: Cell<u64>,
     /// Whether a task hands out credit.
@@ -68,7 +68,7 @@ struct Table {
 #[derive(Debug)]
 struct Place {
     credit: Cell<i64>,
-    /// The turn in which it last asked for a step.
+    /// The turn of the executor in which it last asked for a step.
     asked: Cell<u64>,
     small: RefCell<VecDeque<Waiter>>,
     large: RefCell<VecDeque<Waiter>>,
@@ -125,8 +125,8 @@ impl Seat {
         self.wait(small, cost, || self.table.waiting.set(self.table.waiting.get() + 1)).await;
     }
 
-    /// Waits for a turn to move `pages` pages at the device. The result is kept until that is done. Few pages were
-    /// paid with the request.
+    /// Waits for a turn to read or write `pages` pages of the device. The caller keeps the result until the device has
+    /// finished. A small step does not wait, because its pages were paid with the request.
     pub async fn step(&self, pages: u64) -> Step<'_> {
         if pages <= SMALL_PAGES_MAX {
             return Step(None);
@@ -168,7 +168,7 @@ impl Seat {
         .await;
     }
 
-    /// Hands out credit from now on, until nobody waits.
+    /// Hands out credit from now on, until no task waits.
     fn run(&self) {
         if self.table.is_running.replace(true) {
             return;
@@ -249,7 +249,7 @@ impl Drop for Waiting<'_> {
                     table.large.borrow_mut().retain(|other| !Rc::ptr_eq(other, mine));
                 }
             }
-            // It was granted a step, and does not do it.
+            // The step was granted, but its task no longer waits for it.
             None if is_large => drop(Step(Some((self.seat, self.cost)))),
             None => {}
         }

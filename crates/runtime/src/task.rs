@@ -90,7 +90,7 @@ impl Tasks {
         self.add_body(name, body, |_| ());
     }
 
-    /// The same; returns its waker.
+    /// Like [`detach`](Self::detach), and returns the task's waker.
     pub(crate) fn add(
         &self,
         name: &'static str,

@@ -109,10 +109,11 @@ impl Virtual {
         None
     }
 
-    /// Like [`run`](Self::run), for a `main` that may fail. A deadlock of `what` is `Corrupt`.
+    /// Like [`run`](Self::run), for a `main` that may fail.
     ///
     /// # Errors
-    /// That, the errors of `main`, and `Interrupted` if runs were requested to stop ([`supervision`]).
+    /// `Corrupt` with the context `what` at a deadlock, the errors of `main`, and `Interrupted` if runs were requested
+    /// to stop ([`supervision`]).
     pub fn finish<T: 'static>(
         &self,
         what: impl Into<String>,

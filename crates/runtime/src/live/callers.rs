@@ -15,7 +15,7 @@ pub(super) struct Caller {
     state: AtomicU8,
 }
 
-/// It need not be called: it looks for work itself before it waits.
+/// The thread need not be called: it looks for work itself before it waits.
 const AWAKE: u8 = 0;
 const WAITING: u8 = 1;
 const CALLED: u8 = 2;

@@ -1,9 +1,9 @@
 //! Claims an address to listen at.
 //!
 //! A killed server leaves the file of its Unix socket behind. For some milliseconds it even leaves its listening
-//! socket: the kernel tears down the io_uring of the process after its parent was notified of its exit, and until
-//! then clients can connect, but nobody accepts. Such a listener ends by hanging up on them. A live listener sends
-//! something, or keeps them waiting.
+//! socket: the kernel tears down the io_uring of the process after its parent was notified of its exit. Until then
+//! clients can connect, but nobody accepts. When such a socket closes, its clients are disconnected. A live listener
+//! sends something, or keeps its clients waiting.
 use super::net::Address;
 use super::socket_file;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,15 +16,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A listener that keeps a client waiting for this long without a byte is alive.
+/// A listener is alive if it keeps a client connected for this long without sending a byte.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Time to retry while listeners hang up. A killed listener hangs up once; a live one that refuses every client does
-/// so repeatedly.
+/// Time to retry while listeners disconnect the client. A killed listener does so once; a live one that refuses every
+/// client does so repeatedly.
 const HANG_UPS: Duration = Duration::from_secs(4);
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Listens at `address`, replacing a dead server. `AddrInUse` if a live server listens there, `AlreadyExists` if the
-/// name belongs to something else. Clients of `group`, too, may connect to a Unix socket.
+/// name belongs to something else. Members of `group` may also connect to a Unix socket.
 #[expect(clippy::disallowed_methods, reason = "a server starts once, before its executor runs")]
 pub(super) fn listen(address: &Address, group: Option<u32>) -> io::Result<OwnedFd> {
     let bind = || -> io::Result<OwnedFd> {
@@ -46,16 +46,16 @@ pub(super) fn listen(address: &Address, group: Option<u32>) -> io::Result<OwnedF
             Ok(client) if hangs_up(&client)? => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => match address {
                 Address::Unix(path) => remove(path)?,
-                // Bound but not listening; it may be free by now.
+                // A socket is bound to the address but does not listen. The address may be free by now.
                 Address::Tcp(_) => {}
             },
-            // Its server has just removed the file.
+            // The server has removed the file since the attempt to bind.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.raw_os_error() == Some(Errno::NOTSOCK.raw_os_error()) => {
                 let words = "a file or folder of that name exists and is not a socket";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
             }
-            // A live server.
+            // A live server listens there.
             Ok(_) | Err(_) => return Err(in_use),
         }
         std::thread::sleep(RETRY);

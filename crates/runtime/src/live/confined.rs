@@ -15,12 +15,12 @@
 //! accepted: a read does not wait for the durable write of another caller, and commits that arrive during one share
 //! the next. A single caller takes an uncontended lock and switches no thread.
 //!
-//! A caller that leaves calls one of the waiters if there is work left. The last one to leave makes the requested
+//! A caller that leaves wakes one waiting caller if there is work left. The last one to leave makes the requested
 //! system calls; the tasks that they unblock continue with the next caller.
 //!
-//! The waiting and calling of callers is tested in every order of its steps (`tests/interleavings`). The whole
-//! executor is not: it makes system calls, and has far too many steps. Nor is `fork`, because its problem is not the
-//! order of threads but the state that a copy of the process finds; other tests fork.
+//! The waiting and waking of callers is tested in every order of its steps (`tests/interleavings`). The whole executor
+//! is not: it makes system calls, and has far too many steps. `fork` is not tested in this way either: its risk is the
+//! state that a copy of the process inherits, not the order of threads. Other tests fork.
 use super::callers::Caller;
 use super::side_by_side::{READS_MAX, SideBySide};
 use super::threads::Job;
@@ -247,7 +247,7 @@ impl Drop for Alarm<'_> {
 
 impl<T> Drop for Inner<T> {
     fn drop(&mut self) {
-        // Tasks and executor refer to each other.
+        // Tasks and executor hold references to each other. Without this, neither would be freed.
         self.live.drop_tasks();
     }
 }

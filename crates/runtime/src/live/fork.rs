@@ -55,7 +55,7 @@ fn number() -> &'static AtomicU64 {
         page = raced.err().unwrap_or(made);
     }
     // SAFETY: made by `number_page`, never freed, and only ever used as an atomic.
-    #[expect(unsafe_code, reason = "a page that the kernel gave, for as long as the process lives")]
+    #[expect(unsafe_code, reason = "the page stays mapped until the process ends")]
     unsafe {
         &*page
     }
@@ -67,7 +67,7 @@ fn number_page() -> *mut AtomicU64 {
     const BYTES: usize = 4096;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping that no other code knows, and zeros are a valid atomic number.
-    #[expect(unsafe_code, reason = "only a mapping can be asked to be zero in children")]
+    #[expect(unsafe_code, reason = "only a mapping can be zeroed in children")]
     unsafe {
         if let Ok(page) = rustix::mm::mmap_anonymous(null_mut(), BYTES, access, MapFlags::PRIVATE) {
             if rustix::mm::madvise(page, BYTES, Advice::LinuxWipeOnFork).is_ok() {
@@ -101,7 +101,7 @@ static ENTRIES: AtomicPtr<Inherited> = AtomicPtr::new(null_mut());
 static NOTHING: AtomicI32 = AtomicI32::new(FREE);
 
 // SAFETY: `next` is set before the entry is shared and not changed; the rest is atomic.
-#[expect(unsafe_code, reason = "a raw pointer is neither by itself")]
+#[expect(unsafe_code, reason = "raw pointers are not `Sync` by themselves")]
 unsafe impl Sync for Inherited {}
 
 impl ParentOnly {
@@ -161,7 +161,7 @@ fn push(descriptor: RawFd) -> &'static Inherited {
 /// Registers [`in_child`] to be called in children from now on.
 fn watch_forks() {
     type Handler = Option<extern "C" fn()>;
-    #[expect(unsafe_code, reason = "the C library tells of forks, and nobody else does")]
+    #[expect(unsafe_code, reason = "only the C library reports forks")]
     unsafe extern "C" {
         fn pthread_atfork(before: Handler, in_parent: Handler, in_child: Handler) -> c_int;
     }
@@ -169,7 +169,7 @@ fn watch_forks() {
     if !WATCHED.swap(true, AcqRel) {
         // SAFETY: the handler may be called at any time, as documented there. If there is no memory to register it, a
         // child keeps its descriptors, and with them locks, until it ends.
-        #[expect(unsafe_code, reason = "the C library tells of forks, and nobody else does")]
+        #[expect(unsafe_code, reason = "only the C library reports forks")]
         let _ = unsafe { pthread_atfork(None, None, Some(in_child)) };
     }
 }

@@ -1,4 +1,4 @@
-//! The memory that this process may use, and memory that it has freed but its allocator keeps.
+//! The limit of the memory of this process, and the return of freed memory to the operating system.
 use std::fs;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        #[expect(unsafe_code, reason = "the standard library has no name for it")]
+        #[expect(unsafe_code, reason = "the standard library does not offer it")]
         // SAFETY: this is its declaration in malloc.h; it may be called at any time by any thread.
         unsafe extern "C" {
             safe fn malloc_trim(pad_bytes: usize) -> std::ffi::c_int;
@@ -18,7 +18,8 @@ pub fn give_back() {
     }
 }
 
-/// The memory that this process may use: the machine's with its swap space, or the limit of its control group, or of its address space.
+/// Bytes of memory that this process may use: the lowest of the machine's memory including swap space, the limit of its
+/// control group, and the limit of its address space.
 pub fn limit_bytes() -> u64 {
     let memory = rustix::system::sysinfo();
     let pages = (memory.totalram as u64).saturating_add(memory.totalswap as u64);

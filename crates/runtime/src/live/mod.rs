@@ -81,8 +81,8 @@ pub struct LiveOptions {
     /// Maximum time to spin for work before blocking, in nanoseconds. The executor spins less often if spinning finds
     /// nothing. The default is 0 on a single core.
     pub spin_ns: u64,
-    /// The id of the group whose members may connect to the Unix sockets at which this executor listens. Without it only this user
-    /// may.
+    /// The id of the group whose members may connect to the Unix sockets at which this executor listens. Without it,
+    /// only this user may connect.
     pub socket_group: Option<u32>,
 }
 
@@ -224,7 +224,7 @@ struct Core {
     socket_group: Option<u32>,
 }
 
-/// Whether the environment asks for threads instead of io_uring, as for valgrind, which does not know it.
+/// Whether the environment requests threads instead of io_uring, as for valgrind, which does not support io_uring.
 fn is_without_ring() -> bool {
     std::env::var_os("TANTALUM_IO").is_some_and(|value| value == "threads")
 }

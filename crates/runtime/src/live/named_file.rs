@@ -1,6 +1,7 @@
 //! Opens a path that a user gave, if it leads to a file or a block device.
 //!
-//! Opening a pipe may wait forever for its other end, and opening a device may already do something, such as rewind a tape.
+//! Opening a pipe may block until its other end is opened. Opening a device may already have an effect, such as
+//! rewinding a tape. So other kinds of files are not opened.
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::fs::{File, FileType, OpenOptions, metadata};
 use std::io;
@@ -17,7 +18,7 @@ pub enum Named {
     Other(&'static str),
 }
 
-/// Opens `path` with `options` and `flags`, and does not wait for anybody.
+/// Opens `path` with `options` and `flags`, without blocking.
 ///
 /// # Errors
 /// Those of the system.
@@ -30,12 +31,12 @@ pub fn open_named(path: &Path, options: &OpenOptions, flags: OFlags) -> io::Resu
     }
     let flags = flags | OFlags::NONBLOCK;
     let file = options.clone().custom_flags(flags.bits().cast_signed()).open(path)?;
-    // It may have been replaced meanwhile.
+    // The file may have been replaced since it was examined.
     let kind = file.metadata()?.file_type();
     if !is_usable(kind) {
         return Ok(Named::Other(words_for(kind)));
     }
-    // Under this flag the kernel fails reads and writes that it cannot do at once.
+    // With this flag, reads and writes that would block fail instead.
     fcntl_setfl(&file, fcntl_getfl(&file)? & !OFlags::NONBLOCK)?;
     Ok(Named::Usable(file))
 }

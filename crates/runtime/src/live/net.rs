@@ -102,9 +102,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `address`; the file of a Unix socket admits this user alone, or also the group in
-    /// [`LiveOptions::socket_group`](super::LiveOptions::socket_group), whatever the umask. Replaces the file of a socket without a listener. May wait a few seconds, until the
-    /// socket of a killed server closes or a live server shows activity.
+    /// Listens at `address`. The file of a Unix socket admits only this user, or also the group in
+    /// [`LiveOptions::socket_group`](super::LiveOptions::socket_group), regardless of the umask. Replaces the file of a
+    /// socket without a listener. May wait a few seconds, until the socket of a killed server closes or a live server
+    /// shows activity.
     ///
     /// # Errors
     /// `Io` if the address is in use or cannot be bound.
@@ -118,7 +119,7 @@ impl Listener {
                 }
                 _ => Error::io(listening(), error),
             })?;
-        // A queue that holds more would keep a client waiting for longer behind others that left.
+        // With a longer queue, a client could wait longer behind clients that have already left.
         rustix::net::listen(&fd, QUEUE_MAX).map_err(io::Error::from).context(listening)?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(io::Error::from).context(listening)?;
         let address = match address {

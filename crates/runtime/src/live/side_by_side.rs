@@ -23,7 +23,7 @@ enum Ring {
 
 impl SideBySide {
     /// Makes all `reads`, at most [`READS_MAX`], and returns their results in the same order. If another thread is
-    /// already using the ring, or the kernel refuses one, the reads are made one after the other.
+    /// using the ring, or the kernel refuses to make one, the reads are made one after the other.
     pub(crate) fn perform(&self, reads: &mut [Job]) -> Vec<i32> {
         let mut ring = match self.0.try_lock() {
             Ok(ring) => ring,

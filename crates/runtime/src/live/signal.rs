@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tantalum_base::{Result, ResultExt};
 
-/// Time in which a process may end by itself after a second signal.
+/// Time that a process has to end by itself after a second signal.
 const HASTE: Duration = Duration::from_millis(700);
 
-/// Signals this soon after the first are of the same event: a terminal that closes sends two.
+/// Signals that follow the first one this soon belong to the same event: a terminal that closes sends two.
 const SAME_EVENT: Duration = Duration::from_millis(500);
 
 /// The signals that ask a program to end. SIGHUP is excluded if it was ignored when the program started, as with
@@ -64,15 +64,15 @@ pub fn terminated(live: &Live) -> Result<impl Future<Output = ()> + 'static> {
     Ok(async move { endings.next().await })
 }
 
-/// The [`ending`] signals since this was made. From then on the first of them does not end the process, and the second
-/// ends it soon, with 128 and its number, whatever the executor waits for: a device may hang. Then as much is lost as by
-/// `SIGKILL`.
+/// Receives the [`ending`] signals. The first one no longer ends the process. The second one ends it soon, with status
+/// 128 plus its number, even if the executor is blocked, for example by a device that does not respond. Then as much is
+/// lost as by `SIGKILL`. Several signals of one event count as one.
 pub struct Endings {
     pipe: Stream,
 }
 
 impl Endings {
-    /// Waits for these signals, with a thread.
+    /// Starts a thread that waits for these signals.
     ///
     /// # Errors
     /// `Io` if the handlers cannot be set, or there are no threads left.
@@ -108,7 +108,7 @@ impl Endings {
 fn wait_at_least(time: Duration) {
     let begin = monotonic();
     while let Some(left) = time.checked_sub(begin.elapsed()) {
-        // It may return early without cause.
+        // This may return early.
         std::thread::park_timeout(left);
     }
 }

@@ -1,34 +1,35 @@
-//! Threads of a library take no signals: these belong to the threads of the program.
+//! Threads of a library block all signals, so that the threads of the program receive them.
 use std::io;
 use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
 
-/// Signals of a fault in the thread itself. Blocked, they would end the process without a word.
+/// Signals that report a fault of the thread itself. If they were blocked, the fault would end the process without a
+/// message.
 const OF_FAULTS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
 /// Starts a thread of this name in which all signals are blocked, except those of its own faults.
 ///
 /// # Errors
-/// As of the system, if there can be no more threads.
+/// The error of the system if no more threads can be started.
 pub(super) fn spawn_without_signals<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    // A new thread has the mask of the one that starts it.
+    // A new thread inherits the signal mask of the thread that starts it.
     let _blocked = Blocked::all();
     Builder::new().name(name.to_owned()).spawn(body)
 }
 
-/// All signals of this thread are blocked until it is dropped.
+/// Blocks the signals of this thread, except those of faults, until dropped. Holds the previous mask.
 struct Blocked(libc::sigset_t);
 
 impl Blocked {
     #[expect(unsafe_code, reason = "the mask of a thread is set by C functions")]
     fn all() -> Self {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: the first function fills `all`, the next ones get that, and the last one fills `before`. They fail only for
-        // numbers that are no signals or no operations.
+        // SAFETY: `sigfillset` initialises `all`, the next calls use it, and `pthread_sigmask` initialises `before`.
+        // These calls fail only if a signal number or an operation is invalid.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             for signal in OF_FAULTS {
@@ -43,7 +44,7 @@ impl Blocked {
 impl Drop for Blocked {
     #[expect(unsafe_code, reason = "the mask of a thread is set by C functions")]
     fn drop(&mut self) {
-        // SAFETY: the set is the thread's mask of before.
+        // SAFETY: the set is the mask that the thread had before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
     }
 }

@@ -1,7 +1,7 @@
-//! Listens at a Unix socket whose file says who may connect: its owner, or its owner and one group.
+//! Listens at a Unix socket. The mode of its file determines who may connect: the owner, or the owner and one group.
 //!
-//! The umask belongs to the whole process, so it is neither relied on nor changed. The file is never open to others, not even
-//! between its creation and its final mode.
+//! The umask belongs to the whole process, so this code neither relies on it nor changes it. The file is never open to
+//! others, not even between its creation and its final mode.
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, chmod, chownat, fchmod, fstat, open};
 use rustix::io::Errno;
 use rustix::net::{
@@ -15,7 +15,7 @@ use std::path::Path;
 const OWNER: Mode = Mode::RUSR.union(Mode::WUSR);
 /// The owner and the group may connect.
 const GROUP: Mode = OWNER.union(Mode::RGRP).union(Mode::WGRP);
-/// The kernel's own limit on clients that wait to be accepted.
+/// The number of clients that wait to be accepted has only the kernel's own limit.
 const WAITING_MAX: i32 = -1;
 
 /// Listens at `path`, for clients of this user, and of `group` if there is one.
@@ -33,7 +33,7 @@ pub(super) fn listen_at(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> 
     match listening.and_then(|()| admit(path, group)) {
         Ok(()) => Ok(socket),
         Err(error) => {
-            // The failure that is reported came first.
+            // The first failure is the one to report.
             let _ = std::fs::remove_file(path);
             Err(error)
         }
@@ -42,7 +42,7 @@ pub(super) fn listen_at(path: &Path, group: Option<u32>) -> io::Result<OwnedFd> 
 
 /// Gives the new socket at `path` its group and its mode.
 fn admit(path: &Path, group: Option<u32>) -> io::Result<()> {
-    // The file itself, whatever the name leads to meanwhile.
+    // Opens the file itself and follows no link, because the name may lead elsewhere by now.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::empty())?;
     let found = fstat(&file)?.st_mode;

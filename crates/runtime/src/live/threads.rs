@@ -42,7 +42,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// With `count` pool threads. If 0, file I/O waits for a turn.
+    /// Starts `count` pool threads. If 0, operations on files wait until a turn of the executor or a caller makes them.
     pub(crate) fn new(count: usize, queue: Arc<ReadyQueue>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             jobs: Mutex::default(),

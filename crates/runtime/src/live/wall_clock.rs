@@ -3,7 +3,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970; 0 if the clock shows an earlier time.
-#[expect(clippy::disallowed_methods, reason = "it is told to people, and nothing depends on it")]
+#[expect(clippy::disallowed_methods, reason = "it is only shown to people; nothing depends on it")]
 pub fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)

@@ -22,7 +22,7 @@ impl WaitQueue {
             Some(value) => Poll::Ready(value),
             None => {
                 let mut waiters = self.waiters.borrow_mut();
-                // A task that waited here before and went on for another reason has left its waker.
+                // If the task waited here before and was woken by something else, its waker is still in the list.
                 if !waiters.iter().rev().any(|known| known.will_wake(context.waker())) {
                     waiters.push(context.waker().clone());
                 }
