@@ -85,7 +85,7 @@ pub struct Episode {
     pub reach: Reach,
     /// The time range, by the runtime's clock, in nanoseconds.
     pub time_ns: Range<u64>,
-    /// The range of operations that fail, among those that match otherwise, counted from 0.
+    /// The range of operations that fail, counted from 0 among those that match in class, reach and time.
     pub operations: Range<u64>,
     /// Time until an operation fails. It must not be 0: otherwise an immediate retry would loop forever, because
     /// virtual time would not advance.
@@ -93,7 +93,7 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// Everything of these classes fails, from now until [`Episodes::end`].
+    /// All operations of these classes fail, from now until [`Episodes::end`].
     pub fn of(classes: &[IoClass]) -> Self {
         Episode {
             classes: classes.to_vec(),
@@ -104,17 +104,17 @@ impl Episode {
         }
     }
 
-    /// The same, limited to `reach`.
+    /// The same episode, limited to `reach`.
     pub fn reaching(self, reach: Reach) -> Self {
         Episode { reach, ..self }
     }
 
-    /// The same, limited to this time range.
+    /// The same episode, limited to this time range.
     pub fn during(self, time_ns: Range<u64>) -> Self {
         Episode { time_ns, ..self }
     }
 
-    /// The same, limited to these operations, counted from 0 among those of its classes, reach and time.
+    /// The same episode, limited to these operations, counted from 0 among those that match in class, reach and time.
     pub fn operations(self, operations: Range<u64>) -> Self {
         Episode { operations, ..self }
     }
@@ -181,8 +181,8 @@ impl<R: Runtime> Episodes<R> {
         self.state.failed[class as usize].get()
     }
 
-    /// Returns if an operation of `class` at these places may proceed to the medium. Without places, only episodes
-    /// that reach `Everything` cover the operation, except for a sync, which all of them cover.
+    /// Succeeds if an operation of `class` at these places may proceed to the medium. An operation without places is
+    /// covered only by episodes that reach `Everything`. A sync is covered by every episode of its class.
     ///
     /// # Errors
     /// `Io` if an episode covers it, after the latency of the episode.

@@ -1,7 +1,8 @@
 //! Zones of any kind behind one type.
 //!
-//! The engine is generic over its medium, and is compiled once more for each. Simulations and tests have many kinds of media, and may pay
-//! a call through a table and an allocation for each operation: over this type it is compiled once for each kind of page.
+//! The engine is generic over its medium, so the compiler generates it once for each kind of medium. Simulations and
+//! tests have many kinds, and can afford a dynamic call and an allocation for each operation. With this type the engine
+//! is compiled only once for each kind of page.
 use std::any::Any;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -21,12 +22,12 @@ impl<P> Clone for ErasedZones<P> {
 }
 
 impl<P: Payload> ErasedZones<P> {
-    /// Hides the kind of `media`.
+    /// Erases the type of `media`.
     pub fn new(media: impl ZoneMedia<Page = P>) -> Self {
         Self::shared(Rc::new(media))
     }
 
-    /// Hides the kind of `media`, which others use as well.
+    /// Erases the type of `media`, which has other users as well.
     pub fn shared(media: Rc<impl ZoneMedia<Page = P>>) -> Self {
         ErasedZones(media)
     }

@@ -1,4 +1,4 @@
-//! The media on which the FTL stores its pages.
+//! The media on which the flash translation layer (FTL) stores its pages.
 //!
 //! ```text
 //! zone           ZoneMedia: append-only zones, the contract the FTL builds on

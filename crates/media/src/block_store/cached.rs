@@ -9,8 +9,8 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::Live;
 use tantalum_runtime::live::{LiveFile, ParentOnly};
 
-/// The file systems whose direct writes take what they replace out of the page cache before they return: ext2 to ext4, XFS,
-/// btrfs, F2FS, and overlays of these, by the magic numbers that `statfs` gives.
+/// File systems on which a direct write removes the old content from the page cache before it returns: ext2 to ext4,
+/// XFS, btrfs, F2FS, and overlays of these. The numbers are the magic numbers that `statfs` reports.
 const COHERENT: [rustix::fs::FsWord; 5] =
     [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x794c_7630];
 
@@ -22,7 +22,7 @@ pub(super) struct Cached {
 }
 
 impl Cached {
-    /// Opens `path` again, which is open as `file` with `options`.
+    /// Opens a second descriptor of the file at `path`, which is open as `file` with `options`.
     ///
     /// # Errors
     /// `Io` if it cannot be opened, or is another file now.
@@ -44,7 +44,8 @@ impl Cached {
         Ok(Cached { _parent_only: parent_only, file: LiveFile::new(live, cached) })
     }
 
-    /// Opens `path` for reads beside direct writes, if the file system keeps both the same.
+    /// Opens `path` for reads through the page cache, if the file system keeps the page cache consistent with direct
+    /// writes. Returns `None` otherwise.
     ///
     /// # Errors
     /// As [`open`](Self::open).

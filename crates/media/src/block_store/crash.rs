@@ -44,7 +44,7 @@ pub enum IoFaultKind {
     NoSpace,
 }
 
-/// Which blocks of a write are lost.
+/// The blocks of a write that are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostBlocks {
     /// The whole write.
@@ -84,7 +84,7 @@ struct Core<S, R> {
     faults: RefCell<BTreeMap<u64, IoFaultKind>>,
     fault_fates: RefCell<Rng>,
     episodes: Episodes<R>,
-    // Which blocks of the next write are lost.
+    // The blocks that the next write loses.
     lose_next: Cell<Option<LostBlocks>>,
     cut: Cell<bool>,
     cut_reached: WaitQueue,

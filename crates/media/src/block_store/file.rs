@@ -28,8 +28,8 @@ const ZEROING_BYTES: u64 = 1 << 30;
 pub struct FileStoreOptions {
     /// Bypass the page cache if the file system supports it (tmpfs and some others do not).
     pub direct: bool,
-    /// Read through the page cache all the same, if the file system keeps it the same as direct writes do: what was read once
-    /// stays in the system's memory, also for the next process. Writes stay direct.
+    /// Read through the page cache although writes are direct, if the file system keeps the two consistent. Content
+    /// that was read once stays in the system's memory, also for the next process.
     pub cached_reads: bool,
     /// Open for reading only: writes and syncs are refused as [`ErrorKind::ReadOnly`]. Many readers
     /// may share the file, but not with a writer.
@@ -41,11 +41,11 @@ pub struct FileStoreOptions {
     /// The end of the store, a multiple of 512 bytes, if the file is that long. Without it the store covers the whole
     /// blocks of the file.
     pub end_bytes: Option<u64>,
-    /// The permissions of a file that is created, less those that the umask takes away. An existing file keeps its own.
+    /// The permissions of a file that is created, without those that the umask removes. An existing file keeps its own.
     pub mode: u32,
 }
 
-/// Permissions by which only the owner reads and writes a file.
+/// Permissions with which only the owner can read and write a file.
 pub const PRIVATE_MODE: u32 = 0o600;
 
 impl Default for FileStoreOptions {
@@ -235,7 +235,8 @@ impl FileStore {
         self.0.spare.makes_room(&self.0.control, error)
     }
 
-    /// Adds the path to the `error` of an operation if its context lacks it, and turns a lack of space into `OutOfSpace`.
+    /// Adds the path to the `error` of an operation if its context lacks it, and changes its kind to `OutOfSpace` if
+    /// there was no space.
     fn failed(&self, error: Error) -> Error {
         let error = match is_no_space(&error) {
             true => error.with_kind(ErrorKind::OutOfSpace),
@@ -279,7 +280,7 @@ impl BlockStore for FileStore {
             None => ending.read_at(file, offset, buf).await,
         };
         if result.is_err() && cached.is_some() {
-            // The system reads more than was asked for, and fails if any of that cannot be read.
+            // The page cache reads more than was requested, and fails if any of that cannot be read.
             (result, buf) = ending.read_at(file, offset, buf).await;
         }
         result.map_err(|error| self.failed(error))?;
@@ -333,7 +334,7 @@ impl BlockStore for FileStore {
         if !self.0.gives_room_back {
             return Ok(false);
         }
-        // An error only means that the file keeps its size on disk.
+        // An error only means that the file keeps its allocated space.
         let given = self.0.file.zero(offset, bytes, ZeroedSpace::GivenBack).await;
         Ok(given.unwrap_or(false))
     }
@@ -342,7 +343,7 @@ impl BlockStore for FileStore {
         match rustix::fs::seek(&self.0.control, rustix::fs::SeekFrom::Data(offset)) {
             Ok(data) => Some(data.max(offset)),
             Err(rustix::io::Errno::NXIO) => None,
-            // The file system cannot tell.
+            // The file system does not report holes.
             Err(_) => Some(offset),
         }
     }

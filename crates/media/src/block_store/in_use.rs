@@ -85,8 +85,8 @@ impl Kernel {
         Some(format!("has the partition {}, which {used}", partition.display()))
     }
 
-    /// The user of the same bytes as this loop device: a process that has locked the file behind it, or the user of another
-    /// loop device over that file.
+    /// The user of the same bytes as this loop device: a process that has locked the backing file, or the user of
+    /// another loop device over that file.
     fn use_beneath_loop(&self, number: u64) -> Option<String> {
         let own = Loop::of(&self.folder_of(number).canonicalize().ok()?)?;
         let place = Place::of(&own.behind);
@@ -111,7 +111,7 @@ impl Kernel {
         })
     }
 
-    /// The user of a loop device that is backed by the file or device. An unused loop device does no harm.
+    /// The user of a loop device that is backed by the file or device. A loop device that nobody uses does not count.
     fn use_behind_loop(&self, place: &Place) -> Option<String> {
         let block = self.sys.join("block");
         let loops =
@@ -189,7 +189,8 @@ impl Loop {
     }
 }
 
-/// The place of the bytes at `path`: of the file or device behind it, if `path` is a loop device over all of that.
+/// The place of the bytes at `path`. If `path` is a loop device over its backing file or device from byte 0 on, that is
+/// the place of the latter, also through several loop devices.
 pub fn place_beneath_loops(path: &Path) -> Place {
     let kernel = Kernel::running();
     let mut place = Place::of(path);
@@ -203,7 +204,7 @@ pub fn place_beneath_loops(path: &Path) -> Place {
     place
 }
 
-/// Whether a process of this program has locked the file to write it.
+/// Whether a process has locked the file exclusively, as this program does to write it.
 fn is_locked(path: &Path) -> bool {
     let locked = std::fs::File::open(path).map(|file| file.try_lock_shared());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))

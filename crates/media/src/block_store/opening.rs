@@ -1,7 +1,7 @@
-//! Opens a file or a block device, and keeps all others from using it meanwhile.
+//! Opens a file or a block device, and keeps others from using it at the same time.
 //!
-//! A lock keeps out other processes of this program. The kernel knows all other users. A block device can be
-//! opened exclusively, which file systems, swap and programs do. For a file the kernel only reports its users
+//! A lock excludes other processes of this program. The kernel reports other users. A block device can be opened
+//! exclusively, as file systems, swap and other programs do. For a file there is only the kernel's report
 //! ([`in_use`](super::in_use)).
 use super::Place;
 use super::file::FileStoreOptions;
@@ -82,7 +82,7 @@ fn not_opened(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
-/// The error for something at `path` that is no file and no block device, but of this `kind`.
+/// The error if `path` leads to something of this `kind`, which is neither a file nor a block device.
 pub fn no_store(path: &Path, kind: &str) -> Error {
     let at = path.display();
     match kind {
@@ -91,7 +91,7 @@ pub fn no_store(path: &Path, kind: &str) -> Error {
     }
 }
 
-/// Refuses a file or device that the kernel uses.
+/// Fails if the kernel reports a user of the file or device.
 fn refuse_used(path: &Path) -> Result<()> {
     match Kernel::running().use_of(path) {
         None => Ok(()),

@@ -14,9 +14,9 @@ tantalum_base::refusals! {
     PART = "is a part of",
     /// It is the backing store of a loop device that a process has open.
     LOOP = "is in use: stop the program that uses it first",
-    /// This process has it.
+    /// This process has it open.
     OPEN_HERE = "is open in this process already",
-    /// A process of this program has it.
+    /// Another process of this program has it open.
     OPEN = "another process (pid",
     /// It is in use by an unknown process.
     IN_USE = "is in use by an unknown holder",

@@ -144,8 +144,8 @@ impl<S: BlockStore> FileZones<S> {
     /// Reads the anchors. If one copy of a place cannot be read, the other one is used.
     ///
     /// # Errors
-    /// The error of a place if neither of its copies can be read. In that case it is unknown which zones were opened
-    /// since.
+    /// The error of a place if neither of its copies can be read. Then it is unknown which zones were opened after the
+    /// checkpoint.
     pub(super) async fn read_all(&self) -> Result<Vec<(u64, Vec<u8>)>> {
         let Some(area) = self.anchors else { return Ok(Vec::new()) };
         let mut found: BTreeMap<u64, Vec<Vec<u8>>> = BTreeMap::new();

@@ -102,7 +102,7 @@ macro_rules! taken_from_the_layer {
 /// it changes, or [`around`](Self::around) if it does the same for every operation.
 ///
 /// A layer is a [`ZoneMedia`] with methods of the same names, so callers should import only that trait.
-#[allow(async_fn_in_trait, reason = "as of `ZoneMedia`")]
+#[allow(async_fn_in_trait, reason = "media live on one thread; their futures need not be Send")]
 pub trait ZoneLayer: 'static {
     /// The wrapped medium.
     type Inner: ZoneMedia;
