@@ -248,7 +248,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.latch(&read_only());
     }
 
-    /// Why the FTL refuses writes, if it does: `ReadOnly` if it is read-only.
+    /// The reason why the FTL refuses writes, if it does: `ReadOnly` if it is read-only.
     pub fn latched(&self) -> Option<Error> {
         self.parts.borrow().log.latched().cloned()
     }

@@ -9,11 +9,13 @@
 //!   watermark     the version up to which every change is durable; sync: syncs that callers share
 //!   uncovered     the changes in each zone that no checkpoint covers
 //! map/          page → entry (version, place, checksum), slot → pages
-//!   mapping       the tables; search: the next page of a kind; packed: an entry in ten bytes; encoding: entries as bytes on media
+//!   mapping       the tables; search: the next page of a kind; packed: an entry in ten bytes
+//!                 encoding: entries as bytes on media
 //!   references    slots that several pages share; remapped: the origins that the slots of remapped pages name
 //! space/        zones: free, open, full; live slots; wear
 //!   admission     waits for free zones, keeps the reserve, resets zones; pins: zones being read are not reset
-//! relocation/   cleaning: empties victim zones that a policy chooses, between two watermarks; copies: relocates live slots
+//! relocation/   cleaning: empties victim zones that a policy chooses, between two watermarks
+//!   copies        relocates live slots
 //!   dead_versions lists of versions lost with a zone; wear: levels wear; rest: pauses cleaning during a close
 //!   unreadable    pages that cannot be read now; retries: reads them again, by the clock of `timer`
 //! checkpoints/  the mapping on media: pages, and write; anchors: where the checkpoint is, and which zones to scan

@@ -205,7 +205,7 @@ pub(crate) fn relocation_slots_max(geometry: &ZoneGeometry, live: u32) -> u32 {
     live / most * geometry.append_slots(most) + rest + split
 }
 
-/// The number of live pages from which on emptying a zone may gain no space.
+/// The least number of live pages with which emptying a zone may gain no space.
 fn unrewarding_pages(geometry: &ZoneGeometry) -> u32 {
     let gives = |live: &u32| relocation_slots_max(geometry, *live) < geometry.slots_per_zone;
     (0..=geometry.slots_per_zone).take_while(gives).count() as u32
@@ -242,10 +242,11 @@ pub fn mapped_pages_max(
         let overhead = (2 + checkpoints) + (checkpoints + 1) + 2 + 1;
         let rest = u64::from(usable.saturating_sub(overhead));
         if usable == overhead {
-            // The hosts' open zone and the zone of garbage also hold pages: half a zone's pages leave space in both.
+            // Pages can then be only in the hosts' open zone and in the zone of garbage. With this many pages, both
+            // have space left.
             return unrewarding / 2;
         }
-        // The zone of garbage is one of the zones of which one must be worth cleaning.
+        // The pages are in these zones and the zone of garbage. At least one of them must be worth cleaning.
         let next = (rest * packed).min(((rest + 1) * unrewarding).saturating_sub(1));
         if next == pages {
             break;

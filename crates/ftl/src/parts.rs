@@ -155,7 +155,7 @@ impl Parts {
             self.space.left(left, entry.version, change.left_alive);
             self.relocation.stuck = false;
             if !change.left_alive {
-                // The page may stay there, marked clean; it need not be read either.
+                // The page may even stay in this slot and become clean: then it need not be read either.
                 self.unreadable.forget(left);
             }
         }

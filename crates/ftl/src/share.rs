@@ -192,7 +192,7 @@ impl<M: ZoneMedia> Ftl<M> {
         async move { if waits { self.make_durable(started).await } else { Ok(()) } }
     }
 
-    /// Whether `plan` writes nothing to the log: a dump, and until then the stored energy, keeps all of its changes.
+    /// Whether `plan` writes nothing to the log, because all of its changes would be in a dump.
     fn keeps_unwritten(&self, plan: &Plan, trims: &[PageRange]) -> bool {
         !self.logs_shares.get() && plan.only_remaps(trims)
     }

@@ -48,7 +48,7 @@ pub struct FtlStatistics {
     pub pages_mapped: u64,
     /// The clean ones among these: pages of a cache whose home has the content too.
     pub pages_clean: u64,
-    /// Pages that cleaning could not read, leaves in place, and tries again.
+    /// Pages that cleaning could not read. They stay in place and are read again later.
     pub pages_unreadable: u64,
     /// Zones that hold such pages: they are not cleaned until these can be read.
     pub zones_unreadable: u32,

@@ -43,8 +43,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_pages(pages, durable, true, ready(Ok(()))).await
     }
 
-    /// As [`write`](Self::write). The batch is published when its append and `others` are done: earlier changes of the
-    /// same pages that are still under way.
+    /// As [`write`](Self::write). `others` are earlier changes of the same pages that are still under way. The batch is
+    /// published when its append and `others` are done.
     pub async fn write_behind(
         &self,
         pages: &[(PageNo, M::Page)],
@@ -82,9 +82,9 @@ impl<M: ZoneMedia> Ftl<M> {
         self.trim_with(range, durable, ready(Ok(())), || ()).await
     }
 
-    /// As [`trim`](Self::trim). The trim is published when its record and `others` are done: earlier changes of the
-    /// range that are still under way. `in_force` is called in the step that publishes it: a caller that keeps newer
-    /// contents of the range in a cache drops them there.
+    /// As [`trim`](Self::trim). `others` are earlier changes of the range that are still under way. The trim is
+    /// published when its record and `others` are done. `in_force` is called in the step that publishes it: a caller
+    /// that keeps newer contents of the range in a cache drops them there.
     pub async fn trim_with(
         &self,
         range: PageRange,
@@ -113,7 +113,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let turn = self.log.turn.acquire(1).await;
         let room = self.room_in_turn(buffer.spares.len() as u32).await;
         let reservation = room.inspect_err(|error| {
-            // No later change has its turn yet.
+            // No later change can be in the log, because this change still has the turn.
             if acknowledged && !Fault::LaterChangesOutlive.is_planted() {
                 self.latch(error);
             }
@@ -130,7 +130,7 @@ impl<M: ZoneMedia> Ftl<M> {
 
     /// Logs one batch in the caller's turn; there must be space for it. The batch is published when its appends and
     /// `others` are done; `in_force` is called in that step.
-    #[expect(clippy::too_many_arguments, reason = "what a batch is made of, each once")]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a batch, each once")]
     pub(crate) async fn log_in_turn(
         &self,
         turn: Permit,

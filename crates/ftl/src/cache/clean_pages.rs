@@ -1,9 +1,8 @@
 //! The slots of a cache that hold clean pages, and which of these pages cleaning may evict.
 //!
-//! A page that is used is recent. The cache keeps as many recent clean pages as the dirty ones leave room
-//! for; beyond that a hand goes round over the slots and makes recent pages old, as in CLOCK. A page that
-//! is old and clean is evicted when its zone is cleaned, and is served until then: if it is used
-//! meanwhile, it is recent again at no cost.
+//! A page becomes recent when it is used. The cache keeps as many recent clean pages as the dirty ones leave room for.
+//! If there are more, a hand moves over the slots and makes recent pages old, as in CLOCK. A page that is old and clean
+//! is evicted when its zone is cleaned. Until then it is served; if it is used, it becomes recent again at no cost.
 use tantalum_base::{SlotNo, ZoneNo};
 use tantalum_media::ZoneGeometry;
 
@@ -15,11 +14,11 @@ pub(crate) struct CleanPages {
     geometry: ZoneGeometry,
     clean: Bits,
     recent: Bits,
-    // Clean pages of each zone that are not recent.
+    // Number of clean pages of each zone that are not recent.
     may_go: Vec<u32>,
     clean_count: u64,
     recent_clean_count: u64,
-    // The slot at which the hand stands.
+    // The slot that the hand examines next.
     hand: u32,
     kept_pages_max: u64,
 }
@@ -137,7 +136,7 @@ impl CleanPages {
         }
     }
 
-    /// Marks the page in `slot` as least recently used.
+    /// Makes the page in `slot` old, so that cleaning may evict it if it is clean.
     #[inline]
     pub fn unused(&mut self, slot: SlotNo) {
         if self.recent.get(slot) {
@@ -147,8 +146,8 @@ impl CleanPages {
         }
     }
 
-    /// Makes pages old until the recent clean ones, together with `dirty` other pages, are within the
-    /// limit. Makes one bounded step per call.
+    /// Makes pages old until the recent clean ones, together with `dirty` other pages, are within the limit. A call
+    /// examines a limited number of slots.
     pub fn keep_to_limit(&mut self, dirty: u64) {
         let most = self.kept_pages_max.saturating_sub(dirty);
         let mut steps = 0;

@@ -15,7 +15,7 @@ impl<M: ZoneMedia> Ftl<M> {
         (entry.place == Place::Home).then_some(entry.version)
     }
 
-    /// Whether the content of `page` is only at home, and stays so: no share is about to change it.
+    /// Whether the content of `page` is only at home, and will stay there: no share is about to change it.
     fn is_at_home_alone(&self, page: PageNo) -> bool {
         let entry = self.parts.borrow().map.get(page);
         self.at_home(page).is_some() && !matches!(entry.place, Place::At(_))
@@ -39,8 +39,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().dirty_pages()
     }
 
-    /// The first page from `page` on that is out of date at home: it was written or trimmed since. Lost pages are not
-    /// among them, as there is nothing to write.
+    /// The first page from `page` on that is out of date at home, because it was written or trimmed here. Lost pages
+    /// are not returned, because there is nothing to write home.
     pub fn next_dirty(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();
         let [_, _, trimmed] = parts.map.at_most_dirty();
@@ -65,7 +65,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().map.get(page).version
     }
 
-    /// The first page from `page` on that is here and that home has too.
+    /// The first clean page from `page` on.
     pub fn next_clean(&self, page: PageNo) -> Option<PageNo> {
         let parts = self.parts.borrow();
         let is_clean = |page: &u64| {
@@ -107,7 +107,7 @@ impl<M: ZoneMedia> Ftl<M> {
             entry.clean && matches!(entry.place, Place::At(_))
         };
         let pages = self.options.home_pages();
-        // One of each run of this many pages. No page is looked at twice, however few there are.
+        // Takes at most one page of each run of this many pages, and examines no page twice.
         let step = pages.div_ceil(most.max(1) as u64).max(1);
         let mut found = Vec::new();
         let mut from = 0;
@@ -121,7 +121,7 @@ impl<M: ZoneMedia> Ftl<M> {
         found
     }
 
-    /// Notes that the pages are used: cleaning keeps them rather than others.
+    /// Notes that the pages are used, so that cleaning evicts others first.
     pub fn used(&self, pages: impl IntoIterator<Item = PageNo>) {
         let parts = &mut *self.parts.borrow_mut();
         let Some(clean) = &mut parts.clean else { return };
@@ -133,8 +133,8 @@ impl<M: ZoneMedia> Ftl<M> {
         parts.keep_to_limit();
     }
 
-    /// Notes that home durably has the content of each of these pages that is here, or that was lost here. Returns how
-    /// many of them were dirty or lost.
+    /// Notes that home durably has the newest content of each of these pages, even if that content was lost here.
+    /// Returns how many of them were dirty or lost.
     pub fn mark_clean(&self, pages: impl IntoIterator<Item = PageNo>) -> u64 {
         let parts = &mut *self.parts.borrow_mut();
         let mut marked = 0;
@@ -158,14 +158,15 @@ impl<M: ZoneMedia> Ftl<M> {
         marked
     }
 
-    /// Whether `page` is here and home has it too.
+    /// Whether `page` is clean: its content is here and at home.
     pub fn is_clean(&self, page: PageNo) -> bool {
         let entry = self.parts.borrow().map.get(page);
         entry.clean && matches!(entry.place, Place::At(_))
     }
 
-    /// Notes that the pages will not be used: cleaning evicts them before others, if they are clean. Until then they
-    /// stay, as older content of them may lie elsewhere, and only the cleaner can rule that out.
+    /// Notes that the pages will not be used, so that cleaning evicts the clean ones before other pages. They are not
+    /// evicted at once: older content of them may be in other zones, and only cleaning lists evicted pages for
+    /// recovery.
     pub fn unused(&self, pages: impl IntoIterator<Item = PageNo>) {
         let parts = &mut *self.parts.borrow_mut();
         let Some(clean) = &mut parts.clean else { return };
@@ -176,7 +177,7 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Admits `pages` with the content that home has: those for which `wanted` still returns true in the step that
+    /// Admits those `pages`, with the content that home has, for which `wanted` still returns true in the step that
     /// assigns their versions. The caller returns false for a page that was changed since it was read from home, or
     /// that a change under way will change. Returns how many were admitted.
     ///
@@ -212,7 +213,7 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl MapEntry {
-    /// Whether the page is here, or known to be trimmed, and differs at home.
+    /// Whether the page was written or trimmed here since home got its content. A lost page is not dirty.
     pub(crate) fn is_dirty(&self) -> bool {
         match self.place {
             Place::At(_) => !self.clean,
@@ -230,7 +231,7 @@ impl Parts {
         mapped - lost - clean
     }
 
-    /// The number of slots whose contents are nowhere else: those of dirty pages, and of pages without a home.
+    /// The number of slots whose content is nowhere else: those of dirty pages, and of pages without a home.
     pub(crate) fn slots_to_keep(&self) -> u64 {
         let clean = self.clean.as_ref().map_or(0, |clean| clean.count());
         let shared = self.map.references().entries();
@@ -249,7 +250,7 @@ impl Parts {
         gone
     }
 
-    /// Maps evicted pages (`gone`) again, because their zone is not reset: those that have not changed since.
+    /// Maps evicted pages (`gone`) again, unless they have changed since, because their zone is not reset.
     pub(crate) fn take_pages_back(&mut self, gone: Vec<(PageNo, MapEntry)>) {
         for (page, entry) in gone {
             if self.map.get(page) == MapEntry::at_home(entry.version) {

@@ -1,12 +1,13 @@
 //! The FTL as a cache: its pages have a home elsewhere, slower and larger. Cleaning may evict a page whose home has its
 //! content, instead of keeping it.
 //!
-//! A page is **at home** if nothing of it is here; **dirty** if its state here is newer than that at home (a trim too:
-//! home does not know of it); otherwise **clean**. The caller writes dirty pages home, and reports that here. It never
-//! lets more than [`dirty_pages_max`](CacheOptions::dirty_pages_max) be dirty at once.
+//! A page is **at home** if nothing of it is here. It is **dirty** if its state here is newer than that at home; this
+//! includes a trim, which home does not know of. Otherwise it is **clean**. The caller writes dirty pages home, and
+//! reports that here. It never lets more than [`dirty_pages_max`](CacheOptions::dirty_pages_max) pages be dirty at
+//! once.
 //!
 //! An evicted page keeps its version, as a relocated one does, and the next recovery finds it at home. A clean page is
-//! redundant, so losing the clean mark only means that the page is written home again.
+//! redundant. If its clean mark is lost, the page is only written home again.
 pub(crate) mod clean_pages;
 mod flows;
 
@@ -28,12 +29,13 @@ pub struct CacheOptions {
     pub staging_pages: u64,
 }
 
-/// The changes that the home of a cache has when the cache is opened, or gets before anything else happens.
+/// The changes that the home of a cache has when the cache is opened. They include changes that are written home first,
+/// before anything else happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeState {
     /// Home has every change up to this version, which was durable here.
     pub version: Version,
-    /// The changes among these that it lacks.
+    /// The changes up to that version that home lacks.
     pub lacks: Lacks,
 }
 
@@ -42,9 +44,9 @@ pub struct HomeState {
 pub enum Lacks {
     /// The contents of these pages, ascending, which could not be read here.
     Pages(Vec<PageNo>),
-    /// Contents of pages that were not recorded.
+    /// Home lacks the content of some pages, and it is not recorded which.
     PagesUnknown,
-    /// Any change: pages are written home one by one.
+    /// Home may lack any change, because pages are written home one by one.
     ChangesUnknown,
 }
 
@@ -55,7 +57,7 @@ impl Default for Lacks {
 }
 
 impl HomeState {
-    /// Whether home certainly has the newest content of `page`, which is of `version`.
+    /// Whether home certainly has the newest content of `page`, whose version is `version`.
     pub fn has(&self, page: PageNo, version: Version) -> bool {
         let Lacks::Pages(lacks) = &self.lacks else { return false };
         version <= self.version && lacks.binary_search(&page).is_err()

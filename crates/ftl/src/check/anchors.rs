@@ -1,5 +1,5 @@
-//! Checks both copies of the anchors. One copy is enough for recovery, and without any it scans every zone: damage to
-//! them affects nothing in force.
+//! Checks both copies of the anchors. One copy is enough for recovery. Without any anchors, recovery scans every zone.
+//! So damage to anchors affects nothing that is in force.
 use std::collections::BTreeMap;
 use tantalum_base::Result;
 use tantalum_media::{AnchorCopies, ZoneMedia};
@@ -29,9 +29,10 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl CheckedAnchors {
-    /// Checks the anchors of the era in force and of those before it, and finds those that are not whole in both
-    /// copies. The last one is left out, as a power cut may leave only one copy of it. Of the older ones only as many
-    /// are checked as half of the places, as an era that never came into force may have been written over others.
+    /// Checks the anchors of the era in force and of earlier eras, and finds those of which a copy is not whole. The
+    /// last anchor is not checked, because a power cut may leave only one copy of it. At most as many anchors are
+    /// checked as there are half of the places, because an era that never came into force may have overwritten older
+    /// ones.
     fn of(copies: &AnchorCopies) -> Self {
         let mut known: BTreeMap<u64, Read> = BTreeMap::new();
         for (number, content) in copies.iter().flatten().flatten().flatten() {
@@ -68,8 +69,8 @@ impl CheckedAnchors {
     }
 }
 
-/// Whether an anchor was durable, in both copies, when the `next` one was begun. It was if one run of the device wrote
-/// both, one after the other: a recovery between them would skip numbers of checkpoints.
+/// Whether both copies of an anchor were durable when the `next` anchor was begun. They were if one run of the device
+/// wrote both anchors, one after the other: a recovery between them would have skipped checkpoint numbers.
 fn was_written(anchor: Option<&Head>, next: &Head) -> bool {
     let Some(anchor) = anchor else { return next.index > 0 };
     let since = next.checkpoint.wrapping_sub(anchor.checkpoint);

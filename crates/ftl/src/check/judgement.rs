@@ -1,17 +1,17 @@
 //! Decides which damaged parts of a zone must have been whole once.
 //!
-//! A power cut leaves appends that are not whole, and nothing on the medium marks them: only content that was known to be
-//! durable while the device ran is judged. A *run* of the device lasts from an opening to a close, a kill or a power
-//! cut. Runs are told apart by the numbers of their zones' openings: recovery leaves a gap between those of two runs.
-//! In a run
+//! A power cut leaves appends that are not whole, and nothing on the medium marks them. So only content that is known
+//! to have been durable while the device ran can count as damaged. A *run* of the device lasts from an opening to a
+//! close, a kill or a power cut. The numbers of zone openings separate the runs, because recovery leaves a gap between
+//! those of two runs. In a run
 //!
-//! - everything is durable if it ended with a close: the checkpoint in force says so, or a later run continued with the
-//!   next version (after a power cut it leaves a gap);
-//! - everything that the checkpoint in force covers is durable, and so are checkpoints up to that one; also the one
-//!   that the anchors name, should another one be in force because it is damaged;
-//! - hosts' changes are durable up to the highest watermark that a header of the run states, and they are placed in the
+//! - everything is durable if the run ended with a close. Either the checkpoint in force records that, or a later run
+//!   continued with the next version (after a power cut there is a gap);
+//! - everything that the checkpoint in force covers is durable, and so are all checkpoints up to that one. The
+//!   checkpoint that the anchors name was durable too, even if another one is in force because it is damaged;
+//! - hosts' changes are durable up to the highest watermark that a header of the run states. They are placed in the
 //!   order of their versions;
-//! - copies are durable if cleaning wrote a list after them; cleaning makes one append at a time.
+//! - copies are durable if cleaning wrote a list after them. Cleaning makes one append at a time.
 use tantalum_base::Version;
 use tantalum_runtime::Finding;
 
@@ -26,7 +26,7 @@ pub(super) struct Suspect {
     pub durable_with: Option<Version>,
     /// It was durable if this checkpoint was ever in force.
     pub checkpoint: Option<u64>,
-    /// Something else shows that it was durable.
+    /// Something else proves that it was durable.
     pub was_durable: bool,
     /// Cleaning wrote it; cleaning makes all copies of a zone durable before it lists the dead versions of that zone.
     pub by_cleaning: bool,
@@ -66,7 +66,7 @@ pub(super) struct InForce {
     pub epoch: u64,
     /// Every change up to this version was durable then.
     pub durable: Version,
-    /// Nothing was appended behind it.
+    /// Nothing was appended after it.
     pub clean: bool,
 }
 
@@ -139,8 +139,8 @@ impl Run {
         }
     }
 
-    /// Whether this run ended with a close: hosts' versions continue in the `later` run, while a recovery after
-    /// anything else skips many.
+    /// Whether this run ended with a close. Then the versions of hosts continue in the `later` run; otherwise a
+    /// recovery skipped many versions between the two.
     fn was_closed_before(&self, later: &Run) -> bool {
         let last = self.versions.map_or(self.stated, |(_, last)| last.max(self.stated));
         let goes_on = |(first, _): (Version, Version)| {

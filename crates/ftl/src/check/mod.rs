@@ -93,8 +93,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Durably marks every page lost that does not read as it should; returns how many pages it gave up. A page of a
-    /// cache that home has too is at home from now on.
+    /// Durably marks every page lost whose content cannot be read as it was written; returns how many pages it gave up.
+    /// A clean page of a cache is at home from now on.
     ///
     /// # Errors
     /// Those of a checkpoint.
@@ -119,7 +119,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(given_up)
     }
 
-    /// Collects pages with a place from page number `next` on, and moves `next` behind them.
+    /// Collects pages with content in a slot, from page number `next` on, and moves `next` behind them.
     fn next_mapped(&self, next: &mut u64) -> Vec<(PageNo, SlotNo, MapEntry)> {
         let map = &self.parts.borrow().map;
         let mut group = Vec::with_capacity(GROUP);
@@ -137,8 +137,8 @@ impl<M: ZoneMedia> Ftl<M> {
         group
     }
 
-    /// The pages of the group that do not read as they should, each with its error. The caller looked the group up in
-    /// the step of this function's first poll.
+    /// The pages of the group whose content cannot be read as it was written, each with its error. The caller looked
+    /// the group up in the step of this function's first poll.
     async fn failing(
         &self,
         group: &[(PageNo, SlotNo, MapEntry)],

@@ -136,7 +136,8 @@ impl<M: ZoneMedia> Ftl<M> {
         suspects
     }
 
-    /// Whether a slot is in force, or was when it was damaged: it is reported as that page then, and not here.
+    /// Whether a slot is in force, or was in force when it was damaged. Such a slot is reported as its page, and not
+    /// here.
     fn is_in_force(&self, slot: SlotNo, spare: &Spare) -> bool {
         let parts = self.parts.borrow();
         if parts.map.pages_of(slot).next().is_some() {
@@ -209,8 +210,9 @@ impl<M: ZoneMedia> Ftl<M> {
         suspects
     }
 
-    /// The damaged or missing header at `offset`, of an append that ends before `end`. It was durable if a page after
-    /// it is in force: without the header only a checkpoint, which waits for whole appends, can have put that in force.
+    /// The damaged or missing header at `offset` of an append that ends at `end` or before. It was durable if a page
+    /// after it is in force: without the header, only a checkpoint can have put that page in force, and a checkpoint
+    /// waits for whole appends.
     fn lost_header(
         &self,
         zone: ZoneNo,
@@ -235,7 +237,7 @@ impl<M: ZoneMedia> Ftl<M> {
         Suspect { offset, durable_with: None, checkpoint: None, was_durable, by_cleaning, finding }
     }
 
-    /// Slots that cannot be read: the medium fails, whatever they held.
+    /// Slots that cannot be read and that nothing refers to. The medium fails there, regardless of their content.
     fn unreadable_slots(&self, zone: ZoneNo, inspected: &InspectedZone) -> Vec<Suspect> {
         let map = &self.parts.borrow().map;
         let mut suspects = Vec::new();

@@ -125,8 +125,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Read> {
     .filter(|read| read.head.era < ERAS_END)
 }
 
-/// The anchors of the era in force, in order: the latest that has begun. `None` if some of them are
-/// missing.
+/// The anchors of the era in force, in order. This is the latest era that was begun completely.
+/// `None` if some of its anchors are missing.
 pub(crate) fn in_force(anchors: &BTreeMap<u64, Read>) -> Option<Vec<(u64, &Read)>> {
     let mut eras: BTreeMap<u64, Vec<(u64, &Read)>> = BTreeMap::new();
     for (number, read) in anchors {

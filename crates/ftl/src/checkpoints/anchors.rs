@@ -21,8 +21,8 @@ use crate::ftl::Ftl;
 use crate::parts::Parts;
 use crate::space::{Space, Stream, Zone, ZoneState};
 
-/// Bytes of zones that one anchor declares ahead: enough that few anchors are written, and so few
-/// that recovery scans few unopened zones in vain.
+/// Bytes of zones that one anchor declares in advance. With more of them fewer anchors are written;
+/// with fewer, recovery scans fewer zones that were not opened.
 const AHEAD_BYTES: u64 = 64 << 20;
 
 /// The numbering of anchors, and the zones that those of the present era have declared.
@@ -128,14 +128,14 @@ impl Anchors {
     /// `zone`, which is about to be opened, and the next free zones that are not declared.
     fn to_declare(&self, zone: ZoneNo, space: &Space) -> Vec<ZoneNo> {
         let zone_bytes = u64::from(space.geometry().slots_per_zone) * PAGE_BYTES as u64;
-        // The longer the era, the more zones at once, as an era has few anchors.
+        // A long era declares more zones at once, because the number of its anchors is limited.
         let most = (AHEAD_BYTES / zone_bytes).max(u64::from(self.declared_zones) / 4);
         let next = space.next_free(most.clamp(1, u64::from(u32::MAX)) as usize);
         let undeclared = |next: &ZoneNo| !self.declared[next.index()];
         std::iter::once(zone).chain(next.into_iter().filter(undeclared)).collect()
     }
 
-    /// Declares `zones`; returns the content of the next anchors, which must be written for that.
+    /// Declares `zones`; returns the content of the anchors that must be written for this.
     fn declare(&mut self, zones: &[ZoneNo]) -> (Vec<Extent>, Vec<NotedZone>) {
         let unopened = zones.iter().map(|zone| NotedZone::unopened(*zone));
         match self.inherited.take() {
@@ -156,7 +156,7 @@ impl Anchors {
     }
 
     /// Splits `extents` and `zones` among the next anchors; an era may have at most `most`. Returns
-    /// none if nothing need be written, because this era already says that its zones are
+    /// none if nothing must be written, because this era already states that its list of zones is
     /// incomplete.
     fn divide<'a>(
         &mut self,
@@ -231,8 +231,9 @@ impl<M: ZoneMedia> Ftl<M> {
         self.write_anchors(&extents(places), &noted, false).await
     }
 
-    /// Writes that the checkpoint in force covers every change, if it does: the next opening then
-    /// need read nothing else. A later append needs another zone, and with it another anchor.
+    /// Records that the checkpoint in force covers every change, if that is true. Then the next
+    /// opening needs to read nothing else. A later append needs another zone, and so another
+    /// anchor.
     pub(crate) async fn end_era(&self) -> Result<()> {
         if self.parts.borrow().checkpoints.anchors.is_none() {
             return Ok(());

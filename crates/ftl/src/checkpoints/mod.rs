@@ -34,7 +34,7 @@ pub(crate) struct Checkpoints {
     pub slots: Vec<SlotNo>,
     /// Opening found nothing appended after it: the device was closed.
     pub found_clean: bool,
-    /// Every change up to this version is durable, as that checkpoint says.
+    /// Every change up to this version is durable, according to that checkpoint.
     pub durable: Version,
     /// Slots appended since the last checkpoint was begun; after `interval_slots` the next is due.
     pub slots_since: u64,

@@ -41,7 +41,7 @@ impl<M: ZoneMedia> Ftl<M> {
         self.parts.borrow().space.dump_zones()
     }
 
-    /// Takes free zones for the dump area, as many as it lacks.
+    /// Takes free zones for the dump area, until it has enough.
     ///
     /// # Errors
     /// `OutOfSpace` if no zone is free.

@@ -16,7 +16,8 @@ use crate::log::shares::Undo;
 use crate::map::{MapEntry, Mapping, Place};
 use crate::relocation::CopiedPage;
 
-/// With fewer slots of delta pages than this, no checkpoint is written to void them, however small the last one was.
+/// If the delta pages take fewer slots than this, no checkpoint is written to make them void, however small the last
+/// checkpoint was.
 const SLOTS_DUE_MIN: u64 = 256;
 
 /// A delta page in force.
@@ -264,10 +265,10 @@ impl MappingLog {
         self.written_up_to
     }
 
-    /// Encodes the pages to dump: all entries that are in no durable delta page. A share that is `undurable` is
-    /// dumped as the entry before it, as it was not acknowledged. A page that was `copied` from a zone that is not
-    /// empty yet is dumped as the entry of the original, so that the zone of the copies is free again; if that needs
-    /// more entries than there is energy for, the copies stay in force.
+    /// Encodes the pages to dump: all entries that are in no durable delta page. A page with an `undurable` share is
+    /// dumped with its entry before the share, which was not acknowledged. A page that was `copied` from a zone that is
+    /// not empty yet is dumped with the entry of the original, so that the zone of the copies becomes free. If that
+    /// needs more entries than there is energy for, the copies stay in force.
     pub fn dump<'a>(
         &self,
         map: &Mapping,

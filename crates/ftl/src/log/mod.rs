@@ -147,7 +147,7 @@ impl Log {
         self.latched.get_or_insert_with(|| error.clone());
     }
 
-    /// Why writes are refused, if they are.
+    /// The reason why writes are refused, if they are.
     pub fn latched(&self) -> Option<&Error> {
         self.latched.as_ref()
     }

@@ -28,9 +28,9 @@ impl<M: ZoneMedia> Ftl<M> {
         self.make_durable(returned).await
     }
 
-    /// Logs a batch that changes nothing. With `durable` it returns when every batch whose versions were assigned
-    /// before this call survives a power cut, even one still in flight: readers may see it already, as they see a
-    /// share.
+    /// Logs a batch that changes nothing. With `durable`, it returns when every batch whose versions were assigned
+    /// before this call survives a power cut. This includes batches in flight, because readers may already see them,
+    /// for example a share.
     ///
     /// # Errors
     /// As for any batch.

@@ -317,7 +317,7 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    // Always inlined: the compiler then settles style and order outside the loop.
+    // Always inlined, so that the compiler evaluates style and order outside the loop.
     #[inline(always)]
     fn next(&mut self, style: Style) -> Option<Line> {
         let page = self.contexts.last_page.wrapping_add(1);
@@ -341,8 +341,8 @@ impl Decoder<'_> {
         (self.at <= PAGE_BYTES).then_some(line)
     }
 
-    /// The first two bytes give the position of every field, without branches: nothing would predict which entries
-    /// give a page, and how long a distance is.
+    /// The tag and the byte after it determine the position of every field. The code avoids branches on them: a
+    /// processor could not predict which entries give a page number, and how long a distance is.
     #[inline(always)]
     fn next_one(&mut self, tag: u8, index: usize, line: &mut Line) -> Option<()> {
         let mut version_bytes = usize::from(tag & KIND_GIVEN);

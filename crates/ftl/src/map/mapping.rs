@@ -253,8 +253,8 @@ impl Mapping {
         }
     }
 
-    /// Whether `entry` of `page` is equivalent to none for a reader that knows all changes up to its version: the page
-    /// of a cache is at home, or has no home and was trimmed.
+    /// Whether recovery needs no `entry` of `page` if it knows all changes up to its version: the page of a cache is at
+    /// home, or has no home and was trimmed.
     #[inline]
     pub fn may_be_forgotten(&self, page: PageNo, entry: &MapEntry) -> bool {
         match entry.place {

@@ -34,7 +34,8 @@ impl Mapping {
         self.next_where_before(page, end, |packed| *packed != Packed::default())
     }
 
-    /// The first page from `page` on whose entry is `wanted`, which pages never written must not be.
+    /// The first page from `page` on whose entry is `wanted`. `wanted` must return false for pages that were never
+    /// written.
     fn next_where(&self, page: u64, wanted: impl Fn(&Packed) -> bool) -> Option<u64> {
         self.next_where_before(page, self.pages(), wanted)
     }

@@ -343,7 +343,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(PageRange::new(PageNo(first), end.saturating_sub(first)))
     }
 
-    /// Fails if the footer of checkpoint `id` makes no sense, or is of a device of another size.
+    /// Fails if the footer of checkpoint `id` is invalid, or belongs to a device of another size.
     fn check_footer(&self, id: u64, footer: &Footer) -> Result<()> {
         let checked = self.limits.footer(id, footer);
         checked.map_err(|why| senseless(format!("the footer of checkpoint {id}"), &why))?;

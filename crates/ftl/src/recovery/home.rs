@@ -1,4 +1,4 @@
-//! Handles a cache whose home has later changes than its log: the end of the log is damaged, though it was durable.
+//! Handles a cache whose home has later changes than its log: then the end of the log was durable and is damaged now.
 use tantalum_base::{PageNo, Result, Version};
 use tantalum_media::ZoneMedia;
 
@@ -8,13 +8,12 @@ use crate::map::{MapEntry, Place};
 use crate::recovery::{Recovery, SKIPPED_VERSIONS, corrupt};
 
 impl<M: ZoneMedia> Recovery<'_, M> {
-    /// If home is ahead of the log, takes every page from home: beside later content of other pages at home, the
-    /// content here would be half of an atomic batch. Then returns the version up to which no version may be used
-    /// again.
+    /// If home is ahead of the log, takes every page from home: the content here, beside later content of other pages
+    /// at home, could be half of an atomic batch. Then returns the version up to which no version may be used again.
     ///
     /// # Errors
-    /// `Corrupt` if home is ahead and it is unknown what it lacks, unless loss is accepted. If loss is accepted and
-    /// home may lack any change, the content here counts.
+    /// `Corrupt` if home is ahead and it is unknown which changes it lacks, unless loss is accepted. If loss is
+    /// accepted and home may lack any change, the content here is used.
     pub(super) fn follow_home(&mut self) -> Result<Option<Version>> {
         let Some(home) = self.home.take() else { return Ok(None) };
         let place = || "the journal beside the home".into();

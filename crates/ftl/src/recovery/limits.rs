@@ -1,9 +1,9 @@
 //! Recovery: the limits of the numbers that a medium may contain.
 //!
-//! A checksum detects damage. It does not detect nonsense that a faulty program, or somebody by hand, wrote with a
-//! right checksum. So each number of a medium is checked here as soon as it is read; afterwards it is used as an index,
-//! a length or part of a sum, and is not checked again. The limits leave room for the numbers that a recovery skips,
-//! and for all that are assigned later.
+//! A checksum detects damage. It does not detect invalid numbers that a faulty program, or a person, wrote with a
+//! correct checksum. So each number of a medium is checked here as soon as it is read. Afterwards it is used as an
+//! index, a length or part of a sum, and is not checked again. The limits leave room for the numbers that a recovery
+//! skips, and for all that are assigned later.
 use tantalum_base::{Error, PageNo, PageRange, SlotNo, Version, ZoneNo};
 use tantalum_media::{AppendHeader, ScannedAppend, SlotKind, Spare, ZoneGeometry};
 
@@ -44,7 +44,7 @@ fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Checked {
     if is_so { Ok(()) } else { Err(why()) }
 }
 
-/// The error for content at `place` that has a right checksum and is invalid.
+/// The error for content at `place` that has a correct checksum but is invalid.
 pub(super) fn senseless(place: impl std::fmt::Display, why: &str) -> Error {
     corrupt(format!(
         "{place}: {why}. Its checksum is right: it was written like this, by a faulty program or \

@@ -19,7 +19,8 @@ pub(super) struct Found {
     pub batch_last: Version,
     pub slot: SlotNo,
     pub change: Change,
-    /// Whether it is the change itself, and not only a copy for a share of that version.
+    /// Whether recovery counts it as the change of its version. Not so for a copy made for a share, whose record is
+    /// counted, and for an evicted page.
     pub counts: bool,
 }
 
@@ -133,7 +134,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(())
     }
 
-    /// The changes in a record page of the log; `None` if they make no sense and loss is accepted.
+    /// The changes in a record page of the log; `None` if they are invalid and loss is accepted.
     async fn read_records(&self, own: OwnPage) -> Result<Option<Vec<Record>>> {
         let changes = records::decode(&own.read(self.media).await?)
             .map_err(|error| error.wrap(format!("slot {}: a record of the log", own.slot)))?;

@@ -71,8 +71,8 @@ impl Opening {
         Opening { epoch: header.epoch, stream: header.stream }
     }
 
-    /// The opening of a zone with these appends, which are in order. Hosts may have written behind cleaning's appends,
-    /// the first of which may be damaged.
+    /// The opening of a zone with these appends, which are in order. It is the opening of cleaning if any append is
+    /// cleaning's: hosts may have written behind cleaning's appends, the first of which may be damaged.
     fn of_all(appends: &[ScannedAppend]) -> Option<Self> {
         let headers = || appends.iter().map(|append| append.header);
         let copies = headers().find(|header| header.stream == Stream::Cleaning as u8);
@@ -93,7 +93,7 @@ struct Reader<'a, M> {
 }
 
 impl<M: ZoneMedia> Reader<'_, M> {
-    /// As [`ZoneMedia::scan`]. If loss is accepted, an append that makes no sense is left out, like a damaged one.
+    /// As [`ZoneMedia::scan`]. If loss is accepted, an invalid append is left out, like a damaged one.
     async fn scan(
         &self,
         zone: ZoneNo,
@@ -120,11 +120,11 @@ impl<M: ZoneMedia> Reader<'_, M> {
         Ok(self.is_sound(self.limits.header(&found), place)?.then_some(found))
     }
 
-    /// Whether to accept the content at `place`, of which `checked` is the check: false if it makes no sense and loss
-    /// is accepted.
+    /// Whether to use the content at `place`, given the result of its check: false if it is invalid and loss is
+    /// accepted.
     ///
     /// # Errors
-    /// `Corrupt` if it makes no sense and loss is not accepted.
+    /// `Corrupt` if it is invalid and loss is not accepted.
     fn is_sound(&self, checked: Checked, place: impl FnOnce() -> String) -> Result<bool> {
         match checked {
             Ok(()) => Ok(true),
@@ -192,11 +192,11 @@ impl<M: ZoneMedia> Ftl<M> {
     }
 
     /// The first half of [`recover`](Self::recover), which changes nothing on the medium. For a cache, `home` describes
-    /// the changes that its home has, if that is known. If home has later changes than the log, whose end is damaged
-    /// then, all pages are taken from there.
+    /// the changes that its home has, if that is known. If home has later changes than the log, the end of the log is
+    /// damaged, and all pages are taken from home.
     ///
     /// # Errors
-    /// `Corrupt` also if it is unknown what such a home lacks.
+    /// `Corrupt` also if home is ahead of the log and it is unknown which changes it lacks.
     pub async fn rebuild(
         media: M,
         options: FtlOptions,

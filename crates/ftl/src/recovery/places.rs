@@ -60,7 +60,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
     ) -> Result<()> {
         let page = match own.read(self.media).await {
             Ok(page) => page,
-            // Then versions are missing, or pages are lost whose original is gone too.
+            // The metadata page is damaged. Then versions are missing, or pages are lost if their
+            // original is gone too.
             Err(error) if is_damage(error.kind()) => return Ok(()),
             Err(error) => return Err(error),
         };

@@ -53,9 +53,9 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         }))
     }
 
-    /// Puts the checkpoint's map in force. Pages in a zone that was opened again later are marked lost until their copy
-    /// is found. Adds the versions in the map that were not durable when the checkpoint was begun to `known`. Returns
-    /// how many pages are given up.
+    /// Puts the checkpoint's map in force. A page in a zone that was opened again later is at home if it was clean;
+    /// otherwise it is marked lost until its copy is found. Adds the versions in the map that were not durable when the
+    /// checkpoint was begun to `known`. Returns how many pages are given up.
     pub(super) fn load(
         &mut self,
         checkpoint: &Checkpoint,
@@ -128,8 +128,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
         Ok(seen)
     }
 
-    /// Whether `found` is a copy of a page that went home later: a cache's checkpoint has no entry for such a page, and
-    /// its entries for other pages have the versions of their newest content.
+    /// Whether `found` is a copy of a page that went home later. The checkpoint of a cache has no entry for such a
+    /// page; its entries for other pages have the versions of their newest content.
     fn is_forgotten(&self, found: &Found, covered: Version) -> bool {
         let page = match found.change {
             Change::Data { page, .. } | Change::Gone { page } => page,
@@ -141,7 +141,8 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             && !Fault::ForgottenPagesTaken.is_planted()
     }
 
-    /// Marks pages as lost whose newest content, up to `accepted`, is damaged.
+    /// Marks pages as lost whose newest content, up to `accepted`, is damaged. A page whose damaged content was clean
+    /// is at home.
     fn mark_damaged(&mut self, log: &mut ScannedLog, accepted: Version) {
         if Fault::DamageTakenForEnd.is_planted() {
             return;
@@ -190,7 +191,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
             space.found(number, state, Stream::from_byte(stream), epoch);
         }
         let newest = openings.iter().flatten().map(|opening| opening.epoch).max().unwrap_or(0);
-        // If only later appends of an opening were written, it may be unseen.
+        // If only later appends of an opening were written, recovery may not see that opening.
         space.continue_epochs(newest + SKIPPED_EPOCHS);
         space.rebuild_free();
         space.keep_for_last(|zone| needed_next[zone.index()]);

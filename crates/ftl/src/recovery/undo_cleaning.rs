@@ -10,8 +10,8 @@ use crate::space::Stream;
 
 impl<M: ZoneMedia> Recovery<'_, M> {
     /// If zones are short, undoes the copies of an interrupted cleaning: its open zone can only be
-    /// closed now, and each power cut would cost another zone. Copies from zones that it had
-    /// already emptied stay, but those zones are free.
+    /// closed now, and each power cut would cost another zone. Nothing is undone if the zone also
+    /// holds copies from a zone that was emptied already: that zone is free now.
     pub(super) async fn undo_cleaning(
         &mut self,
         openings: &[Option<Opening>],
@@ -33,7 +33,7 @@ impl<M: ZoneMedia> Recovery<'_, M> {
     }
 
     /// The original places of all pages in the zone of the interrupted cleaning; `None` if zones
-    /// are not short, or if a page has no original.
+    /// are not short, or if a page has no original in a zone that still holds live content.
     fn moves_to_undo(
         &self,
         openings: &[Option<Opening>],

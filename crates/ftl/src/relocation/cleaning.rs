@@ -167,8 +167,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(true)
     }
 
-    /// Waits until every change up to `version` is durable. Meanwhile a failed append may be repeated in the last zone:
-    /// otherwise the two would wait for each other.
+    /// Waits until every change up to `version` is durable. Meanwhile an append that failed may be repeated in the last
+    /// free zone; otherwise the two would wait for each other.
     pub(crate) async fn wait_for_hosts(&self, version: Version) -> Result<()> {
         let _waiting = Waiting::new(&self.cleaner.waiting_for_hosts, 1);
         self.zones_freed.wake_all();

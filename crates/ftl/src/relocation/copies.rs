@@ -39,7 +39,7 @@ pub(crate) struct Group {
     records: Vec<SlotNo>,
 }
 
-/// Most unreadable slots that are found in a group: then the rest of it is left for later.
+/// Most unreadable slots to look for in a group. When so many are found, the rest of the group is left for later.
 const UNREADABLE_MAX: usize = 16;
 
 /// The result of copying a group.
@@ -218,8 +218,8 @@ impl<M: ZoneMedia> Ftl<M> {
         Ok(copies)
     }
 
-    /// Reads the records in `slots` and adds them to the `copies`. A record that cannot be read must not be dropped, as
-    /// the content that it removed would come back; but none is needed once a checkpoint covers it.
+    /// Reads the records in `slots` and adds them to the `copies`. A record that cannot be read must not simply be
+    /// dropped, because the content that it removed would come back. A checkpoint that covers it replaces it.
     async fn read_records(&self, slots: &[SlotNo], copies: &mut Copies<M::Page>) -> Result<()> {
         for slot in slots {
             let Some((version, record)) = self.parts.borrow().log.records.at(*slot) else {
@@ -290,7 +290,8 @@ impl Group {
 }
 
 impl Parts {
-    /// Most pages appended to empty `zone`, whose number is `number`: a cache evicts some of its pages.
+    /// Most pages to append when `zone`, whose number is `number`, is emptied. In a cache this excludes the pages that
+    /// cleaning may evict.
     pub(crate) fn pages_to_keep(&self, number: ZoneNo, zone: &Zone) -> u32 {
         let may_go = self.clean.as_ref().map_or(0, |clean| clean.may_go(number));
         pages_to_relocate(self.space.geometry(), zone) - may_go
@@ -344,13 +345,14 @@ impl Parts {
         }
     }
 
-    /// Whether home has the content of `page`, perhaps only since `entry` was read.
+    /// Whether home has the content of `page` by now, and the page has not changed since `entry` was read.
     fn has_elsewhere(&self, page: PageNo, entry: &MapEntry) -> bool {
         let now = self.map.get(page);
         now.clean && (now.place, now.version) == (entry.place, entry.version)
     }
 
-    /// Marks `page` lost if it is still where `entry` says, under its version; returns whether it was.
+    /// Marks `page` lost, or at home if home has its content, if the page is still at the place and version of `entry`.
+    /// Returns whether it was.
     pub(crate) fn lose(&mut self, page: PageNo, entry: MapEntry) -> bool {
         let now = self.map.get(page);
         let known = (now.place, now.version) == (entry.place, entry.version);

@@ -11,10 +11,10 @@ use crate::fault_points::Fault;
 use crate::ftl::Ftl;
 use crate::options::packed_slots;
 
-/// Pages of a copy that hosts need not wait for long.
+/// Most pages of a short copy, for which hosts do not wait long.
 const SHORT_COPY_PAGES: u32 = 64;
 
-/// How far cleaning may go, measured in slots that hosts appended.
+/// When the next copy of paced cleaning is due, in slots that hosts appended.
 #[derive(Default)]
 pub(crate) struct Pace {
     host_slots: Cell<u64>,
@@ -29,7 +29,7 @@ impl Pace {
         self.host_slots.set(self.host_slots.get() + slots);
     }
 
-    /// Cleaning begins: slots appended while it rested do not count.
+    /// Called when cleaning begins. Slots appended while it rested do not count.
     pub(crate) fn begin(&self) {
         self.next_at.set(self.host_slots.get());
     }
@@ -46,8 +46,8 @@ impl Pace {
 }
 
 impl<M: ZoneMedia> Ftl<M> {
-    /// Waits until the next copy is due, out of a zone with `live` slots to copy; returns the most pages that it may
-    /// have.
+    /// Waits until the next copy is due, from a zone with `live` slots to copy; returns the most pages that the copy
+    /// may have.
     pub(crate) async fn next_copy_pages_max(&self, live: usize) -> u32 {
         let turn = || match self.hurries(live as u32) {
             true => Some(u32::MAX),
@@ -56,7 +56,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.cleaner.wanted.until(turn).await
     }
 
-    /// Whether space is more urgent than the latency of hosts' writes, or the cleaner is asked to rest.
+    /// Whether cleaning must not be paced: space is more urgent than the latency of hosts' writes, or the cleaner is
+    /// asked to rest.
     fn hurries(&self, live: u32) -> bool {
         let is_paced = self.options.paces_cleaning && !Fault::CleaningUnpaced.is_planted();
         if !is_paced || self.cleaner.rest.is_due() {
@@ -71,11 +72,11 @@ impl<M: ZoneMedia> Ftl<M> {
         parts.log.latched().is_some()
             || parts.relocation.evacuation_wanted
             || self.cleaner.pace.zones_wanted.get() > 0
-            // A zone that has died meanwhile gives room without any copy: it must not wait for hosts' writes.
+            // A zone without live content gives room back without any copy, so it must not wait for hosts' writes.
             || space.lags_behind(parts.checkpoints.slots.len())
             || host_pages < u64::from(slots / 2)
-            // Short copies take more slots, for their headers: not if a zone yields little, or the last free one is
-            // filled.
+            // Short copies take more slots, because of their headers. So copies are long if a zone yields little space,
+            // or if the last free zone is being filled.
             || space.free_count() < kept + 2
             || live > slots / 8 * 7
     }

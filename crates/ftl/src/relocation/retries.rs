@@ -1,8 +1,8 @@
 //! Retries failed reads, after pauses that grow.
 //!
-//! The clock is that of the runtime on which the device was started ([`Ftl::start_tasks`]). Without one nothing is
-//! retried, and nobody waits for it. A zone that holds unreadable pages has a task of its own; without such zones no
-//! timer runs.
+//! The clock is that of the runtime on which the device was started ([`Ftl::start_tasks`]). Without a clock nothing is
+//! retried, and no writer waits for a retry. A zone that holds unreadable pages has a task of its own; without such
+//! zones no timer runs.
 use std::rc::{Rc, Weak};
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::ZoneMedia;
@@ -14,18 +14,18 @@ use crate::parts::Parts;
 use crate::read::{is_damage, wrong_content};
 use crate::timer::{Started, Timer};
 
-/// The pause before the first retry of a read; each later one is half as long again, so that a page is read soon after
-/// it becomes readable, however long that took.
+/// The pause before the first retry of a read. Each later pause is 1.5 times as long, so a page is read soon after it
+/// becomes readable, relative to the time that this took.
 const RETRY_PAUSE_MIN_NS: u64 = 100_000_000;
 
 /// The longest of these pauses.
 const RETRY_PAUSE_MAX_NS: u64 = 30_000_000_000;
 
-/// How long writers wait if there would be room once all pages can be read: about as long as a path takes to fail over
-/// or a controller to reset. A longer failure should be reported to programs.
+/// Time that writers wait for room that there would be if all pages could be read: about as long as a path takes to
+/// fail over or a controller to reset. A longer failure should be reported to programs.
 const ROOM_WAIT_MAX_NS: u64 = 4_000_000_000;
 
-/// The progress of cleaning in a zone until it found that not all of it can be read.
+/// The progress of cleaning in a zone until it found unreadable pages.
 pub(crate) struct Interrupted {
     pub unreadable: Vec<(SlotNo, Error)>,
     /// Versions of the pages that were copied, durably.
@@ -73,8 +73,8 @@ impl<M: ZoneMedia> Ftl<M> {
         self.zones_freed.wake_all();
     }
 
-    /// Schedules retries of `page`, of which a read failed with `error`, as if cleaning could not read it; only if the
-    /// error means that the content is wrong. So one place decides which pages are lost.
+    /// Schedules retries of `page` after a read failed with `error`, if the error means that the content is wrong. The
+    /// retries are those for pages that cleaning cannot read, so one place decides which pages are lost.
     pub fn read_page_again(&self, page: PageNo, error: &Error) {
         let now_ns = self.started.get().map_or(0, |started| started.timer.now_ns());
         let slot = match self.parts.borrow().map.get(page).place {
@@ -115,7 +115,7 @@ impl<M: ZoneMedia> Ftl<M> {
     /// Reads the unreadable slots of `zone` again; returns true if another retry is needed.
     async fn try_again(&self, zone: ZoneNo, now_ns: u64) -> bool {
         let slots: Vec<SlotNo> = self.parts.borrow().unreadable.slots_in(zone).collect();
-        // A slot that becomes lost keeps its zone from being reset until a checkpoint says so.
+        // The pins keep the zone from being reset until a checkpoint records the slots that are lost.
         let _pinned = self.pins.pin(&slots);
         let mut lost = false;
         for slot in slots.iter().copied() {
@@ -152,7 +152,7 @@ impl<M: ZoneMedia> Ftl<M> {
         goes_on
     }
 
-    /// Reads `slot` and compares it with the mapping; a slot that nothing refers to is all right.
+    /// Reads `slot` and compares it with the mapping. A slot that nothing refers to is not read and counts as good.
     async fn read_again(&self, slot: SlotNo) -> Result<()> {
         let expected = {
             let map = &self.parts.borrow().map;
@@ -168,7 +168,8 @@ impl<M: ZoneMedia> Ftl<M> {
         }
     }
 
-    /// Called if cleaning finds nothing but zones that cannot be read: writers wait for these, for a while.
+    /// Called if cleaning finds only zones with unreadable pages. Writers then wait for these zones, for a limited
+    /// time.
     pub(crate) fn wait_for_readable(&self) {
         let Some(Started { device, timer }) = self.started.get() else { return };
         if !self.parts.borrow_mut().unreadable.patience.begin(timer.now_ns()) {
@@ -193,13 +194,14 @@ impl<M: ZoneMedia> Ftl<M> {
         timer.detach("writers' wait for unreadable pages", Box::pin(task));
     }
 
-    /// From now on hosts' changes wait for the room that unreadable pages occupy, however long: the caller has
-    /// acknowledged them, or others that come before them.
+    /// From now on hosts' changes wait for the room that unreadable pages occupy, without a limit of time. Used if the
+    /// caller has already acknowledged these changes, or changes that come before them.
     pub fn wait_for_room(&self) {
         self.waits_for_room.set(true);
     }
 
-    /// Why there is no room for changes of hosts, if unreadable pages occupy it and the time to wait for them is over.
+    /// The reason why there is no room for hosts' changes, if unreadable pages occupy it and the time to wait for them
+    /// is over.
     pub fn stall(&self) -> Option<Error> {
         let parts = self.parts.borrow();
         let refuses = parts.refuses() && !parts.unreadable.is_empty();
@@ -208,8 +210,9 @@ impl<M: ZoneMedia> Ftl<M> {
 }
 
 impl Parts {
-    /// Notes that `slot` could not be read again, because of `error`. Returns whether its pages are lost now, or known
-    /// to be at home: only a checkpoint can tell the next recovery.
+    /// Notes that `slot` could not be read again, because of `error`. Returns whether its pages are now lost, or at
+    /// home because they were clean. The caller must then write a checkpoint, because nothing else tells the next
+    /// recovery.
     fn failed_again(&mut self, slot: SlotNo, error: Error, now_ns: u64) -> bool {
         let pages: Vec<PageNo> = self.map.pages_of(slot).collect();
         let Some(page) = pages.first() else { return false };
@@ -229,21 +232,21 @@ impl Parts {
         lost
     }
 
-    /// Lets cleaning have `zone` again: everything in it can be read, or is no longer needed.
+    /// Makes `zone` a candidate for cleaning again: everything in it can be read, or is no longer needed.
     fn release_zone(&mut self, zone: ZoneNo) {
         self.relocation.stuck = false;
         self.unreadable.patience.end();
         self.relocation.evacuation_wanted |= self.space.get(zone).failing;
     }
 
-    /// The number of pages that cannot be read now, and of zones that are left alone because of them.
+    /// The number of pages that cannot be read now, and the number of zones that hold them.
     pub(crate) fn unreadable_pages_and_zones(&self) -> (u64, u32) {
         let pages = self.unreadable.slots().map(|slot| self.map.pages_of(slot).count() as u64);
         (pages.sum(), self.unreadable.zones())
     }
 
-    /// Zones that cleaning leaves free while pages cannot be read: a cleaning that fails frees nothing in return for
-    /// its copies, and a checkpoint must always find room.
+    /// Zones that cleaning leaves free while pages cannot be read. A cleaning that fails takes space for its copies and
+    /// frees none, and a checkpoint must always find room.
     pub(crate) fn kept_while_unreadable(&self) -> u32 {
         match self.unreadable.is_empty() {
             true => 0,

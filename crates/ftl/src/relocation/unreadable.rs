@@ -33,7 +33,7 @@ struct FailedReads {
     wrong_since_ns: u64,
 }
 
-/// How long writers wait for room that there would be if all pages could be read.
+/// The limited time for which writers wait for room that there would be if all pages could be read.
 #[derive(Default)]
 pub(crate) struct Patience {
     /// When cleaning began to find nothing else.

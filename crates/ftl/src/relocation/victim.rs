@@ -20,7 +20,8 @@ pub(crate) enum Choice {
     Zone(ZoneNo),
     /// All candidates wait until this version is durable.
     AfterDurable(Version),
-    /// Appends are in flight, to candidates or replacing their content.
+    /// Nothing can be cleaned until appends in flight return, or until zones need no longer be kept
+    /// for a checkpoint or for delta pages.
     AfterAppends,
     /// No zone would yield space.
     Nothing,
@@ -103,14 +104,15 @@ impl Victims {
 }
 
 impl Parts {
-    /// Zones that cleaning leaves for a checkpoint in progress, and for delta pages.
+    /// Zones that cleaning keeps free for a checkpoint in progress, for delta pages, or because
+    /// pages cannot be read.
     pub(crate) fn kept_from_cleaning(&self, checkpoint_runs: bool) -> u32 {
         if checkpoint_runs {
             return self.space.reserve_zones() - 1;
         }
         let unreadable = self.kept_while_unreadable();
         let Some(dump) = &self.dump else { return unreadable };
-        // The backup of changed entries needs space, or cleaning would wait for itself.
+        // The backup of changed entries needs space; otherwise cleaning would wait for itself.
         let used = dump.log.slots() / u64::from(packed_slots(self.space.geometry()));
         dump.layout.delta_zones.saturating_sub(used as u32).max(unreadable)
     }

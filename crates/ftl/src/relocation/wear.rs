@@ -40,10 +40,10 @@ impl<M: ZoneMedia> Ftl<M> {
             self.cleaner.levelling.set(true);
             let moved = match cold {
                 Cold::Content(zone) => {
-                    // In a zone of its own: among other copies, most of which are soon replaced,
-                    // cold content would be relocated again and again. Nor does cleaning continue
-                    // in the previous zone: of two copies the one in the zone that was opened later
-                    // counts, and a zone of cold content will be emptied again, too.
+                    // Use a zone of its own: among other copies, most of which are soon replaced, cold content would be
+                    // relocated again and again. Cleaning does not continue in the previous zone either, because of two
+                    // copies the one in the zone that was opened later counts, and a zone of cold content will be
+                    // emptied again.
                     self.parts.borrow_mut().space.seal(Stream::Cleaning);
                     let cleaned = self.clean(zone).await;
                     self.parts.borrow_mut().space.seal(Stream::Cleaning);

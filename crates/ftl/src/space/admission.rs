@@ -80,7 +80,7 @@ impl<M: ZoneMedia> Ftl<M> {
             // Space is more urgent than the cleaner's rest.
             self.cleaner.rest.end();
             self.cleaner.wanted.wake_all();
-            // Content that cannot be read now may yield space when it can be.
+            // Pages that cannot be read now may give space when they can be read again.
             let waits =
                 pages.is_some() && self.waits_for_room.get() && !parts.unreadable.is_empty();
             (parts.refuses() && !waits).then(|| Err(parts.out_of_space()))

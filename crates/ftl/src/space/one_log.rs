@@ -5,16 +5,16 @@
 //! the board of the SHARE paper): the victim's live pages go into the free block, hosts continue behind them, and the
 //! victim becomes the free block. That needs no further zone, but long-lived pages come to lie among short-lived ones.
 //!
-//! The zone remains cleaning's by its number and its stream, as it was opened; each append names its own stream. Hosts
-//! get it only when nothing is being emptied: then all copies in it are durable and their originals are gone. So if a
-//! power cut interrupts a cleaning, its zone holds nothing but copies, which recovery can take back. Copies out of it
-//! go to a zone that is opened later.
+//! The number and the stream of the zone stay those of cleaning's opening; each append names its own stream. Hosts get
+//! the zone only while no zone is being emptied: then all copies in it are durable and their originals are gone. So if
+//! a power cut interrupts a cleaning, the zone of its copies holds nothing else, and recovery can undo the copies.
+//! Copies out of this zone go to a zone that is opened later.
 use tantalum_base::ZoneNo;
 
 use super::{Space, Stream};
 use crate::fault_points::Fault;
 
-/// Whether hosts write behind copies, and whether a zone is being emptied, so that they may not now.
+/// Whether hosts write behind copies, and whether a zone is being emptied, which forbids it for now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OneLog {
     on: bool,
@@ -22,13 +22,13 @@ pub(super) struct OneLog {
 }
 
 impl Space {
-    /// The same space, in which hosts write behind copies if `on`.
+    /// The same space; hosts write behind copies if `on`.
     pub fn with_one_log(mut self, on: bool) -> Self {
         self.one_log.on = on;
         self
     }
 
-    /// Notes that cleaning empties a zone from now on, or no longer does.
+    /// Notes whether cleaning is emptying a zone.
     pub fn cleaning_empties(&mut self, emptying: bool) {
         self.one_log.emptying = emptying;
     }

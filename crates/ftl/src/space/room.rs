@@ -35,7 +35,7 @@ pub(super) struct Room {
     zones: Vec<ZoneRoom>,
     /// Something changed since cleaning last checked whether a zone could give room back.
     changed: bool,
-    /// A zone died since: it gives room without any copy.
+    /// A zone has lost its last live content since then: it gives room back without any copy.
     died: bool,
     /// The medium cannot take room back.
     refused: bool,
@@ -44,7 +44,7 @@ pub(super) struct Room {
 #[derive(Clone, Copy, Debug)]
 struct ZoneRoom {
     has_room: bool,
-    /// Number of the last checkpoint begun when the zone became free: it may name the zone.
+    /// Number of the checkpoint that was begun last when the zone became free. That checkpoint may name the zone.
     named_until: u64,
 }
 
@@ -100,7 +100,7 @@ impl Space {
         }
     }
 
-    /// Whether there may be such a zone that cleaning has not looked at yet.
+    /// Whether there may be a zone without live content that cleaning has not examined yet.
     fn has_dead_zone(&self) -> bool {
         self.room.as_ref().is_some_and(|room| room.died && !room.refused)
     }
@@ -118,7 +118,8 @@ impl Space {
         self.room.as_ref().is_some_and(|room| room.changed && !room.refused)
     }
 
-    /// Begins such a look; returns false if there is nothing new.
+    /// Called when cleaning begins to look for room to give back; returns false if nothing changed since it last
+    /// looked.
     pub fn begin_look(&mut self) -> bool {
         let due = self.may_give_room_back();
         if let Some(room) = &mut self.room {
@@ -185,7 +186,8 @@ impl Space {
                 self.free.retain(|Reverse((_, _, free))| *free != zone);
                 Spared::Zone(zone)
             }
-            // A checkpoint, once written, frees the zones of the one before: that must not be a reason for the next.
+            // A new checkpoint frees the zones of the previous one. That must not be a reason for yet another
+            // checkpoint.
             None if spared > 2 * checkpoint_zones => Spared::AfterCheckpoint,
             None => Spared::Nothing,
         }
