@@ -1,11 +1,11 @@
-//! Which pages have content as readers see them, in the write cache or in the log.
+//! Reports which pages have content for readers, in the write cache or in the log.
 use tantalum_base::{Extent, PageNo, PageRange, Payload};
 use tantalum_media::ZoneMedia;
 
 use crate::ssd::Drive;
 
 impl<M: ZoneMedia> Drive<M> {
-    /// How the first pages of `range` are stored. A page in the write cache has content, even if
+    /// Reports how the first pages of `range` are stored. A page in the write cache has content, even if
     /// the log does not know it yet.
     pub(crate) fn extent_as_read(&self, range: PageRange) -> Extent {
         let cache = self.cache.borrow();

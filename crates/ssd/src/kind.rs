@@ -1,4 +1,4 @@
-//! How an SSD is made and opened.
+//! Makes and opens an SSD.
 use std::rc::Rc;
 use tantalum_base::Result;
 use tantalum_ftl::{Ftl, FtlOptions};

@@ -9,13 +9,13 @@
 //! Ssd            Transactional over a Drive, which accepts commands: read, write, flush, trim, share
 //! ├ write_cache  frames of dirty pages: rewrites coalesce, write-back in FIFO order
 //! ├ write_back   the flushers: group commit, pairing into flash pages, ordered batches
-//! ├ room         space for pages without content, next to the staged pages of open transactions
+//! ├ room         admits writes to pages without content; staged pages of open transactions count too
 //! ├ share        remapping, ordered with the writes before and after it
-//! ├ trim         trims, ordered likewise
+//! ├ trim         trims, ordered in the same way
 //! ├ extent       which pages have content
 //! ├ refusals     refused changes: after a failure, or if opened read-only
 //! ├ over_home    the interface for a cache of a slower home
-//! ├ kind         how an SSD is made and opened
+//! ├ kind         makes and opens an SSD
 //! ├ life         from start to close
 //! └ power_loss   the dump at a power loss, the reboot
 //! ```

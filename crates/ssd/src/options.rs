@@ -34,8 +34,8 @@ impl CacheKind {
     }
 }
 
-/// What a flush of a durable cache means (DuraSSD paper, section 3.3). Neither meaning is needed
-/// for durability: acknowledged writes survive.
+/// The meaning of a flush of a durable cache (DuraSSD paper, section 3.3). Neither meaning is
+/// needed for durability: acknowledged writes survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushMeaning {
     /// A point in the order of commands: all commands before it are in the cache when it returns,
@@ -49,7 +49,7 @@ pub enum FlushMeaning {
 /// Settings of an SSD. Sizes in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SsdOptions {
-    /// How the write cache keeps its promise.
+    /// The kind of the write cache.
     pub cache: CacheKind,
     /// Pages that the write cache holds.
     pub cache_pages: u32,

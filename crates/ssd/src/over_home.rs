@@ -13,7 +13,7 @@ impl<M: ZoneMedia> Drive<M> {
         self.cache.borrow().get(page).is_some() || self.ftl.at_home(page).is_none()
     }
 
-    /// Whether `page` is on this device and unchanged on the home.
+    /// Whether `page` is clean: its content is on this device and on the home.
     pub fn is_clean(&self, page: PageNo) -> bool {
         self.cache.borrow().get(page).is_none() && self.ftl.is_clean(page)
     }

@@ -21,7 +21,7 @@ use crate::ssd::{Drive, Ssd};
 /// The result of a reboot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebootReport {
-    /// How the mapping was recovered, and its sources.
+    /// The report of the recovery of the mapping.
     pub recovery: RecoveryReport,
     /// Pages of the buffer pool that were written back.
     pub pages_replayed: u64,

@@ -1,4 +1,4 @@
-//! When the device refuses changes: after a failure, or if it is open read-only.
+//! Refusals of changes: after a failure, or if the device is open read-only.
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_media::ZoneMedia;
 

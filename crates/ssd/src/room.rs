@@ -1,5 +1,5 @@
-//! Space for pages without content, if not all pages may have content at once. The staged pages of
-//! open transactions use up this space too.
+//! Admits writes to pages without content, if not all pages may have content at once. The staged
+//! pages of open transactions use up this space too.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageNo, PageRange, Result};
 use tantalum_ftl::{Ftl, FtlOptions};
@@ -8,10 +8,10 @@ use tantalum_media::ZoneMedia;
 use crate::options::SsdOptions;
 use crate::ssd::Drive;
 
-/// Checks that the FTL has staging pages, and space for them.
+/// Checks that the FTL can serve the staging pages of `options`, if there are any.
 ///
 /// # Errors
-/// `InvalidInput` if it has not.
+/// `InvalidInput` if it cannot.
 pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
     let FtlOptions { pages, mapped_pages_max, cache, dump, .. } = ftl.options();
     let without_home = cache.map(|cache| cache.staging_pages);
@@ -33,7 +33,7 @@ pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) ->
     Err(Error::new(ErrorKind::InvalidInput, format!("pages cannot be staged: {problem}")))
 }
 
-/// Staging pages that have content since the last opening.
+/// Number of staging pages that still have content from before the device was opened.
 pub(crate) fn left_staged<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> u64 {
     match options.staging_pages {
         0 => 0,

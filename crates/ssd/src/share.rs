@@ -60,8 +60,9 @@ impl<M: ZoneMedia> Drive<M> {
         self.remap(turn, pairs, zeros, placed).await
     }
 
-    /// Takes the writers' turn, and waits until the log has all earlier changes at least of these
-    /// pages: up to `newest`, their newest command in the cache.
+    /// Takes the writers' turn, and waits until all earlier changes of these pages are in the log.
+    /// `newest` returns their newest command in the cache. An ordered cache waits for all earlier
+    /// changes.
     async fn turn_to_remap(&self, newest: impl FnOnce(&Self) -> Option<u64>) -> Result<Permit> {
         let turn = self.write_turn.acquire(1).await;
         let all = PageRange::new(PageNo(0), self.limits().pages);

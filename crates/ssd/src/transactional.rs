@@ -21,7 +21,7 @@ pub struct Transactional<D: PageDevice> {
     released: Rc<WaitQueue>,
     /// Pages for transactions that outgrow their memory, if there are any.
     pub(crate) staging: Option<Rc<Staging>>,
-    /// Pages that a transaction may then keep in memory.
+    /// Most pages that each transaction keeps in memory.
     pub(crate) memory_pages_max: usize,
 }
 
@@ -98,8 +98,8 @@ impl<D: PageDevice> Transactional<D> {
     }
 }
 
-/// A commit in flight. If it is dropped before its outcome, its transaction is open again; if the
-/// host does not know the transaction, it ends.
+/// A commit in flight. If it is dropped before the transaction has ended, a transaction that the
+/// host knows is open again; any other one ends.
 pub(crate) struct Commit<P: Payload> {
     pub transactions: Rc<RefCell<Transactions<P>>>,
     pub tx: TxId,

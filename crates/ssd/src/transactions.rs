@@ -14,8 +14,8 @@ pub(crate) struct Transactions<P> {
     next: u64,
     transactions_max: u32,
     pages_max: u32,
-    /// How many of the open ones are commits in one call. No host opened these, and they end by
-    /// themselves.
+    /// Number of open transactions that are commits in one call. The host did not open them, and
+    /// they end by themselves.
     single_writes: u32,
 }
 
@@ -43,7 +43,7 @@ struct Written<P> {
     memory: Option<(u64, P)>,
     /// The page in which this or an older content is staged.
     place: Option<PageNo>,
-    /// If not in memory, the content is zeros.
+    /// Whether the content is zeros; only used if it is not in memory.
     is_zeros: bool,
 }
 

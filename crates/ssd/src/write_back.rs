@@ -16,7 +16,7 @@ use crate::options::CacheKind;
 use crate::ssd::Drive;
 use crate::write_cache::TakenFrames;
 
-/// Which commands have ended, because they were written back or failed.
+/// The progress of write-back: the commands that were accepted, taken and ended, and their failures.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Commands that entered the cache.
@@ -97,7 +97,7 @@ impl Progress {
     /// Drops failures that all waiters have received.
     fn forget_failures(&mut self) {
         let Progress { failures, awaited, .. } = self;
-        // A batch may end no command: then nobody waits for it alone.
+        // The range of a batch that ends no command is empty, so no waiter needs its failure.
         failures.retain(|(after, last, _)| {
             awaited.range(after + 1..).next().is_some_and(|(command, _)| command <= last)
         });

@@ -96,15 +96,15 @@ impl<P: Payload> WriteCache<P> {
         self.frames[frame as usize].as_ref().map(|frame| &frame.content)
     }
 
-    /// Once this command has ended, no frame holds `page` any more; `None` if no frame holds it
-    /// now.
+    /// Returns the command after whose end no frame holds `page` any more; `None` if no frame holds
+    /// it now.
     pub(crate) fn command_of(&self, page: PageNo) -> Option<u64> {
         let frame = *self.newest.get(&page)?;
         self.frames[frame as usize].as_ref().map(|frame| frame.command)
     }
 
-    /// Once this command has ended, no frame holds a page of `range` any more; `None` if none holds
-    /// one now.
+    /// Returns the command after whose end no frame holds a page of `range` any more; `None` if
+    /// none holds one now.
     pub(crate) fn command_of_range(&self, range: PageRange) -> Option<u64> {
         if range.pages <= u64::from(self.capacity) {
             return range.iter().filter_map(|page| self.command_of(page)).max();
