@@ -12,7 +12,7 @@ pub enum ErrorKind {
     InvalidInput,
     /// A page outside the device.
     OutOfRange,
-    /// A page without content, where content is required.
+    /// A page has no content, but content is required.
     Unmapped,
     /// No room left; nothing was changed.
     OutOfSpace,
