@@ -86,7 +86,7 @@ pub(crate) struct FrameLists<T, L = u8, const AGED: bool = false> {
     free: u32,
     /// Frames that hold a page.
     used: u32,
-    /// When each frame last came to a head; empty unless `AGED`.
+    /// The time at which each frame last came to a head; empty unless `AGED`.
     stamps: Vec<u64>,
     clock: u64,
 }

@@ -43,7 +43,7 @@ use priority_region::PriorityRegion;
 use std::ops::RangeInclusive;
 use tantalum_base::PageNo;
 
-/// How the cache is divided into the two regions.
+/// The division of the cache into the two regions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CfdcOptions {
     /// The paper's lambda: the priority region's share of the frames, 0 to 1.

@@ -49,14 +49,14 @@ pub use spec::TierSpec;
 
 use tantalum_base::PageNo;
 
-/// When a page is admitted to the tier (write cache, section 3.1).
+/// The event that admits a page to the tier (write cache, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// AOR: when a read misses it. A write of a page that is not cached goes home.
+    /// AOR: a read that misses the page. A write of a page that is not cached goes home.
     Read,
-    /// AOW: when it is written.
+    /// AOW: a write of the page.
     Write,
-    /// AOE: when the top tier evicts it, clean or dirty; a read removes it. So no page is in both tiers.
+    /// AOE: the eviction of the page by the top tier, clean or dirty; a read removes it. So no page is in both tiers.
     Eviction,
 }
 

@@ -28,7 +28,7 @@ pub enum Order {
 pub struct RandomWriteOptions {
     /// Number of pages in the cache.
     pub slots: u32,
-    /// When pages are admitted.
+    /// The event that admits a page.
     pub admission: Admission,
     /// The order in which units leave.
     pub order: Order,

@@ -16,7 +16,7 @@ use tantalum_base::PageNo;
 pub struct SequentialWriteOptions {
     /// Number of pages in the cache.
     pub slots: u32,
-    /// When pages are admitted.
+    /// The event that admits a page.
     pub admission: Admission,
     /// The disk's tracks.
     pub tracks: Tracks,
