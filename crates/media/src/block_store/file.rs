@@ -384,7 +384,7 @@ fn allocate(file: &File, path: &Path, bytes: u64, sparse: bool) -> Result<()> {
         // Without allocation a full disk shows only at a later write.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
         Err(error) => {
-            // Some file systems keep what they allocated before they ran out of space.
+            // Some file systems keep the space that they allocated before they ran out.
             let _ = file.set_len(old_bytes);
             return Err(failed(error.into()));
         }

@@ -66,7 +66,7 @@ impl Spare {
                 Ok(())
             }
             Err(Errno::NOSPC | Errno::DQUOT) => {
-                // Some file systems keep what they allocated before they ran out of space.
+                // Some file systems keep the space that they allocated before they ran out.
                 let _ = file.set_len(end);
                 Err(full(path, wanted))
             }
