@@ -71,7 +71,7 @@ tantalum_base::fault_points! {
     TrimsOutliveShares,
     /// A dump records the copies of a zone that was being emptied as in force, instead of the originals.
     CopiesKeptAtPowerLoss,
-    /// Changed mapping entries are not limited to what the stored energy can dump.
+    /// More mapping entries may change than the stored energy can dump.
     NoDeltaLimit,
     /// The dump area is cleared before its content is durable elsewhere.
     DumpClearedEarly,

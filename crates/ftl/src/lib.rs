@@ -20,7 +20,7 @@
 //!   unreadable    pages that cannot be read now; retries: reads them again, by the clock of `timer`
 //! checkpoints/  the mapping on media: pages, and write; anchors: where the checkpoint is, and which zones to scan
 //! dump/         only with stored energy for one: the pages written at a power loss
-//!   mapping_log   changes since the checkpoint, limited to what a dump can hold; backup: delta pages
+//!   mapping_log   changes since the checkpoint, at most as many as a dump can hold; backup: delta pages
 //!   energy        divides the stored energy; header, write, area: the dump
 //! cache/        pages that have a home elsewhere: which of them cleaning may evict
 //! recovery/     rebuilds an FTL from the media alone: survey: where to begin; find_checkpoint, find_dump

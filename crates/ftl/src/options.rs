@@ -54,7 +54,7 @@ pub struct FtlOptions {
     /// [`ErrorKind::ReadOnly`].
     pub read_only: bool,
     /// Opens the device even if durable changes are damaged and their pages are unknown, or a part of the map is
-    /// damaged; the recovery report lists what is given up. Otherwise opening fails with `Corrupt`.
+    /// damaged; the recovery report counts the losses. Otherwise opening fails with `Corrupt`.
     pub accept_loss: bool,
     /// The device once had fewer pages: a checkpoint of fewer pages is valid, and the new pages are empty. Otherwise
     /// opening fails with `InvalidInput`.
@@ -86,7 +86,7 @@ impl FtlOptions {
         }
     }
 
-    /// How the dump's budget is divided on `geometry`, if there is a dump.
+    /// The division of the dump's budget on `geometry`, if there is a dump.
     pub(crate) fn layout(&self, geometry: &ZoneGeometry) -> Result<Option<Layout>> {
         self.dump.as_ref().map(|dump| Layout::new(geometry, self.pages, dump)).transpose()
     }

@@ -25,7 +25,7 @@ use crate::map::{MapEntry, Place};
 use crate::parts::Parts;
 use crate::read::lost;
 
-/// How to carry out a batch of pairs.
+/// A plan to carry out a batch of pairs.
 struct Plan {
     shares: Vec<Share>,
     copies: Vec<Copy>,

@@ -40,7 +40,7 @@ pub struct FtlStatistics {
     pub zones_retired: u32,
     /// Zones free now.
     pub zones_free: u32,
-    /// How full and how worn zones are.
+    /// The zones by fill and by wear.
     pub census: Census,
     /// Fewest and most resets of any zone, ever.
     pub zone_resets_min_max: (u32, u32),

@@ -1,4 +1,4 @@
-//! Checks every structure and page, and reports what is wrong.
+//! Checks every structure and page, and reports the problems.
 //!
 //! ```text
 //! mod        checks the tables of the mapping against each other, and the pages in force, in the order of pages

@@ -39,7 +39,7 @@ impl DumpOptions {
     }
 }
 
-/// How a budget is divided on a device.
+/// The division of a budget on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Zones of the dump area.

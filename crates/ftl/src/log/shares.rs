@@ -4,7 +4,7 @@ use tantalum_base::{PageNo, Version};
 
 use crate::map::MapEntry;
 
-/// How to undo the change of one page by a share.
+/// The data to undo the change of one page by a share.
 #[derive(Clone, Copy)]
 pub(crate) struct Undo {
     pub page: PageNo,

@@ -36,7 +36,7 @@ pub struct Mapping {
     references: References,
 }
 
-/// How a change of a page's place affected the slots.
+/// The effect of a change of a page's place on the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Change {
     /// The slot that the page left, if any.

@@ -45,10 +45,10 @@ use survey::Survey;
 /// looks newer than a later one.
 pub(crate) const SKIPPED_VERSIONS: u64 = 1 << 20;
 
-/// Numbers of checkpoints skipped likewise.
+/// Numbers of checkpoints skipped for the same reason.
 pub(crate) const SKIPPED_CHECKPOINTS: u64 = 1 << 10;
 
-/// Zone openings skipped likewise.
+/// Numbers of zone openings skipped for the same reason.
 pub(crate) const SKIPPED_EPOCHS: u64 = 1 << 20;
 
 /// The present opening of a zone.

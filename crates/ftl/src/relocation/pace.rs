@@ -14,7 +14,7 @@ use crate::options::packed_slots;
 /// Most pages of a short copy, for which hosts do not wait long.
 const SHORT_COPY_PAGES: u32 = 64;
 
-/// When the next copy of paced cleaning is due, in slots that hosts appended.
+/// Schedules the copies of paced cleaning by the slots that hosts appended.
 #[derive(Default)]
 pub(crate) struct Pace {
     host_slots: Cell<u64>,

@@ -36,7 +36,7 @@ struct FailedReads {
 /// The limited time for which writers wait for room that there would be if all pages could be read.
 #[derive(Default)]
 pub(crate) struct Patience {
-    /// When cleaning began to find nothing else.
+    /// The time at which cleaning began to find only zones with unreadable pages.
     since_ns: Option<u64>,
     /// Writers have waited as long as they should.
     is_over: bool,
@@ -153,7 +153,7 @@ impl Patience {
     }
 
     /// Notes the time. Returns how long to wait until it must be noted again, if the wait lasts at most `most_ns`.
-    /// `None`: nobody waits, or the wait is over.
+    /// `None`: there is no wait, or it is over.
     pub fn watch(&mut self, now_ns: u64, most_ns: u64) -> Option<u64> {
         let left_ns = self.since_ns.map(|since_ns| (since_ns + most_ns).saturating_sub(now_ns));
         self.is_over = left_ns == Some(0);
