@@ -1,7 +1,7 @@
 //! Observation and interruption of long runs in virtual time: the amount of work done, and a request to stop.
 //!
-//! Both are global to the process, like a signal: runs start deep inside experiments, so passing a handle to each would
-//! be costly. Neither changes the result of a run: an interrupted run has no result at all.
+//! Both are global to the process, like a signal: runs start deep inside experiments, and no handle has to be passed
+//! down to each. Neither changes the result of a run: an interrupted run has no result at all.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use tantalum_base::{Error, ErrorKind, Result};

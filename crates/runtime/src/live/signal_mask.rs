@@ -1,4 +1,4 @@
-//! Threads of a library block all signals, so that the threads of the program receive them.
+//! Threads of a library block signals, so that the threads of the program receive them.
 use std::io;
 use std::mem::MaybeUninit;
 use std::thread::{Builder, JoinHandle};
