@@ -68,7 +68,7 @@ fn refuse_all(config: &Path, most: u64) {
     let [two, three, more] = [2 * most, 3 * most, most + 7].map(|pages| pages.to_string());
     for (arguments, told) in [
         (["2", "0", "4"], "overlap".to_owned()),
-        (["100", "6", "4"], "page 8 holds nothing".to_owned()),
+        (["100", "6", "4"], "page 8 has no content to share".to_owned()),
         (["1022", "0", "4"], "past the end".to_owned()),
         (["100", "0", "4k"], format!("over the limit of {most}; use {parts} shares")),
         (["700", "0", &three], format!("up to A {} B {two} LEN {most}", 700 + 2 * most)),

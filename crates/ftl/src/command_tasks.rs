@@ -66,7 +66,7 @@ impl<D> CommandTasks<D> {
         let Some((device, detach)) =
             started.and_then(|(device, detach)| Some((device.upgrade()?, detach)))
         else {
-            let context = "the device is not started: nothing would bring the command to its end";
+            let context = "the device is not started, so it cannot run commands";
             return Err(Error::new(ErrorKind::InvalidInput, context));
         };
         let mut body = Box::pin(command(device));

@@ -162,7 +162,7 @@ pub(crate) fn wrong_content<P: Payload>(
     if let Some(spare) = spare.filter(|_| found == expected) {
         let (other, written) = (spare.page, spare.version);
         context = format!(
-            "page {page} at slot {slot}: version {version} should be there, and it holds version \
+            "page {page} at slot {slot}: version {version} was expected, but the slot holds version \
              {written} of page {other}"
         );
     }

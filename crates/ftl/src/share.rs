@@ -287,7 +287,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 Place::At(slot) => slot,
                 Place::Lost => return Err(lost(right)),
                 Place::Unmapped | Place::Home => {
-                    let context = format!("page {right} holds nothing that could be shared");
+                    let context = format!("page {right} has no content to share");
                     return Err(Error::new(ErrorKind::Unmapped, context));
                 }
             };

@@ -163,7 +163,7 @@ const ALL: u64 = u64::MAX;
 #[test]
 fn a_header_of_hosts_that_makes_no_sense_is_refused() {
     let fields: [(usize, usize, u64, &str); 13] = [
-        (SPARES_AT, 8, PAGES, "it names page 150, of 150"),
+        (SPARES_AT, 8, PAGES, "it names page 150, but there are only 150"),
         (SPARES_AT, 8, ALL, "it names page 18446744073709551615"),
         (SPARES_AT + 8, 8, ALL, "it names version 18446744073709551615"),
         (SPARES_AT + 8, 8, (1 << 46) - 1, "it names version 70368744177663"),
@@ -232,7 +232,7 @@ fn records_of_what_there_is_not_are_refused() {
             SHARES,
             HOST,
             (32, 4, u64::from(MANY_ZONES * SLOTS_PER_ZONE)),
-            "it names slot 768, of 768",
+            "it names slot 768, but there are only 768",
         ),
         (REFERENCES, CLEANING, (8, 4, PAGES), "it names page 150"),
         (REFERENCES, CLEANING, (16, 8, ALL), "it names version 18446744073709551615"),
@@ -275,7 +275,8 @@ fn a_share_whose_content_is_a_record_is_refused() {
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         let text = error.to_string();
         assert!(
-            text.contains("to a record in slot") || text.contains("is mapped to where it lies"),
+            text.contains("to a record in slot")
+                || text.contains("is mapped to the slot of this record"),
             "{text}"
         );
     }
@@ -290,7 +291,7 @@ fn a_checkpoint_that_makes_no_sense_is_refused() {
         (FOOTER, (56, 8, ALL), "it names version 18446744073709551615"),
         (FOOTER, (56, 8, 2), "it covers changes to version"),
         (ZONES, (40, 8, ALL), "it names zone opening 18446744073709551615"),
-        (ZONES, (48, 4, 17), "that 17 slots are covered, of 16"),
+        (ZONES, (48, 4, 17), "that 17 slots are covered, but a zone has only 16"),
         (ZONES, (52, 4, u64::from(u32::MAX)), "that zone 0 was reset 4294967295 times"),
         (MAP, (20, 4, PAGES), "it names page 150"),
         (MAP, (20, 4, u64::from(u32::MAX) - 5), "it names page 4294967290"),

@@ -131,7 +131,7 @@ fn a_damaged_device_that_is_refused_stays_as_it_was() {
     let options = options(false);
     let used = used(options);
     let refused = reasons(&used, options, true);
-    assert_has(&refused, &["were durable and are damaged"]);
+    assert_has(&refused, &["are damaged. The affected pages are unknown"]);
     assert!(!reasons(&used, options, false).is_empty());
     // The anchors are there, and nothing to which they point.
     let blocks = (ZONES_BYTE..).step_by(PAGE_BYTES).take((ZONES * SLOTS_PER_ZONE) as usize);

@@ -82,7 +82,7 @@ fn check_dump<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) -> Result<()> {
         }
         Some(_) => return Ok(()),
     };
-    let context = format!("a durable cache of {pages} pages cannot be kept: {problem}");
+    let context = format!("a durable cache of {pages} pages is not possible: {problem}");
     Err(Error::new(ErrorKind::InvalidInput, context))
 }
 

@@ -182,7 +182,9 @@ impl<M: ZoneMedia> Ftl<M> {
             }
             let Place::At(slot) = parts.map.get(page).place else { continue };
             if let Some(other) = parts.map.contradicts(page, slot) {
-                let problem = format!("slot {slot} holds it, and another content of page {other}");
+                let problem = format!(
+                    "slot {slot} is mapped for this page, and for page {other} with another content"
+                );
                 findings.push(Finding::new(format!("page {page}"), problem));
             }
             if !parts.map.pages_of(slot).any(|other| other == page) {

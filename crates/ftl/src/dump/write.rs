@@ -163,7 +163,10 @@ impl<M: ZoneMedia> Ftl<M> {
             let fit = self.geometry.append_pages_fit(free) as usize;
             let Some(zone) = area.zone.filter(|_| fit > 0) else {
                 let next = area.zones.next().ok_or_else(|| {
-                    Error::new(ErrorKind::OutOfSpace, "the dump area is full: nothing is kept")
+                    Error::new(
+                        ErrorKind::OutOfSpace,
+                        "the dump area is full: the content of the write cache is lost",
+                    )
                 })?;
                 // The zone was erased before, so this takes no time and no energy.
                 media.reset(next).await?;

@@ -20,8 +20,7 @@ impl OwnPage {
         let found = bytes.checksum();
         if found != checksum && !Fault::OwnPagesUnchecked.is_planted() {
             let context = format!(
-                "slot {slot}: the mapping's own page has checksum {found:08x} and was written with \
-                 {checksum:08x}"
+                "slot {slot}: a metadata page has checksum {found:08x}, but was written with {checksum:08x}"
             );
             return Err(Error::new(ErrorKind::Checksum, context));
         }

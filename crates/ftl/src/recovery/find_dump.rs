@@ -57,7 +57,8 @@ impl<M: ZoneMedia> Reader<'_, M> {
             return Ok(None);
         }
         if self.options.dump.is_none() {
-            let context = format!("dump {number} is in force, and the options allow no dumps");
+            let context =
+                format!("the device holds dump {number}, but its options give no energy for dumps");
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let mut pages = DumpPages::default();

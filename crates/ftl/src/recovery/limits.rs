@@ -68,7 +68,9 @@ impl Limits {
     }
 
     fn page(&self, page: PageNo) -> Checked {
-        ensure(page.0 < self.pages, || format!("it names page {page}, of {}", self.pages))
+        ensure(page.0 < self.pages, || {
+            format!("it names page {page}, but there are only {}", self.pages)
+        })
     }
 
     /// Checks a version; 0 is valid.
@@ -86,12 +88,14 @@ impl Limits {
 
     fn slot(&self, slot: SlotNo) -> Checked {
         ensure(u64::from(slot.0) < self.slots(), || {
-            format!("it names slot {slot}, of {}", self.slots())
+            format!("it names slot {slot}, but there are only {}", self.slots())
         })
     }
 
     fn stream(&self, stream: u8) -> Checked {
-        ensure(stream <= Stream::Dump as u8, || format!("it is of stream {stream}, of 4"))
+        ensure(stream <= Stream::Dump as u8, || {
+            format!("it is of stream {stream}, but there are only 4")
+        })
     }
 
     /// Checks that a page's home may have its content: only in a cache.
@@ -106,7 +110,7 @@ impl Limits {
         let AppendHeader { epoch, stream, durable, batch_first, batch_len } = *header;
         self.stream(stream)?;
         self.epoch(epoch)?;
-        ensure(epoch > 0, || "it names zone opening 0, and they count from 1".into())?;
+        ensure(epoch > 0, || "it names zone opening 0, but openings count from 1".into())?;
         self.version(durable)?;
         if stream == Stream::Host as u8 {
             self.version(batch_first)?;
@@ -187,7 +191,7 @@ impl Limits {
     pub fn trim_of(&self, trim: &Trim, next: Version) -> Checked {
         self.trim(trim.range)?;
         ensure(trim.version < next, || {
-            format!("it names version {} of a trim, and {next} is the next", trim.version)
+            format!("it names version {} of a trim, but the next one is {next}", trim.version)
         })
     }
 
@@ -240,7 +244,10 @@ impl Limits {
             self.stream(stream)?;
         }
         ensure(covered_slots <= self.slots_per_zone, || {
-            format!("it says that {covered_slots} slots are covered, of {}", self.slots_per_zone)
+            format!(
+                "it says that {covered_slots} slots are covered, but a zone has only {}",
+                self.slots_per_zone
+            )
         })
     }
 
@@ -248,7 +255,7 @@ impl Limits {
     pub fn entry(&self, page: PageNo, entry: &MapEntry, next: Version) -> Checked {
         self.page(page)?;
         ensure(entry.version < next, || {
-            format!("it names version {} of page {page}, and {next} is the next", entry.version)
+            format!("it names version {} of page {page}, but the next one is {next}", entry.version)
         })?;
         if entry.clean || entry.place == Place::Home {
             self.home(page)?;
@@ -265,7 +272,7 @@ impl Limits {
             pages += u64::from(extent.pages);
             ensure(end <= self.slots() && pages <= self.slots(), || {
                 format!(
-                    "they name {} slots from slot {} on, of {}",
+                    "they name {} slots from slot {} on, but there are only {}",
                     extent.pages,
                     extent.first,
                     self.slots()

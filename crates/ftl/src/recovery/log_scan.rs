@@ -181,8 +181,8 @@ impl ScannedLog {
             return Ok(count);
         }
         let context = format!(
-            "{count} changes from version {} to {} were durable and are damaged, and their pages \
-             are unknown: these would read as before",
+            "{count} durable changes, of versions {} to {}, are damaged. The affected pages are \
+             unknown: they would return older content",
             first.first, last.last
         );
         Err(corrupt(context))

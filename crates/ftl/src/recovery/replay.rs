@@ -216,7 +216,7 @@ impl Parts {
     fn check_slots(&self, found: &Found, rank: &Rank<'_>) -> Checked {
         let Change::Records { changes, .. } = &found.change else { return Ok(()) };
         if let Some(page) = self.map.pages_of(found.slot).next() {
-            return Err(format!("page {page} is mapped to where it lies"));
+            return Err(format!("page {page} is mapped to the slot of this record"));
         }
         let shares = changes.iter().filter_map(|change| match change {
             Record::Share(share) => Some(share),

@@ -63,7 +63,7 @@ impl<M: ZoneMedia> Ftl<M> {
             let unreadable: Vec<_> = unreadable.into_iter().filter(needed).collect();
             if let Some((slot, error)) = unreadable.first() {
                 let pages = unreadable.len();
-                tracing::warn!(%zone, pages, first_slot = %slot, %error, "pages cannot be read: they stay where they are, and are tried again");
+                tracing::warn!(%zone, pages, first_slot = %slot, %error, "pages cannot be read: they stay in place and will be read again");
             }
             for (slot, error) in unreadable {
                 parts.unreadable.failed(slot, error, now_ns);
@@ -262,7 +262,7 @@ impl Parts {
     /// The error for a write for which cleaning finds no space.
     pub(crate) fn out_of_space(&self) -> Error {
         let Some((slot, error)) = self.unreadable.first() else {
-            let context = "no zone is free and cleaning finds no victim";
+            let context = "no zone is free, and cleaning can free none";
             return Error::new(ErrorKind::OutOfSpace, context);
         };
         let (pages, zones) = self.unreadable_pages_and_zones();
