@@ -27,7 +27,7 @@ pub(crate) struct Admission {
     pub prefetch: Prefetch,
     /// Pages written together in one batch; 0 if pages are written as they become due.
     batch_pages: u32,
-    /// Free frames that prefetching must leave.
+    /// Number of free frames that prefetching must not use.
     pub frames_kept: u32,
     pub frames: Frames,
     pub statistics: PoolStatistics,
@@ -142,7 +142,7 @@ impl Admission {
         frames.queued >= self.batch_pages.max(1) || (any && frames.queued > 0)
     }
 
-    /// Calls the policy and applies its effects; returns whether the policy had the page.
+    /// Calls the policy and applies its effects; returns whether the policy had cached the page.
     fn ask(&mut self, page: PageNo, intent: Intent) -> bool {
         let write = intent.is_write();
         let mut effects = std::mem::take(&mut self.effects);

@@ -111,7 +111,8 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
             // Recorded before the write: if its future is dropped, the device may still do it.
             if let Some(written) = cache.written.borrow_mut().get_mut(&tx) {
                 written.ranges.insert(range);
-                // More ranges than a transaction may write come from refused writes.
+                // A transaction may write no more pages than this. Further ranges come from writes
+                // that the device refused.
                 let most = self.limits().transaction_pages_max.min(RANGES_MAX);
                 written.ranges.limit(most as usize);
             }
@@ -214,8 +215,7 @@ impl<D: PageDevice> PageDevice for Buffered<D> {
         };
         let done = self.device.commit(tx).await;
         change.end(done.is_ok());
-        // The transaction has ended, even if the commit failed, unless another call is committing
-        // it.
+        // The transaction has ended even if the commit failed, unless another call commits it.
         cache.written.borrow_mut().remove(&tx);
         done
     }

@@ -24,9 +24,11 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
     /// guards that exclude `intent`, and for a free frame.
     ///
     /// # Errors
-    /// `OutOfRange`; `OutOfSpace` if guards keep all frames, with nothing changed; the device's
-    /// error if the page cannot be read, which all waiting fixes get and which leaves the page out
-    /// of the pool; the device's error if pages cannot be written back to make room.
+    /// - `OutOfRange`.
+    /// - `OutOfSpace` if guards keep all frames, with nothing changed.
+    /// - The device's error if the page cannot be read. All fixes that wait for the page get it,
+    ///   and the page is not in the pool.
+    /// - The device's error if pages cannot be written back to make room.
     pub async fn fix(self: &Rc<Self>, page: PageNo, intent: Intent) -> Result<Guard<D, R>> {
         let pin = if intent.is_write() { Pin::Update } else { Pin::Read };
         self.fix_as(page, (intent, pin)).await
@@ -63,7 +65,7 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         Ok(content)
     }
 
-    /// The same in one step; `None` if it may have to wait, with nothing changed.
+    /// Reads without waiting; `None` if it might have to wait, with nothing changed.
     fn read_now(&self, page: PageNo) -> Option<D::Page> {
         // Without writers a fix may have to write.
         if self.options.writers == 0 {

@@ -5,7 +5,7 @@
 //! ├ guard        a fixed page, held for reading or for an update
 //! ├ fix          from a request to a guard: admission, one read for all waiting fixes, the latch
 //! ├ prefetch     pages read ahead in sequences of requests
-//! ├ store        where its pages are stored: a device, or an engine's own pages over one
+//! ├ store        the storage of its pages: a device, or an engine's own pages over one
 //! ├ large_pages  pages that consist of several neighbours of a device
 //! ├ write_back   runs of adjacent dirty pages, each in one device write, or batches of any pages
 //! ├ flusher      dirty pages written ahead of their eviction, between two watermarks
@@ -14,7 +14,7 @@
 //! ├ read_cache   the cached pages, and the reads that fill it
 //! ├ in_flight    which reads may be cached while changes are in flight
 //! ├ range_index  ranges by position
-//! ├ ranges       which pages a transaction wrote
+//! ├ ranges       the pages that a transaction wrote
 //! └ kind         how a Buffered is made and opened over any device
 //! frames         frames, pins, latches, the queue of pages to write; no I/O, no content
 //! admission      calls the policy and applies its effects to frames

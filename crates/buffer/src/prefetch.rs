@@ -76,7 +76,7 @@ impl Admission {
     ) {
         let wanted = self.prefetch.note(page, options);
         for number in (page.0 + 1..pages_end).take(wanted as usize) {
-            // Frames for requested pages come first.
+            // Some frames are reserved for requested pages.
             let spare = self.frames.free_count() > self.frames_kept;
             let room = spare || self.give_up_prefetched();
             if !room || self.frames.find(PageNo(number)) != NO_FRAME {

@@ -2,11 +2,10 @@
 use std::collections::BTreeSet;
 use tantalum_base::PageRange;
 
-/// Ranges, each with a number from the caller that distinguishes it from others at the same
-/// position.
+/// Ranges. The caller gives each one a number, as several may be at the same position.
 ///
-/// They are grouped by length, in powers of two. A range of up to `n` pages that overlaps another
-/// one begins less than `n` pages before it, so that few ranges are checked in vain.
+/// They are grouped by length, in powers of two. If a range of up to `n` pages overlaps another
+/// one, it begins less than `n` pages before it. So a search checks few ranges that do not overlap.
 #[derive(Debug, Default)]
 pub(crate) struct RangeIndex {
     /// Length class, first page, number.

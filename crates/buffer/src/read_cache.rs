@@ -107,8 +107,8 @@ impl<P: Payload> ReadCache<P> {
         }
     }
 
-    /// Until the change ends, pages of `ranges` are neither served from the cache nor cached by
-    /// reads.
+    /// Begins a change of `ranges`. Until it ends, the cache does not serve these pages, and reads
+    /// do not cache them.
     pub(crate) fn begin_change(
         &self,
         ranges: impl Iterator<Item = PageRange> + Clone,
@@ -181,7 +181,8 @@ impl<P: Payload> ReadCache<P> {
             if missing == range {
                 return self.read_through(device, range, out).await;
             }
-            // Must precede the first await: the cached pages so far were copied in one step.
+            // The watch must begin before the first await: the cached pages so far were copied in
+            // one step.
             if range.pages > 1 {
                 watch.get_or_insert_with(|| Reading::watch(self, range));
             }
@@ -229,7 +230,7 @@ impl<P: Payload> ReadCache<P> {
         if read.is_ok() && !disturbed {
             range.iter().zip(&*out).for_each(|(page, content)| self.install(page, content));
         }
-        // After caching, so that tasks that waited find the pages.
+        // Tasks are woken after the pages are cached, so that they find them.
         self.ended.wake_all();
         read
     }
