@@ -11,7 +11,8 @@ pub(crate) struct DirtyPages {
     pub fresh: PageSet,
     /// Taken by the present round, and not clean yet.
     pub round: PageSet,
-    /// The pages of the round whose content at the moment of taking is still only in the cache.
+    /// Pages of the round whose content is not in the journal yet, in epochs. They must not change
+    /// before it has been read for the journal.
     pub pending: PageSet,
     /// The pages of the round that are clean and only fill gaps.
     filled: PageSet,
@@ -24,12 +25,12 @@ pub(crate) struct DirtyPages {
     pub unreadable: PageSet,
     /// Pages that the flash has lost: they cannot be destaged before they are changed.
     pub lost: PageSet,
-    /// The lost pages that the present round should have, even if they changed since it took its
-    /// pages.
+    /// The lost pages that the present round should contain. A page stays here even if it changes
+    /// after the round took its pages.
     pub lacked: PageSet,
 }
 
-/// The cost of a write for the home.
+/// The cost of a write: the work that it adds to destaging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Costs {
     /// Pages that become dirty by it.
@@ -65,13 +66,13 @@ impl DirtyPages {
         self.passing.insert_range(range);
     }
 
-    /// Forgets that `page`, which the home has now, belonged to such a stream; returns whether it
-    /// did.
+    /// Removes `page`, which the home has now, from the pages of long streams; returns whether it
+    /// was one of them.
     pub fn take_passed(&mut self, page: PageNo) -> bool {
         !self.passing.is_empty() && self.passing.remove(page)
     }
 
-    /// Whether `page` may change: its content when the round took it is safe.
+    /// Whether `page` may change: the round no longer needs its old content.
     pub fn may_change(&self, page: PageNo) -> bool {
         !self.pending.contains(page) && !self.moving.contains(page)
     }
@@ -100,7 +101,7 @@ impl DirtyPages {
         self.filled.insert(page);
     }
 
-    /// Whether `page` is dirty, or being changed.
+    /// Whether `page` is dirty, or is a clean page of the round that fills a gap.
     pub fn contains(&self, page: PageNo) -> bool {
         let sets = [&self.fresh, &self.round, &self.unreadable, &self.lost];
         sets.iter().any(|set| set.contains(page))
@@ -144,7 +145,7 @@ impl DirtyPages {
         self.unreadable.insert(page);
     }
 
-    /// Records that the flash has lost `page`: the round lacks it.
+    /// Records that the flash has lost `page`: the round goes on without it.
     pub fn lose(&mut self, page: PageNo) {
         self.round.remove(page);
         self.unreadable.remove(page);

@@ -109,12 +109,12 @@ impl<P> HomeReads<P> {
         queue.drain(..count).collect()
     }
 
-    /// Whether the page did not change since entry `number` was queued.
+    /// Whether entry `number` is still valid: `page` did not change since it was queued.
     pub fn is_wanted(&self, page: PageNo, number: u64) -> bool {
         self.state.borrow().waiting.get(&page) == Some(&number)
     }
 
-    /// Drops entry `number` of `page`, whether it was admitted or not.
+    /// Ends the wait of entry `number` of `page`, whether the page was admitted or not.
     pub fn done(&self, page: PageNo, number: u64) {
         let waiting = &mut self.state.borrow_mut().waiting;
         if waiting.get(&page) == Some(&number) {

@@ -1,4 +1,4 @@
-//! Waits for the home, which may not answer for long, or never. They end if a server that stops has waited long enough.
+//! Waits for the home, which may take long to answer, or never answer. A server that stops ends these waits after a while.
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ const SILENT_NS: u64 = 10_000_000_000;
 #[derive(Default)]
 pub(crate) struct HomeWaits {
     in_flight: Cell<u32>,
-    /// The time of the last answer, or of the first operation after a time without any.
+    /// The time of the last answer. If no operation was in flight, the time at which the next one began.
     heard_ns: Cell<u64>,
     given_up: Cell<bool>,
     /// Tasks to be woken when the home is given up, each under a number of its own.
@@ -22,7 +22,7 @@ pub(crate) struct HomeWaits {
 }
 
 impl HomeWaits {
-    /// The result of `operation` of the home; `Closed` once nobody waits for the home any more. `now_ns` is the clock.
+    /// The result of `operation` of the home; `Closed` if the home is given up. `now_ns` is the clock.
     pub async fn answer<T>(
         &self,
         now_ns: impl Fn() -> u64,
@@ -43,7 +43,7 @@ impl HomeWaits {
         answer
     }
 
-    /// The result of `command`, which may wait for the home or its journal; `Closed` once nobody waits for them any more.
+    /// The result of `command`, which may wait for the home or its journal; `Closed` if the home is given up.
     pub async fn unless_given_up<T>(&self, command: impl Future<Output = Result<T>>) -> Result<T> {
         match first(command, self.until_given_up()).await {
             First::One(done) => done,
@@ -51,19 +51,19 @@ impl HomeWaits {
         }
     }
 
-    /// Ends all waits for the home, and those to come.
+    /// Gives up the home: all waits for it end now, and later ones end at once.
     pub fn give_up(&self) {
         self.given_up.set(true);
         // A wake only queues a task.
         self.waiters.borrow().values().for_each(Waker::wake_by_ref);
     }
 
-    /// Completes once nobody waits for the home any more.
+    /// Completes when the home is given up.
     pub fn until_given_up(&self) -> GivenUp<'_> {
         GivenUp { waits: self, number: None }
     }
 
-    /// The failure of a home that has been silent for too long at `now_ns`.
+    /// The failure of the home if it has been silent for too long at `now_ns`.
     pub fn silence(&self, now_ns: u64) -> Option<String> {
         let silent_ns = now_ns.saturating_sub(self.heard_ns.get());
         let is_silent = self.in_flight.get() > 0 && silent_ns >= SILENT_NS;

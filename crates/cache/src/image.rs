@@ -22,7 +22,7 @@ const OPERATION_PAGES_MAX: u32 = 256;
 pub struct Image<S, P = PageBuf> {
     store: S,
     limits: Limits,
-    /// The end of its last page or of the store, whichever comes first.
+    /// The end of the last page or of the store, whichever comes first.
     end_byte: u64,
     counters: Cell<DeviceCounters>,
     contents: PhantomData<P>,

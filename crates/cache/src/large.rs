@@ -1,10 +1,10 @@
-//! Transactions that outgrow their memory. Their pages are staged in pages of the flash that have
-//! no home, and that nobody else can see. The commit remaps the pages of hosts to these, all in one
-//! epoch.
+//! Transactions that outgrow their memory. Their pages are staged in pages of the flash that no
+//! host can read and that have no place on the home. The commit remaps the pages of hosts to these,
+//! all in one epoch.
 //!
-//! Staged pages are neither destaged nor evicted. They use up the room of dirty pages, which they
-//! will be after the commit: so a commit always has room, in the flash and in the journal. Some
-//! room is left for other pages, which are destaged meanwhile.
+//! Staged pages are neither destaged nor evicted. They count as dirty pages, because the commit
+//! makes them dirty. So a commit always has room, in the flash and in the journal. Some room is
+//! left for other pages, which are destaged meanwhile.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageDevice, PageNo, PageRange, Result};
@@ -51,7 +51,7 @@ where
         }
     }
 
-    /// Number of additional staged pages if those of `range` are staged.
+    /// Number of pages of `range` that are not staged yet.
     fn more_staged(&self, range: PageRange) -> u64 {
         range.pages - self.staged.borrow().count_in(range)
     }
@@ -61,7 +61,7 @@ where
             || Fault::StagedWithoutRoom.is_planted()
     }
 
-    /// Pages that are newer than on the home, or will be when their transactions commit.
+    /// Number of pages that are newer than on the home, or will be when their transactions commit.
     pub(crate) fn dirty_and_staged(&self) -> u64 {
         self.drive.ftl().dirty_pages() + self.staged.borrow().len()
     }
@@ -107,8 +107,8 @@ where
         ended: impl FnOnce() + 'static,
     ) -> Result<()> {
         let trims = zeros.len() as u64;
-        // An epoch that is being closed and written to the journal must have all of this or
-        // nothing.
+        // An epoch that is being closed and written to the journal must have all of this commit, or
+        // nothing of it.
         let turn = loop {
             self.wait_for_trim_room(trims).await?;
             let turn = self.trim_turn.acquire(1).await;

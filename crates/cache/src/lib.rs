@@ -5,7 +5,7 @@
 //!   reads        from flash or home; pages read from the home are admitted to the flash
 //!   writes       to flash, once dirty pages have room and the present epoch has the old content
 //!   large        transactions that outgrow their memory
-//!   opening      at an opening: which pages of the flash are newer than on the home
+//!   opening      at an opening: finds the pages of the flash that are newer than on the home
 //!   options, statistics
 //! destage/     destages pages in the background: in epochs, or the fullest tracks first
 //!   pace         how fast hosts may write meanwhile
@@ -15,12 +15,12 @@
 //! image        Image: the home, an image in a file or on a block device
 //! claim/       the claim on the home while it has a cache, so that nobody mounts it by mistake
 //! streams      sequential requests, which may bypass the cache
-//! load         which of flash and home serves a read sooner
+//! load         estimates whether flash or home serves a read sooner
 //! wear         a budget of bytes written to the flash
 //! mode         Mode: write-back, write-through, read-cache, off; can be changed at run time
 //! journal/     Journal: pages about to be written in place, so that the home is always consistent
 //! page_set     PageSet: sorted page numbers, dense or sparse, such as the dirty pages
-//! refusals     why a home or a journal is refused
+//! refusals     the refusals of a home, a journal or a mode
 //! fault_points protections that a test can switch off
 //! ```
 pub mod claim;

@@ -1,11 +1,11 @@
-//! Estimates which of flash and home serves a read sooner. Under many writes the flash can be the
-//! slower one for a page that both have.
+//! Estimates whether flash or home serves a read sooner. While the flash serves many writes, the
+//! home can be the faster one for a page that both have.
 use std::cell::Cell;
 
 /// Weight of the newest measurement in the service time of a tier.
 const NEWEST: f64 = 0.05;
-/// The home must be this many times faster than the flash: a page that is read from the flash keeps
-/// its place there.
+/// A read goes to the home only if the home is this many times faster than the flash. A read from
+/// the flash also helps the page to stay cached.
 const FASTER: f64 = 2.0;
 /// Each read that goes to the home instead of the flash multiplies the flash's service time by
 /// this, so that the flash is eventually tried again.

@@ -21,9 +21,11 @@ pub enum Mode {
     /// A change is acknowledged when the home, or the journal beside it, has it too: nothing is
     /// lost with the flash.
     WriteThrough,
-    /// The same; and written pages do not stay for long, only pages that are read do.
+    /// As `WriteThrough`, but written pages do not stay in the flash once the home has them. Only
+    /// pages that are read stay.
     ReadCache,
-    /// The same; and pages that the home has are not read from the flash.
+    /// As `ReadCache`, but pages that the home has are read from there, and are not admitted to the
+    /// flash.
     Off,
 }
 
@@ -126,7 +128,7 @@ where
     }
 
     /// The round that must end before a change accepted in this step is safe without the flash. If
-    /// the mode waits for it, that round takes everything dirty.
+    /// changes wait for the home in this mode, that round takes everything dirty.
     pub(crate) fn round_of_changes(&self) -> u64 {
         let round = self.destager.round_after_this();
         if self.mode().waits_for_home() {

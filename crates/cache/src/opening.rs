@@ -1,8 +1,9 @@
 //! Compares the flash of a cache and its home at an opening.
 //!
-//! The flash's log does not record that a page is clean; only checkpoints do. So a kill makes pages
-//! dirty again that were destaged since the last checkpoint. With an epoch the journal knows
-//! better: it says up to which version the home has everything.
+//! The flash's log does not record that a page is clean; only checkpoints do. So after a kill,
+//! pages that were destaged since the last checkpoint count as dirty again. If they were destaged
+//! in an epoch, the journal corrects this: it records the version up to which the home has
+//! everything.
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
 use tantalum_ftl::{Ftl, FtlOptions, RecoveryReport};
@@ -20,9 +21,9 @@ const IN_FLIGHT_MAX: usize = 8;
 /// Recovers the flash of a cache over `home`; `journal` is the one beside the home, if there is
 /// one.
 ///
-/// The end of the flash's log may be damaged although it was durable, and the home may have the
-/// content from there. Then these pages are read from the home, which first gets all of the epoch
-/// in the journal.
+/// The end of the flash's log may be damaged although it was durable. The home may have the content
+/// of the damaged part. Then these pages are read from the home, after all of the epoch in the
+/// journal was written there.
 ///
 /// # Errors
 /// Those of [`Ftl::recover`], of the journal and of the home; `ReadOnly` if the epoch must first be

@@ -86,7 +86,7 @@ impl TieredOptions {
         }
     }
 
-    /// The same, but transactions may be staged beside writes of up to `write_pages_max` pages.
+    /// Lets transactions be staged, beside writes of up to `write_pages_max` pages.
     pub fn staged(self, write_pages_max: u32) -> Self {
         let hard = self.dirty_hard_pages;
         let others = (hard / OTHERS_DIVISOR).max(2 * u64::from(write_pages_max));

@@ -12,8 +12,8 @@ use crate::tiered::Tiered;
 /// Pages admitted with one append.
 const ADMITTED_AT_ONCE: usize = 64;
 
-/// After the flash could not read clean pages, these are read from the home for this long before
-/// the flash is tried again: an error may pass.
+/// If the flash cannot read clean pages, they are read from the home for this long. Then the flash
+/// is tried again, as the error may have passed.
 const FROM_HOME_NS: u64 = 10_000_000_000;
 
 /// Whether an error of this kind means that the flash cannot read a page: it is damaged, or the
@@ -159,9 +159,9 @@ where
         runs
     }
 
-    /// Records which pages the flash cannot read but the home has; fails with `error` if the home
-    /// has only an older content. The pages stay in the flash: an I/O error says nothing about
-    /// them. Pages written or evicted since the failed read are readable again.
+    /// Records the pages that the flash cannot read but the home has; fails with `error` if the
+    /// home has only an older content. The pages stay in the flash: an I/O error does not mean that
+    /// they are lost. Pages written or evicted since the failed read are readable again.
     async fn note_unreadable(&self, first: PageNo, out: &[M::Page], error: Error) -> Result<()> {
         let (mut found, mut is_lost) = (0, false);
         for page in PageRange::new(first, out.len() as u64).iter() {

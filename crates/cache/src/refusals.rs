@@ -1,8 +1,8 @@
-//! Why a home, a journal or a mode is refused: the fixed words of each refusal.
+//! The refusals of a home, a journal or a mode: the fixed words of each.
 tantalum_base::refusals! {
     /// The home shows another volume's claim.
     OTHERS_HOME = "the home belongs to volume",
-    /// Some sectors are zero, which no cache leaves so.
+    /// Some claimed sectors are zero. A cache leaves none of them zero.
     WRITTEN_OVER = "somebody wrote to the home without its cache",
     /// The home shows no claim, though its cache put one on it.
     CLAIM_MISSING = "the home does not show the claim",

@@ -35,14 +35,15 @@ pub struct TieredStatistics {
     pub dirty_pages: u64,
     /// The same including trimmed pages; a page that changes while it is destaged counts twice.
     pub dirty_or_trimmed_pages: u64,
-    /// Nanoseconds since everything written was safe on the home; 0 if nothing is dirty.
+    /// Nanoseconds since everything written was safe without the flash, on the home or in its
+    /// journal; 0 if nothing is dirty.
     pub destage_lag_ns: u64,
     /// The last epoch that is on the home; 0 if there is none.
     pub epoch: u64,
     /// The present mode.
     pub mode: Mode,
-    /// Dirty pages that now cannot be read. They are retried; in ordered destaging nothing else is
-    /// destaged meanwhile.
+    /// Dirty pages that the flash cannot read now. They are retried; in ordered destaging nothing
+    /// else is destaged meanwhile.
     pub unreadable_pages: u64,
     /// The first unreadable page.
     pub first_unreadable: Option<PageNo>,
@@ -59,7 +60,7 @@ pub struct TieredStatistics {
 }
 
 impl TieredStatistics {
-    /// Reports everything that can be watched.
+    /// Reports all counters as metrics.
     pub(crate) fn tell(&self, out: &mut Readings) {
         self.tell_home(out);
         let read = "Pages that hosts read through the cache";

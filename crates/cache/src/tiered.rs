@@ -61,7 +61,7 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     limits: Limits,
     /// Pages of the flash that have no home, behind the pages of hosts.
     pub(crate) staging: PageRange,
-    /// Those of them that have content of open transactions.
+    /// The pages of `staging` that have content of open transactions.
     pub(crate) staged: RefCell<PageSet>,
     pub(crate) dirty: RefCell<DirtyPages>,
     pub(crate) reads: HomeReads<M::Page>,
@@ -79,8 +79,8 @@ pub struct Tiered<R: Runtime, M: ZoneMedia, H, J> {
     /// Trims that belong to the next epoch. The journal has room for at most `trims_max`.
     pub(crate) trims: Cell<u64>,
     trims_max: u64,
-    /// Pages of the trim, or of the commit of a large transaction, that has its place in the log
-    /// but is not in force yet: reads still return the content from before it.
+    /// Pages of the trim, or of the commit of a large transaction, that is in the log but not in
+    /// force yet: reads still return the old content.
     pub(crate) trimming: RefCell<PageSet>,
     /// Woken when a page may change that could not before, or there is room for more dirty pages.
     pub(crate) may_change: WaitQueue,
@@ -116,7 +116,7 @@ where
         {
             return Err(invalid("the limit of dirty pages is higher than the flash can keep"));
         }
-        // With none left, other writers would wait forever.
+        // If staged pages took all the room, other writers would wait forever.
         let others = u64::from(limits.transaction_pages_max.max(limits.atomic_write_pages_max));
         if options.staged_pages_max > options.dirty_hard_pages - others {
             return Err(invalid("staged transactions leave no room for the pages of others"));
@@ -129,9 +129,9 @@ where
         if options.destage == Destage::Ordered && room.is_none_or(|room| room < needed) {
             return Err(invalid("the journal beside the home has no room for all dirty pages"));
         }
-        // A write into a trimmed range splits it in two, but each page is written only once before
-        // it is dirty. Half of the room, as ranges that are appended to the journal out of order
-        // are not merged.
+        // A write into a trimmed range splits it in two. Each dirty page does so at most once, so
+        // the room for `needed` ranges is set aside. Trims get half of the rest, as ranges that are
+        // appended to the journal out of order are not merged.
         let ordered = journal.as_ref().filter(|_| options.destage == Destage::Ordered);
         let ranges = ordered.map(|journal| journal.zero_ranges_max(needed));
         let trims_max =
@@ -183,7 +183,7 @@ where
         &self.drive
     }
 
-    /// The result of `operation` of the home; `Closed` once nobody waits for the home any more.
+    /// The result of `operation` of the home; `Closed` if the home is given up.
     pub(crate) async fn at_home<T>(&self, operation: impl Future<Output = Result<T>>) -> Result<T> {
         self.home_waits.answer(|| self.runtime.now_ns(), operation).await
     }
@@ -213,8 +213,8 @@ where
         self.trims_max
     }
 
-    /// Pages in which transactions are staged, behind the pages of hosts, and whether they may have
-    /// content.
+    /// The pages in which transactions are staged, behind the pages of hosts, and whether any of
+    /// them is in use.
     pub fn staging(&self) -> (PageRange, bool) {
         (self.staging, !self.staged.borrow().is_empty())
     }

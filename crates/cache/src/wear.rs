@@ -1,5 +1,5 @@
-//! A budget of bytes written to the flash a day. Host writes are always written. Above the budget
-//! nothing is written to the flash that the home could serve instead.
+//! A daily budget of bytes written to the flash. Host writes always go to the flash. When the
+//! budget is spent, pages read from the home are no longer admitted.
 use std::cell::Cell;
 
 const DAY_NS: f64 = 86_400e9;

@@ -129,8 +129,8 @@ where
         self.until_safe(round.get()).await
     }
 
-    /// Waits until the next epoch has room for `trims` more trims. Only tens of thousands of
-    /// scattered trims ever cause a wait.
+    /// Waits until the next epoch has room for `trims` more trims. This waits only after tens of
+    /// thousands of scattered trims.
     pub(crate) async fn wait_for_trim_room(&self, trims: u64) -> Result<()> {
         if self.has_room_for_trims(trims) {
             return Ok(());

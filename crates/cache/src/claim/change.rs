@@ -1,9 +1,9 @@
 //! Puts a claim on a home, or takes one off.
 //!
 //! First the content of the claimed bytes without any claim is saved elsewhere, together with the plan. So
-//! each sector can be written again in its final form, whether it was written before or not; nothing
-//! is ever toggled. A sector that has neither its old nor its new form was changed by another program:
-//! then nothing is written.
+//! each sector can be written again in its final form, whether it was written before or not. The final form
+//! never depends on the present content of the sector. A sector that has neither its old nor its new form
+//! was changed by another program: then nothing is written.
 //!
 //! | offset | bytes | the record of a change |
 //! |---|---|---|
@@ -52,7 +52,7 @@ pub(crate) struct Record {
 }
 
 impl Change {
-    /// Puts `claim` on a home that has none.
+    /// Plans to put `claim` on a home that has none. Writes nothing.
     ///
     /// # Errors
     /// Those of the store.
@@ -60,7 +60,7 @@ impl Change {
         Self::plan(home, Extent::of_claim(&claim, home)?, None, Some(claim)).await
     }
 
-    /// Takes `claim` off the home that has it.
+    /// Plans to take `claim` off the home that has it. Writes nothing.
     ///
     /// # Errors
     /// Those of the store; `Corrupt` if the home is shorter than it was.
@@ -68,8 +68,8 @@ impl Change {
         Self::plan(home, Extent::of_claim(&claim, home)?, Some(claim), None).await
     }
 
-    /// Restores `claim` on a home that has it, except for sectors that another program overwrote
-    /// with zeros. These sectors stay zeros under the claim.
+    /// Plans to complete `claim` on a home of which another program overwrote sectors with zeros.
+    /// The content of these sectors under the claim will be zeros. Writes nothing.
     ///
     /// # Errors
     /// As for [`take_off`](Self::take_off).

@@ -11,7 +11,7 @@ use tantalum_media::block_store::{IoBuf, StoreLayer};
 pub enum Trust {
     /// It shows the volume's claim, and no other program wrote over that.
     Own,
-    /// It shows no claim, and none was expected, or none could be seen on it.
+    /// It shows no claim. None was expected, or a claim could not be seen on this home.
     Unseen,
     /// It shows the volume's claim, but another program wrote to some of the claimed sectors.
     Torn,
@@ -93,7 +93,8 @@ impl<S> Claimed<S> {
 }
 
 impl<S: BlockStore> Claimed<S> {
-    /// The parts of the home that may be stored with or without the claim.
+    /// The claim and its bytes on the home, if some of these bytes may be stored with the claim and
+    /// others without it.
     ///
     /// # Errors
     /// `Corrupt` if the home is shorter than when it was claimed.

@@ -30,7 +30,7 @@ pub fn claim_in(bytes: &[u8]) -> Evidence {
 }
 
 /// The evidence on `home`, in the bytes that a claim made now would cover. If these show a claim
-/// made while the home was shorter: the evidence in the bytes that this claim covers.
+/// that was made when the home was shorter, the evidence is in the bytes that this claim covers.
 ///
 /// # Errors
 /// Those of the store; `Corrupt` if the home is shorter than when it was claimed.

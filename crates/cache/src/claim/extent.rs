@@ -8,8 +8,8 @@ use tantalum_media::block_store::{BLOCK_BYTES, SECTOR_BYTES};
 /// Claimed bytes at either end of a home.
 const END_BYTES: u64 = 1 << 20;
 
-/// The first and the last MiB of a home of this size, or all of a smaller one. If the last MiB
-/// would begin within a block, it begins with the next whole block, as stores are used in blocks.
+/// The first and the last MiB of a home of this size, or all of a smaller home. Stores are used in
+/// blocks: if the last MiB would begin within a block, it begins at the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     home_bytes: u64,

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! text       Claim: the text; names the owner of the home
-//! extent     Extent: which bytes are claimed
+//! extent     Extent: the bytes that are claimed
 //! claimed    Claimed: a home as its cache sees it
 //! evidence   evidence of a claim on a home
 //! change     Change: puts a claim on or takes it off; can be redone from the content saved first

@@ -20,7 +20,7 @@ pub struct HomeOwner {
     pub volume_id: u128,
     /// Whether nothing may be written.
     pub read_only: bool,
-    /// Whether a home that another program wrote to may be opened. Its [`Trust`] tells.
+    /// Whether a home that another program wrote to may be opened. Its [`Trust`] shows that case.
     pub accept_loss: bool,
     /// The claim that the pages of the flash showed on a home that cannot show it, in place of a lost journal's record.
     pub claim_found: Option<Claim>,
@@ -60,9 +60,11 @@ where
     Ok(claimed)
 }
 
-/// The claim on the home, which must be the volume's own, and the evidence for that. If loss is
-/// accepted, another program may have written to the home; and to read only, the claim may be
-/// another volume's. Of a doubted home it is the claim that it should show. The home is not changed.
+/// The claim on the home, and the evidence that it is the volume's own. The home is not changed.
+///
+/// - If loss is accepted, another program may have written to the home.
+/// - If loss is accepted and nothing may be written, the claim may be another volume's.
+/// - If the home is doubted, the result is the claim that it should show.
 async fn present_claim<S, J, P>(
     home: &S,
     journal: Option<&Journal<J, P>>,
@@ -84,12 +86,12 @@ where
         Some(journal) => match journal.claim().await.and_then(|known| of_owner(known, owner)) {
             Ok(known) => known,
             Err(error) if shown.is_none() => return Err(error),
-            // The home shows the claim, too.
+            // The record is not needed, as the home shows the claim itself.
             Err(_) => None,
         },
         None => None,
     };
-    // Content is stored under the claim that the home shows.
+    // The claim that the home shows counts first: the content is stored under it.
     let Some(present) = shown.or(known).or(owner.claim_found) else {
         return Ok((None, Trust::Unseen));
     };
@@ -105,7 +107,7 @@ where
         tracing::warn!("the home does not show its claim: no sector at its ends holds zeros");
     }
     if let Some(journal) = journal.filter(|_| known != Some(present) && !owner.read_only) {
-        // The journal is a new one, or it says another claim than the home.
+        // The journal is new, or it records another claim than that on the home.
         journal.note_claim(present).await?;
     }
     Ok((Some(present), if shown.is_some() { Trust::Own } else { Trust::Unseen }))
@@ -126,7 +128,7 @@ fn of_owner(known: Option<Claim>, owner: HomeOwner) -> Result<Option<Claim>> {
     }
 }
 
-/// The refusal of a home that shows the claim `other`, which is of another volume.
+/// The refusal of a home that shows `other`, the claim of another volume.
 pub fn of_another(other: &Claim) -> Error {
     let context = format!(
         "{OTHERS_HOME} {:032x}, whose journal is {}, and not to this one (put its own home back, or \
@@ -158,15 +160,16 @@ fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
     WRITTEN_OVER.error(ErrorKind::Corrupt, context)
 }
 
-/// Doubts a `home` that is not as its marks say, unless it shows its claim.
+/// Records that `home` differs from its marks, so that it counts as doubted unless it shows its
+/// claim.
 pub fn doubt<S>(home: &Claimed<S>) {
     if home.trust() == Trust::Unseen {
         home.set_trust(Trust::Doubted);
     }
 }
 
-/// Accepts a home as it is although another program wrote to it. A claim that it shows in part is
-/// completed; without one, the home has no claim.
+/// Accepts a home as it is although another program wrote to it. If it shows a part of its claim,
+/// the claim is completed. If it shows none, it counts as a home without a claim.
 ///
 /// # Errors
 /// Those of the stores. Until it succeeds, the next opening finds the home as this one did.
@@ -188,9 +191,10 @@ where
     Ok(())
 }
 
-/// Puts the claim that is `wanted` on a home that has none, if it will be visible there; takes off
-/// a claim that is no longer wanted. A claim with another text stays: to rewrite it would put the
-/// ends of the home at risk for a name.
+/// Puts the claim that is `wanted` on a home that has none, or takes off a claim that is not
+/// wanted. Does neither if the claim would not be visible on the home, or if the journal has no
+/// room for the change. A claim with another text stays: rewriting it would put the ends of the
+/// home at risk only to correct a path.
 ///
 /// # Errors
 /// Those of the stores.

@@ -2,9 +2,9 @@
 //!
 //! Before the cache writes to a home that it left settled, it records in the journal that it is
 //! writing, and drops the checksums of those of the first pages that will change. When everything
-//! is synced, it records all checksums again, and the time of modification. So at an opening it is
-//! known which content must be unchanged: after a close everything, after a kill everything that
-//! was not being written.
+//! is synced, it records all checksums again, and the time of modification. So an opening can check
+//! that nothing changed. After a close it checks the time of modification and all of the first
+//! pages; after a kill, those of the first pages that were not being written.
 use super::mark::{Mark, Marks, PAGES, State, newest};
 use crate::fault_points::Fault;
 use std::cell::{Cell, RefCell};
@@ -143,7 +143,7 @@ impl<S: BlockStore> Watched<S> {
 }
 
 impl Mark {
-    /// Whether a change in this range makes the mark untrue.
+    /// Whether a change in this range makes the mark invalid.
     fn is_broken_by(&self, offset: u64, bytes: u64) -> bool {
         self.state != State::Writing
             || pages_in(offset, bytes).any(|at| self.checksums[at].is_some())

@@ -32,8 +32,8 @@ where
         self.destager.took_all_ns.set(took_all.then(|| self.runtime.now_ns()));
         let round = self.destager.round.get() + 1;
         self.destager.round.set(round);
-        // Everything sent to the home must be durable in the flash: the flash counts after a power
-        // cut.
+        // Everything sent to the home must be durable in the flash: after a power cut the content
+        // of the flash counts.
         self.drive.settle().await?;
         self.leave_out_refused().await?;
         if !Fault::HomeNotForetold.is_planted() {
@@ -63,11 +63,11 @@ where
         Ok(())
     }
 
-    /// Removes from the round pages that are not dirty in the flash, because the flash refused
-    /// their last write. A later write of such a page may be in the write cache now. If the flash
-    /// refused that one too, only the home would have it. A page that is dirty and durable in the
-    /// flash stays: its flash content counts until the home has all of a newer one. The next round
-    /// has the removed pages that changed since.
+    /// Removes from the round the pages that are not dirty in the flash: the flash refused their
+    /// last write. The write cache may have a later write of such a page now. If the flash refused
+    /// that one too, only the home would have its content. A page that is dirty and durable in the
+    /// flash stays in the round: the flash's content counts until the home has all of a newer one.
+    /// The next round takes the removed pages that changed since.
     async fn leave_out_refused(&self) -> Result<()> {
         if Fault::RefusedWritesGoHome.is_planted() {
             return Ok(());

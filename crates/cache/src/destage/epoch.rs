@@ -4,8 +4,8 @@
 //! The epoch is closed in one step, while no trim is in flight: everything accepted before belongs
 //! to it, everything later does not. It must be durable in the flash before the journal is
 //! committed. Otherwise the home might have a change that the flash lost, and only half of an
-//! atomic write. A change of a page of the epoch that is not in the journal yet first appends the
-//! old content to the journal (`Tiered::preserve`). If that content cannot be read, the epoch is
+//! atomic write. Before a page of the epoch changes that is not in the journal yet, its old content
+//! is appended to the journal (`Tiered::preserve`). If that content cannot be read, the epoch is
 //! abandoned and the change need not wait: a later epoch includes it.
 use std::rc::Rc;
 use tantalum_base::{PageDevice, PageNo, PageRange, Payload, Result};
@@ -124,8 +124,8 @@ where
     }
 
     /// Pages of the epoch that are not in the journal yet, and the clean pages between them that
-    /// join two writes into one long write. These still have their content of the moment when the
-    /// epoch was closed; otherwise they would be dirty.
+    /// join two writes into one long write. A clean page did not change since the epoch was closed;
+    /// otherwise it would be dirty.
     fn next_batch(&self) -> Vec<PageNo> {
         let most = self.options.journal_batch_pages as usize;
         let mut dirty = self.dirty.borrow_mut();
@@ -151,8 +151,8 @@ where
         batch
     }
 
-    /// Reads pages of the epoch as of the first poll, lets them change, and appends them to the
-    /// journal. If that fails, the epoch fails.
+    /// Reads pages of the epoch as of the first poll of this future, lets them change, and appends
+    /// them to the journal. If that fails, the epoch fails.
     pub(crate) async fn write_to_journal(&self, pages: Vec<PageNo>) {
         let (mut contents, mut trimmed) = (Vec::new(), Vec::<PageRange>::new());
         let claimed: Vec<PageNo> = {
@@ -206,10 +206,10 @@ where
         Ok(())
     }
 
-    /// Collects the dirty pages of a run. The run belongs to an epoch that may be on the home
-    /// already, completely or in part, so only dirty pages may be missing there. Clean pages are on
-    /// the home already, and may be newer there: if they were destaged without a journal, as in
-    /// [`Destage::Dense`](crate::Destage::Dense), which a volume may use for a while.
+    /// Collects the writes for the dirty pages of a run. The run belongs to an epoch that may be on
+    /// the home already, completely or in part, so only dirty pages may be missing there. Clean
+    /// pages are on the home already. They may even be newer there, if the volume used
+    /// [`Destage::Dense`](crate::Destage::Dense) for a while and destaged them without a journal.
     fn put_what_is_dirty(&self, run: Run<M::Page>, writes: &mut Vec<HomeWrite<M::Page>>) {
         let dirty = self.dirty.borrow();
         match run {
@@ -239,7 +239,7 @@ where
         let Some(closed) = *self.destager.committed.borrow() else { return Ok(()) };
         let journal = self.journal()?;
         let most = self.home.limits().atomic_write_pages_max.max(1) as usize;
-        // Pages of the epoch, and newer ones, may already be on the home.
+        // The home may already have pages of the epoch, or newer content of them.
         let again = self.destager.reopened.get() || self.dirty.borrow().round.is_empty();
         let mut next = Some(PageNo(0));
         while let Some(from) = next {
@@ -268,7 +268,7 @@ where
         self.destager.committed.replace(None);
         self.destager.epoch.set(closed.epoch);
         self.destager.ended.set(closed.epoch);
-        // Pages of the round that are in no run of the journal are already on the home.
+        // If a page of the round is in no run of the journal, the home already has it.
         self.dirty.borrow_mut().end_round();
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! mod         when a round begins, and the reaction to a failure
 //! epoch       ordered: the journal first, then in place
-//! recount     after a kill: which pages that count as dirty are already on the home
+//! recount     after a kill: finds pages that count as dirty but are already on the home
 //! dense       the fullest tracks first
 //! unreadable  dirty pages that the flash cannot read: they are retried
 //! slices      writes pages in place and marks them clean, a slice at a time

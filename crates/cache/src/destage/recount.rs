@@ -1,11 +1,12 @@
 //! After a kill: finds pages that count as dirty but are already on the home.
 //!
 //! The log does not record that a page is clean. If no journal records it either
-//! (`crate::opening`), a kill makes pages dirty again that were destaged since the last checkpoint.
-//! Together they may exceed the room of the journal, so that no epoch could ever be written. The
-//! pages that were really dirty had room. So the pages are compared with the home. Equal content on
-//! the home need not be durable: if a sync failed, in this process or the one before, earlier
-//! writes may be only in the memory of the machine. So equal pages are written once more.
+//! (`crate::opening`), pages that were destaged since the last checkpoint count as dirty again
+//! after a kill. Together with the other dirty pages they may exceed the room of the journal, so
+//! that no epoch could ever be written. The pages that were really dirty had room. So the pages are
+//! compared with the home. Equal content on the home need not be durable: if a sync failed, in this
+//! process or the one before, earlier writes may be only in the memory of the machine. So equal
+//! pages are written once more.
 use tantalum_base::{PageDevice, PageNo, Payload};
 use tantalum_media::{BlockStore, ZoneMedia};
 use tantalum_runtime::Runtime;
@@ -33,8 +34,8 @@ where
     }
 
     async fn compare_with_home(&self) -> Result<(), Failure> {
-        // The comparison needs the content that the log has: a newer content may still wait to be
-        // written there.
+        // The comparison needs the newest content, and that may still wait to be written to the
+        // log.
         self.drive.settle().await?;
         let mut next = Some(PageNo(0));
         while let Some(from) = next {

@@ -13,7 +13,7 @@ use crate::fault_points::Fault;
 use crate::journal::Run;
 use crate::tiered::Tiered;
 
-/// Most pages that are zeroed at home in one operation. A disk without a command for it writes zeros: 32 MiB take less than
+/// Maximum pages zeroed on the home in one operation. A disk without a command for this writes zeros: 32 MiB take less than
 /// the time after which a home counts as silent.
 const ZEROED_PAGES_MAX: u64 = 8192;
 
@@ -49,8 +49,8 @@ where
     H: PageDevice<Page = M::Page>,
     J: BlockStore,
 {
-    /// Performs these writes, a limited number at a time, makes them durable, and marks the pages
-    /// clean that did not change since.
+    /// Performs these writes, a limited number at a time, and makes them durable. Then marks those
+    /// pages clean that did not change meanwhile.
     pub(super) async fn write_slice(&self, writes: Vec<HomeWrite<M::Page>>) -> Result<()> {
         if writes.is_empty() {
             return Ok(());
@@ -103,7 +103,7 @@ where
                 });
             }
             HomeWrite::Zeros(range) => {
-                // Step by step: a slow home that zeroes a long range answers all the time.
+                // In steps, so that a slow home that zeroes a long range keeps answering.
                 let (mut first, end) = (range.first.0, range.end().0);
                 while first < end {
                     let step = PageRange::new(PageNo(first), ZEROED_PAGES_MAX.min(end - first));

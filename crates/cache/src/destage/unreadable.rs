@@ -1,10 +1,10 @@
 //! Dirty pages that the flash cannot read: they are retried.
 //!
-//! A read error says nothing about a page's content: a path may fail over, a controller may reset,
+//! A read error does not mean that a page is lost: a path may fail over, a controller may reset,
 //! and on stripes one member may be missing while the others answer. So such a page stays dirty
 //! until it can be read, is overwritten or trimmed, or the flash itself reports it as lost. An
-//! epoch without one of its pages would not match any past moment: it is abandoned, and a later one
-//! takes everything dirty by then. Without epochs all other pages are destaged meanwhile.
+//! epoch without one of its pages would not match any past moment. It is abandoned, and a later one
+//! takes all pages that are dirty then. Without epochs all other pages are destaged meanwhile.
 use std::cell::{Cell, RefCell};
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Payload, Result};
 use tantalum_media::{BlockStore, ZoneMedia};

@@ -1,11 +1,11 @@
-//! The journal's part in the claim on the home: which claim is on the home, and how to redo an
-//! interrupted change of it.
+//! The journal's records of the claim on the home, and of a change of it that can be redone if it
+//! is interrupted.
 //!
 //! There is room for two [records](crate::claim::Change), at bytes 4096 and 8192; the head says
-//! which one counts. A change is saved in the other one, and the content of the home's ends in the
-//! last bytes of the journal, which the committed epoch must not reach. When that is durable, the
-//! head is set to say that the claim is being changed. When the home is done, the head says that
-//! the claim is there, or that there is none.
+//! which one counts. A change is saved in the other one. The content of the home's ends is saved in
+//! the last bytes of the journal, which the committed epoch must not reach. When that is durable,
+//! the head is set to say that the claim is being changed. When the change of the home is complete,
+//! the head says that the claim is there, or that there is none.
 use super::index::pages_for;
 use super::{FIRST_CONTENT_BYTE, Journal};
 use crate::claim::{Change, Claim, Record};

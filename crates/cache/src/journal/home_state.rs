@@ -34,13 +34,13 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             .then(|| HomeState { version, lacks: self.lacks.borrow().clone() })
     }
 
-    /// Whether pages were destaged without an epoch since the last epoch: only the flash knows
+    /// Whether pages were destaged without an epoch since the last epoch. Then only the flash knows
     /// which changes the home lacks.
     pub fn is_without_epochs(&self) -> bool {
         *self.lacks.borrow() == Lacks::ChangesUnknown
     }
 
-    /// Records, before the commit, the pages that the epoch should have but that could not be read.
+    /// Records, before the commit, the pages that should be in the epoch but could not be read.
     pub fn lacks(&self, pages: impl Iterator<Item = PageNo>) {
         let pages: Vec<PageNo> = pages.take(LACKED_PAGES_MAX + 1).collect();
         self.lacks.replace(match pages.len() {
@@ -86,8 +86,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         Ok(())
     }
 
-    /// Gives up the committed epoch, which has been applied and synced. The home will be used
-    /// without this journal, and the journal's content must never be written there again. From now
+    /// Gives up the committed epoch, which has been applied and synced, because the home will be
+    /// used without this journal. The journal's content must never be written there again. From now
     /// on another cache may be put over the home. The claim has already been taken off the home.
     ///
     /// # Errors
@@ -103,9 +103,9 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
         self.write_head(State::Released(self.last.get().unwrap_or_default())).await
     }
 
-    /// Records durably that the home may have any change up to `version`, which is durable in the
-    /// flash, and gives up the committed epoch. Must precede destaging without an epoch.
-    /// [`Version::NEVER`] if the version is unknown.
+    /// Records durably that the home may have any change up to `version`, and gives up the
+    /// committed epoch. Must precede destaging without an epoch. All changes up to `version` are
+    /// durable in the flash; [`Version::NEVER`] if the version is unknown.
     ///
     /// # Errors
     /// Those of the store; the record may be written despite an error.
@@ -156,8 +156,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
     }
 }
 
-/// Whether opening a journal failed because there is none, or a damaged one. If the store could not
-/// be read, there may be an intact one.
+/// Whether opening a journal failed because there is none, or a damaged one. False if the store
+/// could not be read: it may have an intact journal.
 pub fn is_no_journal(error: &Error) -> bool {
     error.kind() == ErrorKind::Format || is_damage(error.kind())
 }

@@ -83,7 +83,7 @@ impl Index {
         }
     }
 
-    /// A page that does not come after the one before it.
+    /// The first page found that occurs twice.
     fn first_overlap(&self) -> Option<PageNo> {
         let twice = self.entries.windows(2).find(|two| two[0].page >= two[1].page);
         let overlap = self.zeros.windows(2).find(|two| two[0].end() > two[1].first);

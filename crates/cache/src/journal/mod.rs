@@ -120,7 +120,8 @@ pub struct Journal<S, P> {
     window: RefCell<Window<P>>,
     /// The last epoch that was committed.
     last: Cell<Option<Closed>>,
-    /// Pages or changes that the home may lack once it has that epoch, or the one that was begun.
+    /// Pages or changes that the home may still lack when it has that epoch, or the one that was
+    /// begun.
     lacks: RefCell<Lacks>,
     heads: Heads,
     /// Wakes tasks that wait for writes of contents.
@@ -142,9 +143,9 @@ enum Phase<P> {
 }
 
 impl<S: BlockStore, P: Payload> Journal<S, P> {
-    /// Makes an empty journal, which says that the home is an image of its own until it is
-    /// [owned](Self::own_home). The content of `store` is lost. Of each epoch the contents of up to
-    /// `memory_pages_max` pages stay in memory until the epoch is forgotten.
+    /// Makes an empty journal. It says that the home is an image of its own, until the home is
+    /// [owned](Self::own_home). The content of `store` is lost. The contents of up to
+    /// `memory_pages_max` pages of each epoch stay in memory until the epoch is forgotten.
     ///
     /// # Errors
     /// `InvalidInput` if the store has no room for a page. Those of the store; this includes a
@@ -154,8 +155,8 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             let context = format!("a journal does not fit in {} bytes", store.bytes());
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
-        // The new sequence number must be above that of an older journal, whose head must not count
-        // if only one copy gets written.
+        // If only one copy gets written, the head of an older journal must not count. So the new
+        // sequence number must be above that of the older one.
         let (sequence, write_first) = match read_head(&store).await {
             Ok(found) => (found.head.sequence, found.write_first),
             Err(error) if is_no_journal(&error) => (0, 0),
