@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Above this number, entries with a full allowance are dropped.
 const REMEMBERED_MAX: usize = 1 << 10;
 
-/// The remaining waiting time of each holder that waited recently. An `H` identifies a lock holder.
+/// The remaining waiting time of each lock holder that waited recently. An `H` identifies a holder.
 pub(crate) struct Allowances<H> {
     whole_ns: u64,
     /// The remaining time, and the time at which it was recorded.
@@ -37,7 +37,7 @@ impl<H: Copy + Ord> Allowances<H> {
         }
     }
 
-    /// `holder` has its lock, so its allowance for the next one is full again.
+    /// Makes the allowance of `holder` full again: it has got its lock.
     pub(crate) fn renew(&mut self, holder: H) {
         self.used.remove(&holder);
     }

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tantalum_base::{PageNo, PageRange};
 
-/// Total number of ranges recorded: a megabyte.
+/// Total number of ranges recorded: 1.5 MiB.
 const RANGES_MAX: usize = 1 << 16;
 
 /// Ranges recorded for one change; a change with more counts as unknown.
@@ -79,11 +79,11 @@ pub struct Changes {
     watched: Cell<bool>,
     /// The number of the last change.
     last: Cell<u64>,
-    /// The last change whose pages are unknown.
+    /// The last change whose pages are unknown, or no longer recorded.
     last_unknown: Cell<u64>,
     /// A change was abandoned, and may take effect at any later time.
     in_doubt: Cell<bool>,
-    /// The pages of later changes, in order.
+    /// The pages of the changes after `last_unknown`, in order.
     known: RefCell<VecDeque<(u64, PageRange)>>,
 }
 
@@ -120,7 +120,7 @@ impl Changes {
         }
     }
 
-    /// A change was abandoned by its caller and may or may not take effect, so from now on all pages always count as
+    /// Records that a caller abandoned a change, which may or may not take effect. From now on all pages always count as
     /// changed.
     pub(crate) fn given_up(&self) {
         self.in_doubt.set(true);

@@ -32,8 +32,7 @@ const RETRY: Duration = Duration::from_millis(5);
 pub struct Patience {
     /// For its greeting.
     pub greeting: Duration,
-    /// For a dying server to end: it hangs up without a message while the kernel takes its time to end a killed
-    /// process.
+    /// For a server that hangs up without a message. It may be a killed process, which the kernel needs time to end.
     pub hang_ups: Duration,
 }
 
@@ -48,7 +47,7 @@ const CALLS_AT_ONCE: usize = 32;
 
 /// A connection to a server.
 pub struct Connection {
-    /// Forked children do not keep the connection: it ends with the process that made it.
+    /// Closes the connection in forked children: it ends with the process that made it.
     _parent_only: ParentOnly,
     socket: OwnedFd,
     path: PathBuf,
@@ -75,7 +74,7 @@ struct Incoming {
 ///
 /// # Errors
 /// `Io` if this is not permitted, or if the server does not answer; the server's error if it refuses the client.
-#[expect(clippy::disallowed_methods, reason = "who opens a volume blocks")]
+#[expect(clippy::disallowed_methods, reason = "opening a volume blocks the caller's thread")]
 pub fn connect(path: &Path, read_only: bool, patience: Patience) -> Result<Option<Connection>> {
     let begin = Instant::now();
     let connecting = || format!("connecting to {}, where the volume is served", path.display());

@@ -15,7 +15,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 pub(crate) struct Look {
     /// Number of requests for a report.
     asked: Cell<u64>,
-    /// The latest of these requests after which nothing was left to receive.
+    /// The number of the latest request that was answered: at some time after it, nothing was left to receive.
     answered: Cell<u64>,
     stopped: Cell<bool>,
     /// Woken when any of these fields changes.
@@ -52,7 +52,7 @@ impl Look {
         self.changed.until(|| self.stopped.get().then_some(())).await;
     }
 
-    /// Nothing more will be received.
+    /// Records that nothing more will be received.
     pub(crate) fn end(&self) {
         self.answer(u64::MAX);
     }
@@ -118,7 +118,7 @@ impl<S: ByteStream> Inbox<S> {
     }
 }
 
-/// The number of bytes received within an incomplete message.
+/// Checks the number of bytes `received` within an incomplete message: 0 means that the client closed.
 fn more(received: usize) -> Result<usize> {
     match received {
         0 => Err(Error::new(ErrorKind::Closed, "the client closed in the middle of a message")),

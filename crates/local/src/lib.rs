@@ -15,7 +15,7 @@
 //!   turns      the order of writing among refused clients
 //!   waiting    waits for a lock that another client holds
 //!   allowances limits the time of these waits
-//!   metrics    counters of all that
+//!   metrics    counters of clients and their requests
 //!   inbox      receives frames from a connection, in bounded memory
 //! connection   the client's side: blocking, for any number of threads
 //! place        the path of a volume's socket

@@ -63,7 +63,7 @@ impl OpenTransactions {
         self.bounds.as_ref().map(|bounds| bounds.places.take()).transpose()
     }
 
-    /// `tx` has begun, and is idle.
+    /// Records that `tx` has begun; it is idle.
     pub(crate) fn begun(&self, tx: TxId, place: Option<Place>) {
         let idle_since_ns = self.now_ns();
         let open = Open { _place: place, commands: 0, idle_since_ns, is_given_up: false };
@@ -83,7 +83,7 @@ impl OpenTransactions {
         Ok(Using(self, tx))
     }
 
-    /// `tx` has ended.
+    /// Records that `tx` has ended.
     pub(crate) fn ended(&self, tx: TxId) {
         self.open.borrow_mut().remove(&tx);
     }

@@ -37,8 +37,8 @@ impl Place {
             None => beside.clone(),
         };
         if beside.is_symlink() {
-            // Left by a killed server, or it leads to another read-only server, beside which this one will also
-            // read.
+            // The link was left by a killed server, or leads to another read-only server, beside which this one
+            // may serve too.
             remove(&beside)?;
         }
         let listener = Listener::bind(live, &Address::Unix(socket.clone()))?;
@@ -72,7 +72,7 @@ impl Drop for Place {
         if let Some(link) = &self.link
             && fs::read_link(link).is_ok_and(|to| to == self.socket)
         {
-            // A failure can be reported to nobody; a dangling link confuses no client.
+            // An error here could not be reported. A dangling link does no harm to clients.
             let _ = fs::remove_file(link);
         }
     }

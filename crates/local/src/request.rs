@@ -113,7 +113,7 @@ impl Call {
     /// The number of pages that the device examines.
     pub(crate) fn pages_examined(&self) -> u64 {
         match self {
-            // The further steps of a long trim pay for themselves.
+            // Only the first step of a long trim is counted here; each later one waits for a turn of its own.
             Call::Device(Request::Trim(range)) => range.pages.min(TRIM_PAGES_MAX),
             Call::Device(Request::Share(pairs)) => pairs.len() as u64,
             _ => 0,
@@ -128,7 +128,7 @@ pub struct Answer {
     pub pages: Vec<PageBuf>,
     /// For `Begin`, the new transaction.
     pub tx: TxId,
-    /// For `Raise`, the level reached; for `IsReserved`, the level of the writer.
+    /// For `Raise`, the level reached; for `IsReserved`, `Reserved` if any holder is above `Shared`, else `None`.
     pub level: Level,
     /// The number of the last change.
     pub last_change: u64,

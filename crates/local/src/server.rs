@@ -35,7 +35,7 @@ pub(crate) const VIEW_PAGES_MAX: u64 = 16;
 pub struct ServerOptions {
     /// Clients that have greeted, connected at once; further ones are refused.
     pub clients_max: usize,
-    /// Clients that have not greeted yet, besides. One more replaces the oldest.
+    /// Additional clients that have not greeted yet. One more replaces the oldest.
     pub handshakes_max: usize,
     /// Time limit for a client to complete a request that it has begun to send, or to receive an answer.
     pub stall_ms_max: u64,
@@ -49,7 +49,7 @@ pub struct ServerOptions {
     pub read_only: bool,
     /// The file that contains the volume, so that clients can check that it is theirs.
     pub file: Option<FileId>,
-    /// The seats of the clients of all servers on this executor, which take turns.
+    /// The seats of all clients on this executor, of any server: clients take turns.
     pub rounds: Rounds,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Shared<D> {
     next_client: Cell<u64>,
     /// Woken when a client has disconnected.
     gone: WaitQueue,
-    /// Clients that are being told why they are refused.
+    /// Number of refused clients to which the reason is being sent.
     refusals: Cell<u32>,
     /// Set if a stop shall be quick.
     hurry: (Cell<bool>, WaitQueue),
@@ -116,7 +116,7 @@ pub(crate) trait Peer {
     fn stop(&self);
     /// Ends the connection.
     fn cut(&self);
-    /// How far it has come.
+    /// The stage of its connection.
     fn stage(&self) -> Stage;
 }
 
@@ -156,7 +156,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         self.0.clients.borrow().len()
     }
 
-    /// Stops sooner, once it stops: clients get no time to receive their answers.
+    /// Shortens the stop, now or later: clients get no time to receive their answers.
     pub fn hasten(&self) {
         self.0.hurry.0.set(true);
         self.0.hurry.1.wake_all();
@@ -243,7 +243,7 @@ async fn refuse<R: Runtime, S: ByteStream, D>(shared: Rc<Shared<D>>, runtime: R,
 }
 
 impl<D> Shared<D> {
-    /// Decides about one more client.
+    /// Decides whether one more client is admitted.
     fn admission(&self) -> Admission<Rc<dyn Peer>> {
         let ServerOptions { clients_max, handshakes_max, .. } = self.options;
         let places = ClientPlaces { served_max: clients_max, silent_max: handshakes_max };
@@ -252,7 +252,7 @@ impl<D> Shared<D> {
         places.admission(clients.values().map(|client| (Rc::clone(client), client.stage())))
     }
 
-    /// Fails if a client that greets is one too many.
+    /// Fails if there is no place for a client that greets.
     pub(crate) fn check_place(&self) -> Result<()> {
         if self.admission().is_full() { Err(self.refusal()) } else { Ok(()) }
     }

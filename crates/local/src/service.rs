@@ -12,12 +12,12 @@ pub struct Service<D> {
 }
 
 impl<D: PageDevice<Page = PageBuf>> Service<D> {
-    /// For a client with no open transactions that has the device for itself.
+    /// The service of a client that has the device for itself, and no open transactions yet.
     pub fn new(device: Rc<D>) -> Self {
         Service { device, open: OpenTransactions::new(None) }
     }
 
-    /// For one client among several.
+    /// The service of one client among several.
     pub(crate) fn bounded(device: Rc<D>, bounds: Bounds) -> Self {
         Service { device, open: OpenTransactions::new(Some(bounds)) }
     }
@@ -84,14 +84,14 @@ impl<D: PageDevice<Page = PageBuf>> Service<D> {
     /// Aborts the transactions that the client left open.
     pub async fn abort_open(&self) {
         for tx in self.open.end_all() {
-            // A failure can be reported to nobody; a device that cannot abort drops the transaction
+            // An error here could not be reported. A device that cannot abort drops the transaction
             // when it closes.
             let _ = self.device.abort(tx).await;
         }
     }
 
-    /// Waits until a transaction is idle, and returns the time at which it may be aborted unless it
-    /// is used.
+    /// Waits until a transaction is idle, and returns the time at which it may be aborted if it is
+    /// not used before.
     pub(crate) async fn idle_until_ns(&self) -> u64 {
         self.open.idle_until_ns().await
     }

@@ -39,7 +39,7 @@ pub(crate) struct Session<R, S, D> {
     shared: Rc<Shared<D>>,
     service: Service<D>,
     read_only: Cell<bool>,
-    /// Its place among all clients.
+    /// Takes turns with the seats of other clients.
     seat: Seat,
     /// The client has greeted.
     greeted: Cell<bool>,
@@ -175,7 +175,8 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         }
         while inbox.begun(&self.look).await? {
             let head = self.in_time(inbox.head(&self.look)).await?;
-            // Before the memory: requests in progress may wait for memory, and one of them has to end.
+            // The permit comes first. If this task held memory while it waited for a permit, requests in progress might
+            // wait for that memory, and none would end.
             let permit = self.requests.acquire(1).await;
             let memory = self.memory_for(head.body_bytes).await;
             let body = self.in_time(inbox.body(head.body_bytes, &self.look)).await?;
@@ -247,9 +248,10 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             Call::Device(Request::Read { pages, .. }) => *pages,
             _ => 0,
         };
-        // A task never holds both: if it held memory while it waited for more, it could wait for itself.
+        // The memory of the request is released before that of the answer is acquired: a task that held memory while it
+        // waited for more could wait for itself.
         let _memory = match (&call, pages_read) {
-            // It takes memory for its view after its wait.
+            // Memory for the view is acquired after the wait for the lock.
             (Call::Raise(_), _) => {
                 drop(memory);
                 None
@@ -279,8 +281,8 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
             Call::Device(request) => {
                 let _step = self.seat.step(request.pages_moved()).await;
                 let mut answer = self.service.handle(request).await?;
-                // Read without an await in between: if this is one above the change that the client knew, it is the
-                // client's own change.
+                // There is no await since the request ended. So if this number is one above the change that the client
+                // knew, it is the client's own change.
                 answer.last_change = self.shared.changes.last();
                 Ok(answer)
             }
@@ -327,7 +329,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Session<R, S, D> 
         }
         let held = shared.locks.borrow().level(holder);
         let level = {
-            // The lock's holder may be of the same client, so its requests must not be blocked by waiting ones.
+            // The holder of the lock may belong to the same client. So requests that wait must not occupy all permits.
             let may_wait = self.waiting.get() < WAITING_MAX;
             let _waiting = Waiting::new(&self.waiting, 1);
             shared.reach(&self.runtime, holder, raise.wanted, may_wait).await

@@ -1,8 +1,8 @@
 //! A device that records which of its pages changed, by any client, once recording is switched on.
 //!
-//! A change is recorded when it completes, before anybody is told of it. A client that asks later treats its pages as
+//! A change is recorded when it completes, before it is acknowledged. A client that asks later treats the pages as
 //! changed, even if it has read them in the meantime. Failed changes are recorded as well: if the device stopped
-//! accepting writes because of one, the change may still be there.
+//! accepting writes because of one, its pages may have changed nevertheless.
 use crate::changes::{Changes, Touched};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

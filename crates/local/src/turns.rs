@@ -27,7 +27,7 @@ impl<H> Default for Turns<H> {
 }
 
 impl<H: Copy + Ord> Turns<H> {
-    /// `holder` was refused, and will try again.
+    /// Records that `holder` was refused, and gives it a claim.
     pub(crate) fn refused(&mut self, holder: H) {
         self.refusals += 1;
         self.claims.entry(holder).or_insert(self.refusals);
@@ -39,7 +39,7 @@ impl<H: Copy + Ord> Turns<H> {
         }
     }
 
-    /// `holder` requests SHARED. Returns whether it has a claim, and so waits for its turn.
+    /// Records that `holder` requests SHARED. Returns whether it has a claim, so that it waits for its turn.
     pub(crate) fn asks(&mut self, holder: H) -> bool {
         let claim = self.claims.get(&holder).copied();
         if let Some(number) = claim {
@@ -64,7 +64,7 @@ impl<H: Copy + Ord> Turns<H> {
         self.is_of(holder)
     }
 
-    /// `holder` stops waiting for its turn; its claim stays.
+    /// Records that `holder` no longer waits for its turn; its claim stays.
     pub(crate) fn asks_no_more(&mut self, holder: H) {
         if let Some(number) = self.claims.get(&holder) {
             self.asking.remove(number);
@@ -81,7 +81,7 @@ impl<H: Copy + Ord> Turns<H> {
         self.turn.is_some_and(|(other, _)| other != holder)
     }
 
-    /// `holder` has had its turn, or needs none.
+    /// Ends the turn and the claim of `holder`.
     pub(crate) fn over(&mut self, holder: H) {
         self.asks_no_more(holder);
         self.claims.remove(&holder);
@@ -90,7 +90,7 @@ impl<H: Copy + Ord> Turns<H> {
         }
     }
 
-    /// Ends a turn that began at or before `begun_before_ns`: its holder does not use it.
+    /// Ends the turn if it began at or before `begun_before_ns`: its holder does not use it.
     pub(crate) fn end(&mut self, begun_before_ns: u64) {
         if let Some((holder, since_ns)) = self.turn
             && since_ns <= begun_before_ns

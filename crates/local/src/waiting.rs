@@ -40,14 +40,14 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         if level < wanted && may_wait {
             level = self.wait_for_lock(runtime, holder, wanted).await;
         }
-        // A SHARED that a refused writer gets on its way to RESERVED does not renew its allowance.
+        // If a refused writer gets SHARED on its way to RESERVED, this does not renew its allowance.
         if level >= wanted && (wanted > Level::Shared || !self.turns.borrow().has_claim(holder)) {
             self.allowances.borrow_mut().renew(holder);
         }
         level
     }
 
-    /// Waits until the lock is available, until `holder` itself blocks a pending writer, or until its allowance is used up.
+    /// Waits until the lock is available, `holder` itself blocks a pending writer, or its allowance is used up.
     async fn wait_for_lock(&self, runtime: &impl Runtime, holder: Holder, wanted: Level) -> Level {
         let had = self.lock_freed.until(|| {
             let level = self.raise_lock(holder, wanted);
@@ -71,7 +71,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         level
     }
 
-    /// The result of `had`; `None` if the allowance of `holder` is used up.
+    /// Waits for `had`; `None` if the allowance of `holder` is used up first.
     async fn wait<T>(
         &self,
         runtime: &impl Runtime,
@@ -88,7 +88,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         }
     }
 
-    /// Makes `holder` wait for its turn, if it was refused before and starts again. Returns whether it does.
+    /// Queues `holder` for its turn if it was refused before and starts again. Returns whether it was queued.
     fn claim_turn(&self, holder: Holder, wanted: Level) -> bool {
         wanted == Level::Shared
             && self.locks.borrow().level(holder) == Level::None
@@ -138,9 +138,9 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         self.lock_freed.wake_all();
     }
 
-    /// Receives what other lock holders have already sent, and lets dead ones end: they may hold no conflicting lock any more. A
-    /// client does not wait for an answer when it releases a lock, so its next message to another process may arrive before the
-    /// release has been received.
+    /// Receives all messages that other lock holders have already sent, and lets dead ones end. They may hold no conflicting lock
+    /// any more: a client does not wait for an answer when it releases a lock, so another process may learn of the release before
+    /// this server has received it.
     async fn look_at_others(&self, runtime: &impl Runtime, client: u64) {
         let mut others: Vec<u64> = self
             .locks

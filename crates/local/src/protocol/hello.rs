@@ -36,7 +36,7 @@ pub struct FileId {
 pub struct Welcome {
     /// Changes are refused.
     pub read_only: bool,
-    /// The server's process.
+    /// The server's process number.
     pub pid: u32,
     /// The device's limits for this connection.
     pub limits: Limits,

@@ -1,7 +1,7 @@
 //! The bytes on the wire, as pure functions. `docs/local.md` has them as a table.
 //!
-//! Both sides send frames, each with a head of 16 bytes and a body. A client's frame has a number, which is
-//! repeated in its answer; answers arrive in any order. Integers are little-endian.
+//! Both sides send frames, each with a head of 16 bytes and a body. A client's frame has a number, and its answer
+//! has the same number; answers arrive in any order. Integers are little-endian.
 mod calls;
 mod fields;
 mod hello;
