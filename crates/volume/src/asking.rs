@@ -16,7 +16,7 @@ pub fn control_path(config: &Path) -> PathBuf {
     name.into()
 }
 
-/// Time limit for each line of a server's answer to `stat`, which reads pages for at most two seconds, and to `mode`, which has
+/// Time limit for each line of a server's answer. For `stat` the server reads pages for at most two seconds; for `mode` it sends
 /// two lines a second.
 const LINE: Duration = Duration::from_secs(10);
 
@@ -31,7 +31,7 @@ pub fn ask(
     ask_within(config, request, None)
 }
 
-/// The lines of the server's answer to a request for its mode, or to change it; otherwise as [`ask`].
+/// As [`ask`], for a request that reads or changes the mode: each line has a time limit.
 ///
 /// # Errors
 /// As [`ask`]; a line is `Closed` if it does not come in time.
@@ -42,7 +42,7 @@ pub fn ask_mode(
     ask_within(config, &format!("mode {mode}"), Some(LINE))
 }
 
-/// The same, with a time limit for each line.
+/// As [`ask`], with a time limit for each line.
 fn ask_within(
     config: &Path,
     request: &str,

@@ -111,8 +111,7 @@ pub(crate) fn refuse_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     let file = open_home_to_look(&path)?;
     let (mut bytes, Evidence { claim, zero_sectors }) = ends(&file, &path)?;
     match claim {
-        // A claim leaves no sector of zeros. With such a sector, another program has overwritten the home, which is accepted as
-        // it is.
+        // Under a claim no sector is zero. If one is, another program has written to the home, and the home is accepted as it is.
         Some(claim) if zero_sectors == 0 => claim.toggle(&mut bytes),
         _ => refuse_member(&file, &path)?,
     }
@@ -133,8 +132,8 @@ fn would_show(ends: &[u8]) -> bool {
     ends.chunks(SECTOR_BYTES).any(|sector| sector.iter().all(|byte| *byte == 0))
 }
 
-/// Whether a new cache over the home at `path` omits the claim by default: a claim would not be visible there, and the home holds
-/// nothing that could be mounted by mistake.
+/// Whether a new cache over the home at `path` has no claim by default, because a claim would not be visible there and the home
+/// has no content that could be mounted by mistake.
 ///
 /// # Errors
 /// `Io` if the home cannot be read.
@@ -190,7 +189,7 @@ async fn finish_change(
     open_home(home, Some(&journal), owner).await.map(drop)
 }
 
-/// Puts the claim of a new volume on its home, after removing a claim that was given up.
+/// Puts the claim of a new volume on its home. An old claim is removed first, as the caller has given it up.
 pub(crate) async fn claim_home(
     live: &Live,
     config: &VolumeConfig,
@@ -229,8 +228,8 @@ fn whole_sectors(bytes: u64) -> u64 {
     bytes / SECTOR_BYTES as u64 * SECTOR_BYTES as u64
 }
 
-/// The file in which [`unclaim_home`] saves the old content: beside a home that is a file; in the current folder if the home is a
-/// device, because files beside a device node are lost at a power cut.
+/// The file in which [`unclaim_home`] saves the old content. It is beside the home if that is a file. It is in the current folder
+/// if the home is a device, because files beside a device node are lost at a power cut.
 pub fn undo_path(home: &Path) -> PathBuf {
     let is_file = std::fs::metadata(home).is_ok_and(|metadata| metadata.is_file());
     let place = if is_file { home.as_os_str() } else { home.file_name().unwrap_or_default() };
@@ -239,7 +238,7 @@ pub fn undo_path(home: &Path) -> PathBuf {
     undo.into()
 }
 
-/// Removes the claim from the file or block device at `home`, when only the home is left, or from a copy of it. The result is the
+/// Removes the claim from the file or block device at `home` if only the home is left, or from a copy of it. Then the home has the
 /// content that the cache destaged, and nothing newer. The old content is saved in `undo` first; after an interruption, the next
 /// call continues from there. `undo` is removed at the end.
 ///
@@ -259,7 +258,7 @@ pub async fn unclaim_home(live: &Live, home: &Path, undo: &Path, force: bool) ->
     let options = FileStoreOptions { sparse: true, end_bytes, ..FileStoreOptions::default() };
     let store = open_as_claimed(live, home, options)?;
     if shown.is_none() && !is_begun {
-        // With an empty undo store, this reports the error.
+        // The home has no claim: with an empty undo store, this call reports that.
         let nothing = tantalum_media::block_store::MemoryStore::new(UNDO_BYTES);
         return unclaim(&store, &nothing).await.map_err(within);
     }
@@ -322,13 +321,13 @@ async fn refuse_journal(live: &Live, claim: &Claim, home: &Path) -> Result<()> {
     Err(JOURNAL_THERE.error(ErrorKind::InvalidInput, context))
 }
 
-/// Whether `home` is a copy: the place that its claim names is another one, and shows the same volume's claim too.
+/// Whether `home` is a copy: its claim names another path, and the home there shows the same volume's claim too.
 fn is_copy(claim: &Claim, home: &Path) -> bool {
     let named = Path::new(claim.home());
     let [there, here] = [named, home].map(place_beneath_loops);
     // Devices change their names, and one disk may have several.
     let is_elsewhere = there != here && !(there.is_device() && here.is_device());
     let its = claim_of(named).ok().flatten();
-    // A path that is not there, or not told in full, proves nothing.
+    // If the path does not exist, or is shortened in the claim, this proves nothing.
     is_elsewhere && its.is_some_and(|its| its.volume_id() == claim.volume_id())
 }

@@ -8,8 +8,8 @@
 //!   everything that the larger volume needs was in place. The next opening for writing rewrites the older copy.
 //! - One is damaged, whatever its bytes look like: the other one counts. The next opening for writing rewrites the damaged copy.
 //! - Both are intact and contradict each other, or one has another version: a disk lost a write when a volume was created over an
-//!   older one. One copy would show the old volume's content in place of the new one's, and it is impossible to tell which. The
-//!   volume is not opened.
+//!   older one. One copy describes the old volume, the other one the new volume, and it is unknown which is which. The volume is
+//!   not opened.
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

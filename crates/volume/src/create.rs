@@ -206,7 +206,7 @@ async fn stage(
     superblock: &Superblock,
     home: Home,
 ) -> Result<Superblock> {
-    // Checked again under the lock, which keeps others from creating the volume: another creation may just have finished.
+    // Another creation may just have finished, so this is checked again under the lock, which keeps others out from now on.
     if !is_vacant(path)? {
         refuse_existing(live, path).await?;
     }
@@ -233,7 +233,7 @@ async fn fill(
 ) -> Result<Superblock> {
     let bytes = superblock.store_bytes();
     if bytes <= PREPARE_BYTES_MAX && store.bytes() >= bytes && !config.media.sparse {
-        // First, because preparing may overwrite the content of an old volume.
+        // The superblock goes first, because preparing may overwrite the content of an old volume.
         erase_superblock(&store).await?;
         store.prepare(FIRST_ZONE_BYTE, bytes - FIRST_ZONE_BYTE).await?;
     }
@@ -327,8 +327,8 @@ async fn refuse_owned_home(live: &Live, config: &VolumeConfig) -> Result<()> {
     Ok(())
 }
 
-/// Whether the future flash is a file that a volume of this configuration left there when it was detached: it has the same size
-/// and no superblock, and the journal beside the home says that its content is not needed.
+/// Whether the future flash is a file that a volume of this configuration left there when it was detached: the file has the same
+/// size and no superblock, and the journal beside the home says that the content of the flash is not needed.
 async fn is_given_up(live: &Live, config: &VolumeConfig, bytes: u64) -> Result<bool> {
     let path = config.data_path()?;
     if is_vacant(&path)? || std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() != bytes) {

@@ -87,8 +87,8 @@ pub(crate) fn plan_as(
     })
 }
 
-/// `config` with the sizes in `superblock`. The configuration still has the sizes from before a growth if the growth was
-/// interrupted, or if only the superblock records it. Zones keep the size with which they were created.
+/// `config`, with the sizes in `superblock` if the volume has grown and the configuration has its present capacity or that before
+/// the last growth: an interrupted growth does not update it. Zones keep the size with which they were created.
 fn as_grown(config: &VolumeConfig, superblock: &Superblock) -> Result<VolumeConfig> {
     let says = config.capacity_pages()?;
     let is_grown = superblock.growths > 0;
@@ -105,8 +105,8 @@ fn ftl_options(config: &VolumeConfig, superblock: &Superblock) -> Result<FtlOpti
     if !superblock.is_staged {
         return Ok(options);
     }
-    // A transaction that frees space must be stageable even on a full volume. So staging may use a quarter of the spare pages;
-    // the rest is for cleaning.
+    // Even on a full volume it must be possible to stage a transaction that frees space. So staging may use a quarter of the spare
+    // pages; the rest is for cleaning.
     let most = mapped_pages_max(&superblock.geometry(), 0, |_| pages);
     let spare = most.saturating_sub(superblock.pages);
     Ok(FtlOptions { mapped_pages_max: Some(superblock.pages + spare / 4), ..options })

@@ -22,7 +22,7 @@ pub(crate) async fn content_name(
     })
 }
 
-/// Whether all pages are holes, write cache included, among the first pages that may be examined in one step. A cache
+/// Whether all of the first pages are holes, also in the write cache; as many pages as may be examined in one step. A cache
 /// never reports holes, as its home may have content that the cache does not know.
 fn is_empty(device: &impl PageDevice) -> bool {
     let (mut at, pages) = (0, device.limits().pages.min(LOOKED_AT_PAGES_MAX));

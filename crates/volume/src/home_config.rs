@@ -18,7 +18,7 @@ const KEPT: f64 = 0.85;
 pub struct HomeConfig {
     /// The slow file or block device; relative to the configuration file.
     pub path: PathBuf,
-    /// Its bytes, if it ends within a page; without it, the whole pages of the capacity.
+    /// Its size in bytes, if it ends within a page; by default, the whole pages of the capacity.
     pub size: Option<String>,
     /// The mode of the cache when it is opened.
     #[serde(default = "default_mode")]
@@ -29,7 +29,7 @@ pub struct HomeConfig {
     /// Whether it carries a claim while it has a cache.
     #[serde(default = "default_claim")]
     pub claim: ClaimConfig,
-    /// The journal beside it; without it, the home's path with `.journal` appended.
+    /// The journal beside it; by default, the home's path with `.journal` appended.
     pub journal: Option<PathBuf>,
     /// Limit on dirty pages, as a share of the pages that the flash can hold.
     #[serde(default = "default_dirty_max")]
@@ -42,7 +42,7 @@ pub struct HomeConfig {
     /// Whether clean pages are read from home if that is faster.
     #[serde(default)]
     pub balance_reads: bool,
-    /// Limit on writes to the flash per day, not counting those of hosts.
+    /// Limit on all bytes written to the flash per day. Above it only the writes of hosts enter the flash.
     pub wear_per_day: Option<String>,
     /// Admission to the flash.
     #[serde(default = "default_admit")]
@@ -150,7 +150,7 @@ impl HomeConfig {
         config.parent().unwrap_or(Path::new("")).join(&self.path)
     }
 
-    /// The path of the journal, likewise.
+    /// The path of the journal, relative to that of the configuration at `config`.
     pub fn journal_path(&self, config: &Path) -> PathBuf {
         let journal = self.journal.clone().unwrap_or_else(|| {
             let mut name = self.path.clone().into_os_string();
@@ -190,7 +190,7 @@ impl HomeConfig {
 
     /// The size of a journal for this number of dirty pages.
     pub fn journal_bytes(&self, options: &CacheOptions) -> u64 {
-        // A quarter more, for clean pages that fill gaps. One index entry per page, and the same room again
+        // Clean pages that fill gaps get a quarter more. The index has one entry per page, and the same room again
         // for trimmed ranges.
         let contents = options.dirty_pages_max + options.dirty_pages_max / 4;
         let index_pages = 2 * contents.div_ceil(250) + 2;

@@ -1,7 +1,7 @@
 //! A home of whole sectors that is not a whole number of pages: its end, and the check that nothing is written behind it.
 //!
 //! The volume's last page holds the remaining sectors; the rest of that page reads as zeros. NBD clients do not see the rest.
-//! Other clients see whole pages, but may write only zeros there, because the home cannot store anything else.
+//! Other clients see whole pages, but may write only zeros to the rest, because the home cannot store it.
 use tantalum_base::size::Size;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result, ResultExt};
 use tantalum_media::BlockStore;

@@ -9,8 +9,8 @@
 //! refusals    reasons not to create, open or give up a volume
 //! no_room     errors about lack of room, as a user reads them
 //! space       the space that a new tiered volume needs on each file system, and the check that it is free
-//! places      checks that each store is available: a file of its own, on permanent storage, in nobody's use
-//! claim       the claim on a home: refused if there is one, put on the home of a new volume, taken off a home that is alone
+//! places      checks that each store is available: a file of its own, on permanent storage, not in use
+//! claim       the claim on a home: refused if there is one, put on the home of a new volume, taken off a home without a cache
 //! unfinished  an attach that was interrupted; a creation (unfinished_creation)
 //! members     homes that are members of an array or a pool
 //! content     recognizes the content of a volume or a home by its first bytes
@@ -18,7 +18,7 @@
 //! resize      grows a volume
 //! flash       kind "flash": a buffer over an SSD over zones in a file or in memory
 //! tiered      kind "tiered": the same as a cache of a home; rescue, if the flash is lost
-//! own_home    compares home and flash: whether a home is the volume's own, and has a claim that it cannot show (unseen_claim)
+//! own_home    compares home and flash to test whether a home is the volume's own; finds a claim that it cannot show (unseen_claim)
 //! home_config the home in a configuration; a home that ends within a page (home_end)
 //! store       file or memory, as configured; a missing flash (lost_flash)
 //! open_options  read-write or read-only

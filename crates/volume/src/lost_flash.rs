@@ -1,4 +1,4 @@
-//! A volume whose flash is missing or blank: the reason, and advice how to continue.
+//! A volume whose flash is missing or blank: the error with its reason, and advice.
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PageBuf, Result, ResultExt};
 use tantalum_cache::journal::Journal;
@@ -55,7 +55,7 @@ pub(crate) fn without_data(data: &Path, config: &VolumeConfig) -> Error {
     FLASH_GONE.error(ErrorKind::Io, context)
 }
 
-/// Refuses a `flash` that holds no volume, if the journal beside the home says what happened to the volume.
+/// Refuses a `flash` that holds no volume, if the journal beside the home shows that there was one.
 ///
 /// # Errors
 /// `Format` in that case; `Io` if flash or journal cannot be read now.
@@ -146,7 +146,7 @@ fn how_to_make(config: &VolumeConfig) -> String {
     }
 }
 
-/// Advice if there was a volume. Creating a new one would lose content that the home lacks, if the flash is only elsewhere.
+/// Advice if there was a volume. Its flash may only be elsewhere; then a new volume would lose content that the home lacks.
 fn how_without_flash(config: &VolumeConfig) -> String {
     let at = config.path.display();
     match is_ordered(config) {

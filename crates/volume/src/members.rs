@@ -1,5 +1,5 @@
-//! Recognizes a home that is a member of a larger unit, such as an array. Such a home is refused by name, because the
-//! unit's other members would miss it.
+//! Recognizes a home that is a member of a larger unit, such as an array. Such a home is refused, because a cache over one
+//! member would damage the unit. The error names the unit.
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;

@@ -76,9 +76,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// Writes a new VOLUME.toml for a volume of `capacity` with these `settings` to `path`, and reads it. If this is
-/// interrupted, the file is there completely or not at all, and a file that was there stays. Its folder is created if it does not
-/// exist, but not that folder's parent. From now on [`is_creation_unfinished`](crate::is_creation_unfinished) until the volume
-/// is there.
+/// interrupted, the file exists completely or not at all. An existing file is not replaced. The file's folder is created if it
+/// does not exist, but not that folder's parent. From now until the volume exists,
+/// [`is_creation_unfinished`](crate::is_creation_unfinished) is true.
 ///
 /// # Errors
 /// `InvalidInput` if a setting is invalid, and nothing is written; `Locked` if another one has written it; `Io` if the file
@@ -143,7 +143,7 @@ fn write_exclusively(path: &Path, text: &str) -> std::io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".creating");
     let unfinished = Path::new(&unfinished);
-    // One that a killed program left is used again, so it is emptied only when it is known to be nobody's.
+    // A file left by a killed program is used again. It is emptied only under the lock, when no other caller uses it.
     let mut file = File::options().create(true).truncate(false).write(true).open(unfinished)?;
     match file.try_lock() {
         Ok(()) if is_at(&file, unfinished) => {}
@@ -159,7 +159,7 @@ fn write_exclusively(path: &Path, text: &str) -> std::io::Result<()> {
         rename_new(unfinished, path)
     };
     write().inspect_err(|_| {
-        // The original error says enough.
+        // If this fails, the original error is reported.
         let _ = std::fs::remove_file(unfinished);
     })?;
     sync_name(path)
@@ -175,22 +175,22 @@ fn is_at(file: &File, path: &Path) -> bool {
 pub struct NewConfig {
     path: PathBuf,
     makes_folder: bool,
-    /// Whether there were data at the default place before.
+    /// Whether data existed at the default path before.
     has_old_data: bool,
 }
 
 impl NewConfig {
-    /// The one at `path`, which does not exist yet.
+    /// The configuration at `path`, which does not exist yet.
     pub fn at(path: &Path) -> NewConfig {
         let folder = folder_of(path);
         let has_old_data = folder.join(DEFAULT_DATA).exists();
         NewConfig { path: path.to_owned(), makes_folder: !folder.exists(), has_old_data }
     }
 
-    /// Removes the configuration, which this caller wrote, after the `error` of the volume's creation. It stays if another caller,
-    /// who found the configuration, makes the volume or has made it.
+    /// Removes the configuration, which this caller wrote, after the volume's creation failed with `error`. It stays if another
+    /// caller found the configuration and is creating the volume, or has created it.
     pub fn discard_after(&self, error: &Error) {
-        // Nobody finishes the creation of a tiered volume.
+        // No other caller finishes the creation of a tiered volume.
         let is_flash =
             VolumeConfig::read(&self.path).is_ok_and(|config| config.kind == Kind::Flash);
         let is_taken = is_flash
@@ -208,11 +208,11 @@ impl NewConfig {
             if let Ok(config) = VolumeConfig::read(&self.path) {
                 end_creation(&config);
             }
-            // If it cannot be removed, the original error says enough.
+            // If this fails, the original error is reported.
             let _ = std::fs::remove_file(&self.path);
         }
         if self.makes_folder {
-            // Fails if the folder has other files by now, and it stays.
+            // If the folder has other files by now, this fails and the folder stays.
             let _ = std::fs::remove_dir(folder_of(&self.path));
         }
     }
@@ -223,7 +223,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The VOLUME.toml of a tiered volume, likewise.
+/// The template of a tiered volume's VOLUME.toml, also with all defaults as comments.
 const TIERED_TEMPLATE: &str = include_str!("tiered.toml");
 
 /// The settings of a new tiered volume, as text.

@@ -1,15 +1,15 @@
 //! A device that makes changes durable before it acknowledges them, over one that is durable on flush.
 //!
-//! One volume may be served both to clients that flush, such as those of NBD, and to clients that rely on each reply. Both use
-//! one device below; it is flushed after each write and trim of the latter. Concurrent flushes share their appends, as commits
-//! do. Commits and shares are durable without a flush. A flush also covers other clients' changes that the device below has
-//! acknowledged.
+//! One volume may be served both to clients that flush, such as those of NBD, and to clients that need each acknowledged change to
+//! be durable. Both kinds use one device below. This layer flushes it after each write and trim of the second kind. Concurrent
+//! flushes share their appends, as commits do. Commits and shares are durable without a flush. A flush also covers other clients'
+//! changes that the device below has acknowledged.
 use std::rc::Rc;
 use tantalum_base::{DeviceLayer, Durability, Limits, PageDevice, PageNo, PageRange, Result, TxId};
 use tantalum_ftl::fault_points::Fault;
 
-/// A device whose changes are all durable when they are acknowledged, whatever the durability of the device below. If that is the
-/// same, this costs nothing. Clones of the device below may be in use at the same time.
+/// A device whose changes are all durable when they are acknowledged, whatever the durability of the device below. If the device
+/// below has the same durability, this layer costs nothing. Clones of that device may be in use at the same time.
 pub struct OnAck<D> {
     device: Rc<D>,
     limits: Limits,
@@ -17,7 +17,7 @@ pub struct OnAck<D> {
 }
 
 impl<D: PageDevice> OnAck<D> {
-    /// Over `device`, which must keep a prefix of its changes: [`Durability::OnAck`] or [`Durability::OnFlush`].
+    /// A layer over `device`, whose durability must be [`Durability::OnAck`] or [`Durability::OnFlush`].
     pub fn over(device: Rc<D>) -> Self {
         let below = device.limits();
         assert!(below.durability != Durability::Volatile, "a flush of it does not keep an order");

@@ -68,7 +68,7 @@ pub async fn open_tiered_volume(
     })
 }
 
-/// Whether an opening was refused because the home is another one, which is found out before anything is written to it.
+/// Whether an opening was refused because the home is another one. Nothing was written to that home.
 fn is_another_home(error: &Error) -> bool {
     let told = error.to_string();
     [COMPARED, UNPROVEN, CLAIM_UNKNOWN, OTHERS_HOME]

@@ -8,10 +8,10 @@ pub struct OpenOptions {
     /// was. So this works on a file without write permission, and on a read-only or full file system.
     /// Every change fails with [`ReadOnly`], even beginning a transaction; a flush does nothing.
     ///
-    /// Several readers may have the volume open at once, but none while a writer has it open, and the
-    /// reverse ([`Locked`]). Reads return the same recovered content as after opening for writing.
-    /// However, content that was never acknowledged as durable may disappear if a power cut comes
-    /// before the next opening for writing.
+    /// Several readers may have the volume open at once. Readers and a writer exclude each other
+    /// ([`Locked`]). Reads return the same recovered content as after opening for writing. However,
+    /// content that was never acknowledged as durable may disappear if a power cut comes before the
+    /// next opening for writing.
     ///
     /// [`ReadOnly`]: tantalum_base::ErrorKind::ReadOnly
     /// [`Locked`]: tantalum_base::ErrorKind::Locked

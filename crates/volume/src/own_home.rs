@@ -1,6 +1,6 @@
-//! Tests whether a home is the volume's own: some pages that home and flash have in common are compared.
+//! Tests whether a home is the volume's own, by comparing some pages that home and flash have in common.
 //!
-//! Before that, nothing is written to a home that does not show its claim.
+//! Before this test, nothing is written to a home that does not show its claim.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
 use tantalum_cache::claim::{SECTOR_BYTES, Trust, accept, of_another};
 use tantalum_media::BlockStore;
@@ -10,16 +10,16 @@ use tantalum_runtime::life_cycle::is_damage;
 use crate::refusals::{COMPARED, UNPROVEN};
 use crate::tiered::TieredDevice;
 
-/// Number of clean pages that are compared with home when a volume is opened.
+/// Number of clean pages that are compared with the home at an opening.
 const COMPARED_PAGES: usize = 8;
 
-/// Number of clean pages from which these are chosen, the first that the flash can read.
+/// Number of clean pages from which these are chosen. Pages that the flash cannot read are skipped.
 const COMPARED_OF_PAGES: usize = 64;
 
-/// Number of clean pages that are compared with a home that should have a claim, and has no sector that could show it.
+/// Number of clean pages that are compared if the home should have a claim, but has no sector that could show it.
 const DOUBTFUL_PAGES: usize = 1024;
 
-/// Number of runs of pages from which these are chosen, one of each.
+/// Number of clean pages from which these are chosen.
 const DOUBTFUL_OF_PAGES: usize = 64 << 10;
 
 /// Number of clean pages that decide whether a doubted home is the volume's own.
@@ -28,9 +28,9 @@ const PROVING_PAGES: usize = 512;
 /// The result for the ends of a home whose claim was not intact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// Pages that were written home once more, with the content that the flash has.
+    /// Pages that were written to the home once more, with the content that the flash has.
     pub written: u64,
-    /// Pages of which only home has content, and nothing tells whether that was stored with or without the claim.
+    /// Pages that only the home has, and of which it is unknown whether they were stored with or without the claim.
     pub unknown: u64,
 }
 
@@ -43,13 +43,13 @@ enum Compared {
     Differs,
 }
 
-/// Compares some clean pages with their content at home.
+/// Compares some clean pages with their content on the home.
 ///
 /// # Errors
-/// `Corrupt` if home has other content; those of home; `Io` if the flash cannot read any of them now.
+/// `Corrupt` if the home has other content; those of the home; `Io` if the flash cannot read any of the pages now.
 pub(crate) async fn compare<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result<()> {
     let (drive, home) = (tiered.drive(), tiered.home());
-    // A home that should have a claim, and could not show it.
+    // The home should have a claim, but cannot show it.
     let is_doubtful = home.store().trust() == Trust::Unseen && home.store().claim().is_some();
     let (most, pages) = match is_doubtful {
         true => (DOUBTFUL_PAGES, drive.ftl().clean_pages(DOUBTFUL_OF_PAGES)),
@@ -57,7 +57,7 @@ pub(crate) async fn compare<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, 
     };
     let (mut compared, mut unreadable) = (0, None);
     let step = pages.len().div_ceil(most).max(1);
-    // Spread over all clean pages, as long as they can be read.
+    // The compared pages are spread over all clean pages. If some cannot be read, others take their place.
     let spread = (0..step).flat_map(|from| pages.iter().skip(from).step_by(step));
     for page in spread.copied() {
         if compared == most {
@@ -66,7 +66,7 @@ pub(crate) async fn compare<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, 
         let (mut here, mut there) = ([PageBuf::zero()], [PageBuf::zero()]);
         match drive.read(page, &mut here, None).await {
             Ok(()) => compared += 1,
-            // A clean page that is damaged is read from home. A page that cannot be read now proves nothing.
+            // A damaged clean page is read from the home anyway. A page that cannot be read now proves nothing.
             Err(error) if is_damage(error.kind()) => continue,
             Err(error) => {
                 unreadable = Some(error);
@@ -93,15 +93,15 @@ fn differs(page: PageNo, otherwise: &str) -> Error {
     COMPARED.error(ErrorKind::Corrupt, context)
 }
 
-/// The advice for a home that shows nothing else to be wrong.
+/// Additional advice for a home that is refused at a normal opening.
 const BY_FORCE: &str = "; `tantalum attach --force` takes this one, whatever it is, and gives up the \
                         newer pages in the flash";
 
-/// Accepts the home although it is not as its cache left it, if it is the volume's own. Claimed pages that the flash has too are
-/// written there once more. Nothing is written to another home.
+/// Accepts the home although its claim is not intact or it was changed, if it is the volume's own. Claimed pages that the flash
+/// has too are compared, and written to the home again if they differ. Nothing is written to a home that is not the volume's own.
 ///
 /// # Errors
-/// `Corrupt` if the home is another one, or nothing shows that it is the volume's own; those of the stores.
+/// `Corrupt` if the home is another one, or no page shows that it is the volume's own; those of the stores.
 pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
 ) -> Result<Ends> {
@@ -117,8 +117,8 @@ pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
     Ok(ends)
 }
 
-/// Refuses a home before anything is changed: one that shows another volume's claim; one that shows none unless pages are the same
-/// there. If it `must_show` that it is the volume's own, there must be such pages.
+/// Refuses a home before anything is changed, if it has another volume's claim, or if it shows no claim and more compared pages
+/// differ than are equal. If it `must_show` that it is the volume's own, there must be an equal page.
 ///
 /// # Errors
 /// As [`accept_home`].
@@ -135,7 +135,8 @@ pub(crate) async fn prove_home<R: Runtime, S: BlockStore>(
     }
 }
 
-/// Refuses a home unless at least as many pages are the same there as differ. A doubted home must have such pages.
+/// Refuses the home if more of the compared pages differ than are equal. If the home is doubted, or if it `must_show` that it is
+/// the volume's own, there must be an equal page.
 async fn prove<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
     must_show: bool,
@@ -143,7 +144,7 @@ async fn prove<R: Runtime, S: BlockStore>(
     let (mut same, mut different, mut first) = (0, 0, None);
     for page in tiered.drive().ftl().clean_pages(PROVING_PAGES) {
         let Some(content) = clean_content(tiered, page).await? else { continue };
-        // Zeros are on any disk.
+        // A page of zeros proves nothing: any disk has zeros.
         if content == PageBuf::zero() {
             continue;
         }
@@ -212,8 +213,8 @@ async fn compare_page<R: Runtime, S: BlockStore>(
     Ok(result)
 }
 
-/// The content of a page at home, as it is read now, and as it would be read if it were stored the other way: with the claim, or
-/// without it.
+/// Two readings of a page on the home: as it is read now, and as it would be read if it were stored the other way, with the claim
+/// instead of without it or the reverse.
 async fn readings<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
     page: PageNo,
@@ -229,8 +230,8 @@ async fn readings<R: Runtime, S: BlockStore>(
     Ok([now, other])
 }
 
-/// Writes the claimed pages of a home whose claim is not intact once more, if the flash has them, and counts the pages that
-/// nothing tells how to read.
+/// Repairs the claimed pages of a home whose claim is not intact: writes pages again that the flash has and that differ. Counts
+/// the pages of which it is unknown how they are stored.
 async fn write_ends<R: Runtime, S: BlockStore>(tiered: &TieredDevice<R, S>) -> Result<Ends> {
     let home = tiered.home();
     let Some((_, extent)) = home.store().mixed()? else { return Ok(Ends::default()) };

@@ -1,11 +1,11 @@
-//! Permissions of the files that a volume creates: nobody may read a copy who may not read the original.
+//! Permissions of the files that a volume creates: a user who may not read the original may not read a copy.
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tantalum_media::block_store::PRIVATE_MODE;
 
 use crate::config::{Kind, VolumeConfig};
 
-/// Permissions that a copy takes over: to read and write.
+/// The permissions that a copy gets from the original: to read and to write.
 const READ_AND_WRITE: u32 = 0o666;
 
 /// The permissions of the file at `path`, for another file with the same content. [`PRIVATE_MODE`] if there is no such file, or if

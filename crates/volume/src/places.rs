@@ -27,8 +27,8 @@ fn stores(config: &VolumeConfig) -> Result<Vec<(&'static str, PathBuf)>> {
     Ok(stores)
 }
 
-/// Refuses to create a volume if one of its stores is not available: two stores are the same file, the file would be lost at a
-/// restart, or it is in use. All stores are checked before anything is written, even if their content may be given up.
+/// Refuses to create a volume if one of its stores is not available: if two stores are the same file, a file would be lost at a
+/// restart, or a store is in use. All stores are checked before anything is written, even if their content may be given up.
 ///
 /// # Errors
 /// `InvalidInput` with the path and advice; as [`FileStore::open`].

@@ -7,7 +7,7 @@ tantalum_base::refusals! {
     NO_ANSWER = "does not answer in 10 s",
 
     // The configuration.
-    /// Two callers make the volume.
+    /// Another caller creates the volume at the same time.
     JUST_MADE = "was made by another program, or another thread, at this moment",
     /// The file does not exist.
     NO_CONFIGURATION = "does not exist: name the configuration of a volume",
@@ -43,7 +43,7 @@ tantalum_base::refusals! {
     FLASH_TOO_SMALL = "is too small for the flash",
     /// The flash has more zones than can be numbered.
     FLASH_ZONES = "zones: the limits are",
-    /// Two stores are at one place.
+    /// Two stores are the same file.
     SAME_FILE = "are the same file",
     /// The folder of a file does not exist.
     NO_FOLDER = "there is no folder",
@@ -103,13 +103,13 @@ tantalum_base::refusals! {
     OTHER_ZONES = "differs from when the volume was created",
     /// The end of the volume is missing.
     CUT_SHORT = "it was cut short",
-    /// The home is not as it was written.
+    /// The home has other content than the flash expects.
     COMPARED = "home does not hold page",
     /// Nothing shows that the home is the volume's own.
     UNPROVEN = "no page shows that this home is the volume's own",
-    /// Nothing tells how the ends of the home are stored.
+    /// It is unknown whether the ends of the home are stored with a claim.
     CLAIM_UNKNOWN = "nothing tells whether the home has a claim",
-    /// The home was given back, and changed since.
+    /// The home was detached or rescued, and changed since.
     GIVEN_BACK = "the volume was rescued or detached, and its home was changed since",
     /// The superblock has another version.
     OTHER_VERSION = "the volume has format version",
@@ -121,7 +121,7 @@ tantalum_base::refusals! {
     FLASH_THERE = "is there and looks like the volume's flash",
     /// A rescue although the flash may only be unreadable now.
     FLASH_UNREAD = "cannot be read now, and may be later (--force",
-    /// A rescue of a home that nothing tells from another disk.
+    /// A rescue of a home that may be another disk, as it cannot show its claim.
     NOT_SHOWN = "the home cannot show whose it is",
     /// A rescue of a volume with dense destaging.
     DENSE = "only the flash has the pages that home lacks",

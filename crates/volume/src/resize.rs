@@ -1,13 +1,13 @@
 //! Grows a volume: more pages, and more zones behind the existing ones.
 //!
-//! 0. If the configuration has missed an earlier growth, it is updated.
-//! 1. The volume is opened in its old size, the pages that unfinished transactions staged behind its pages are given up, and it
-//!    is closed: hosts' pages will take the place of the staging area.
+//! 0. If an earlier growth did not update the configuration, that is done now.
+//! 1. The volume is opened in its old size, and closed. The pages that unfinished transactions staged behind its pages are given
+//!    up, as hosts' pages will take the place of the staging area.
 //! 2. The file is extended. The part behind the zones of the superblock has no meaning yet.
 //! 3. The copies of the superblock are written, one after the other, each durable before the next. From the first one on the
 //!    volume has its new size (`copies`).
 //! 4. The volume is opened once in its new size, and closed, so that a checkpoint records it as well.
-//! 5. The configuration gets the new capacity. Until then the old capacity is accepted, because the superblock knows it.
+//! 5. The configuration gets the new capacity. Until then the old capacity is accepted, because the superblock records it.
 //!
 //! An interruption at any point leaves a sound volume of the old or the new size, and repeating the call continues from there.
 use serde::Deserialize;
@@ -46,7 +46,7 @@ pub struct Resized {
 pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
     let pages = sizes::pages("SIZE", capacity)?;
     refuse_others(config)?;
-    // No requests worth recording are made here.
+    // Growing makes no requests that a trace should have.
     let config = &VolumeConfig { record: None, ..config.clone() };
     let live = Live::new(LiveOptions::default())?;
     let path = config.data_path()?;
@@ -69,7 +69,7 @@ pub fn resize_volume(config: &VolumeConfig, capacity: &str) -> Result<Resized> {
         grow(config, &store, after.store_bytes())?;
         in_phase(&live, write_growth(store.clone(), resized))?;
     }
-    // Also if an earlier growth was interrupted here.
+    // This runs even if the volume has its new size already: an earlier growth may have been interrupted here.
     in_phase(&live, settle(live.clone(), store, config.with_sizes_of(&after)))?;
     say_capacity(&config.path, capacity).context(|| {
         format!(
@@ -92,7 +92,7 @@ fn refuse_others(config: &VolumeConfig) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, context))
 }
 
-/// Extends the store; a file gets room for all of it.
+/// Extends the store. The room of a file is allocated, unless the file is sparse.
 fn grow(config: &VolumeConfig, store: &FileStore, bytes: u64) -> Result<()> {
     let path = config.data_path()?;
     store.grow(bytes).map_err(|error| match Place::of(&path).is_device() {
@@ -186,8 +186,8 @@ pub async fn write_growth<S: BlockStore>(store: S, resized: Resized) -> Result<(
     Ok(())
 }
 
-/// Writes the present capacity to the configuration before growing, if an interrupted earlier growth left an older one there:
-/// after growing, the superblock knows the present capacity, but no earlier one.
+/// Writes the present capacity to the configuration, if an interrupted earlier growth left an older one there. This must precede
+/// the growth: afterwards the superblock records the present capacity as the previous one, and no earlier one.
 fn catch_up(config: &VolumeConfig, Resized { before, after }: &Resized) -> Result<()> {
     let says = config.capacity_pages()?;
     match says == before.pages || says == after.pages {

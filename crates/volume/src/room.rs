@@ -3,8 +3,8 @@ use std::cell::Cell;
 use tantalum_base::Result;
 use tantalum_media::BlockStore;
 
-/// Checked before a new write is accepted. A closure hides the type of the store, because device types are nested
-/// deeply enough.
+/// A check before each new write. A closure hides the type of the store, so that the nested types of devices do not
+/// grow further.
 pub(crate) struct Room {
     check: Box<dyn Fn() -> Result<()>>,
     was_full: Cell<bool>,

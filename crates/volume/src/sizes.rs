@@ -33,8 +33,7 @@ pub(crate) fn pages(key: &'static str, text: &str) -> Result<u64> {
     Ok(bytes.div_ceil(PAGE_BYTES as u64))
 }
 
-/// The same, rounded down: for a part of something that exists already, such as a block device, which
-/// may have no byte more.
+/// As [`pages`], rounded down: for a part of an existing file or device, which may have no byte more.
 pub(crate) fn whole_pages(key: &'static str, text: &str) -> Result<u64> {
     let bytes = Size::parse_bytes(text).map_err(|error| error.wrap(key))?;
     if bytes < PAGE_BYTES as u64 {

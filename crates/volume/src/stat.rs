@@ -1,4 +1,4 @@
-//! The figures of a volume: of an open one, whichever process has it open, and of one that another process has open.
+//! The figures of a volume that is open here, or in another process.
 use std::collections::BTreeMap;
 use tantalum_base::{Limits, PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Result};
 use tantalum_cache::TieredStatistics;
@@ -13,8 +13,8 @@ use crate::store::VolumeStore;
 use crate::superblock::Superblock;
 use crate::tiered::TieredVolume;
 
-/// The figures of a volume, by the names of `tantalum stat` (`docs/output.md` describes each): its properties, how full and
-/// how worn it is. Figures that do not apply to the volume are absent.
+/// The figures of a volume, by the names of `tantalum stat` (`docs/output.md` describes each): its properties, its use of space,
+/// and its wear. Figures that do not apply to the volume are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat(BTreeMap<String, String>);
 
@@ -128,8 +128,7 @@ fn open(
     statistics: &SsdStatistics,
     tiered: Option<TieredStatistics>,
 ) -> Result<Stat> {
-    // A home may end within its last page. A volume without a home may have grown, and its configuration not say so
-    // yet.
+    // A home may end within its last page. A volume without a home may have grown without an update of its configuration.
     let capacity_bytes = match tiered {
         Some(_) => config.size_bytes()?,
         None => limits.pages * PAGE_BYTES as u64,
@@ -151,7 +150,7 @@ fn open(
     Ok(stat)
 }
 
-/// Adds how full and how worn the zones are, and the size of the mapping.
+/// Adds the use of space and the wear of the zones, and the size of the mapping.
 fn put_space(stat: &mut Stat, statistics: &SsdStatistics) {
     let page_bytes = PAGE_BYTES as u64;
     let ftl = &statistics.ftl;

@@ -100,8 +100,8 @@ pub async fn open_tiered_stores(
             journal.display()
         );
     }
-    // First: a missing home is no reason to make a journal, nor to blame one. Home has no checksums: zeros for unreadable blocks
-    // would be accepted as its content.
+    // The home comes first: if it is missing, no journal is made, and the error is about the home. Losses on the home are never
+    // accepted: it has no checksums, so zeros for unreadable blocks would count as its content.
     let home = over(EitherStore::One(open_home_file(live, config, read_only)?), false, counters);
     let journal = match is_there(&journal_path)? {
         true => Some(open(&journal_path)?),
@@ -135,7 +135,7 @@ pub(crate) fn make_journal(live: &Live, config: &VolumeConfig) -> Result<FileSto
     FileStore::create(live, &path, journal_bytes(config)?, options)
 }
 
-/// The size of that journal.
+/// The size of the journal of `config`.
 pub(crate) fn journal_bytes(config: &VolumeConfig) -> Result<u64> {
     let home = home_config(config)?;
     Ok(home.journal_bytes(&home.cache_options(&plan(config, 0)?.geometry())?))
@@ -170,7 +170,7 @@ async fn open_rescue_stores(
 }
 
 /// Brings the home of `config`, whose flash is lost, to the last epoch recorded in the journal beside it. A home that cannot show
-/// its claim is rescued only by `force`: it may be another disk.
+/// its claim may be another disk, and is rescued only by `force`.
 ///
 /// # Errors
 /// `InvalidInput` if pages are not destaged in epochs; as [`open_store`] and [`rescue`].

@@ -46,7 +46,7 @@ const KIND_TIERED: u32 = 2;
 /// The content of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Identity of the volume, drawn when it was created.
+    /// Identity of the volume, chosen at random when it was created.
     pub volume_id: u128,
     /// Number of zones.
     pub zones: u32,

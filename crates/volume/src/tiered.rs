@@ -78,7 +78,7 @@ fn ftl_options<M: ZoneMedia>(
     let staging_pages = superblock.staging_pages();
     let cache = home_config(config)?.cache_options(&media.geometry())?;
     let cache = Some(CacheOptions { staging_pages, ..cache });
-    // Only commits share pages; the copies that they would write instead would need room.
+    // Only commits share pages. A limit would make them write copies instead, and copies would need room.
     let share_entries_max = None;
     let options = config.ftl_options(superblock.pages + staging_pages)?;
     Ok(FtlOptions { cache, share_entries_max, ..options })
@@ -125,7 +125,7 @@ pub async fn format_tiered<S: BlockStore + Clone>(
     let options = ftl_options(config, &media, superblock)?;
     if let Some(journal) = &stores.journal {
         drop(Journal::<S, PageBuf>::format(journal.clone(), pair(superblock), 0).await?);
-        // Before there is a flash: what another cache knew of the home must not contradict this one.
+        // The flash is formatted after this: marks that another cache left must not contradict this one.
         forget_marks(journal.clone()).await?;
     }
     let ftl = Ftl::format(media, options).await?;
@@ -182,8 +182,8 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     Ok((volume, OpenReport { superblock, recovery, superblocks_mended, ends }))
 }
 
-/// Opens flash, journal and home as a cache, which is not started. `claim_found` is that of [`prove_first`]. Unless `options` are
-/// read-only, changes of the home's claim that were interrupted are finished, and the flash gets a new checkpoint.
+/// Opens flash, journal and home as a cache, which is not started. `claim_found` is the result of [`prove_first`]. Unless
+/// `options` are read-only, an interrupted change of the home's claim is finished, and the flash gets a new checkpoint.
 async fn open_cache<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: TieredStores<S>,
@@ -216,8 +216,8 @@ async fn open_cache<R: Runtime, S: BlockStore + Clone>(
     let ftl_options = FtlOptions { read_only, accept_loss, ..ftl_options };
     let (ftl, recovery) = recover_flash(media, ftl_options, &*home, journal.as_mut()).await?;
     let drive = Rc::new(Drive::new(ftl, ssd_options(config, superblock)?)?);
-    // A sixteenth is left to its index: without it an epoch could have hardly any range of zeros, and each trim would take an
-    // epoch of its own.
+    // A sixteenth of the room is left to the index. Without it an epoch could have hardly any range of zeros, and each trim would
+    // take an epoch of its own.
     let room = journal.as_ref().map(|(journal, _)| journal.pages_max());
     let room = room.map(|room| room - room / 16);
     let options = tiered_options(config, &drive, room)?;
@@ -226,11 +226,11 @@ async fn open_cache<R: Runtime, S: BlockStore + Clone>(
     Ok((Tiered::new(parts)?, recovery))
 }
 
-/// Before anything is given up on the flash, or a lost journal is replaced: makes sure of the home, if it does not show the claim.
-/// Returns the claim that it has nevertheless, if only pages of the flash tell.
+/// Checks that the home is the volume's own, if loss is accepted or a lost journal will be replaced. This must precede any change
+/// of the stores. Returns the claim on the home, if it was found only by comparison with pages of the flash.
 ///
 /// # Errors
-/// `Corrupt` if the home is another one, nothing shows that it is the volume's own, or nothing tells whether it has a claim.
+/// `Corrupt` if the home is another one, if no page shows that it is the volume's own, or if it is unknown whether it has a claim.
 async fn prove_first<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: &TieredStores<S>,
@@ -251,7 +251,7 @@ async fn prove_first<R: Runtime, S: BlockStore + Clone>(
     };
     let mut tiered = match look(None).await {
         Ok((tiered, _)) => tiered,
-        // The end of the flash's log is damaged, and home lacks what the journal has of it.
+        // The end of the flash's log is damaged, and the home still lacks the epoch in the journal.
         Err(error) if error.kind() == ErrorKind::ReadOnly => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -274,7 +274,7 @@ async fn prove_first<R: Runtime, S: BlockStore + Clone>(
     }
 }
 
-/// Whether the journal of a volume that is destaged page by page is not there, so that a new one replaces it.
+/// Whether the journal of a volume with dense destaging is missing or damaged, so that a new one replaces it.
 async fn is_journal_lost<S: BlockStore + Clone>(
     stores: &TieredStores<S>,
     config: &VolumeConfig,
@@ -285,8 +285,9 @@ async fn is_journal_lost<S: BlockStore + Clone>(
     opened.is_err_and(|error| is_no_journal(&error))
 }
 
-/// Checks, as far as the marks in the journal show, that home is as its cache left it, and watches it for changes if the volume
-/// is writable. Also says whether it was changed, which is refused unless loss is accepted.
+/// Checks by the marks in the journal whether another program changed the home, and watches the home from now on if the volume is
+/// writable. Returns whether it was changed. A changed home is refused unless loss is accepted; after a detach or a rescue it is
+/// always refused.
 async fn watch_home<S: BlockStore>(
     home: S,
     journal: Option<(&OpenJournal<S, PageBuf>, S)>,
@@ -295,7 +296,7 @@ async fn watch_home<S: BlockStore>(
     let watched = Watched::new(home);
     let Some(((journal, _), marks)) = journal else { return Ok((watched, false)) };
     let OpenOptions { read_only, accept_loss, .. } = options;
-    // Also after a rescue: a flash that returns does not know of later changes to the home.
+    // This is checked after a rescue too: a flash that returns does not know of later changes to the home.
     let changed = match Fault::RescuedHomeUnwatched.is_planted() {
         true => None,
         false => changes(watched.inner(), &marks).await?,
@@ -333,7 +334,7 @@ fn changed_behind(change: &str) -> Error {
     CHANGED.error(ErrorKind::Corrupt, context)
 }
 
-/// The home as errors name it.
+/// The home, in the words of errors.
 pub(crate) fn told_home(config: &VolumeConfig) -> String {
     let path = config.home.as_ref().map(|home| home.home_path(&config.path));
     format!("the home {}", path.unwrap_or_default().display())
@@ -375,8 +376,8 @@ fn with_transactions<R: Runtime, S: BlockStore>(
     over.staged_in(staging, is_used, ssd.transaction_pages_max)
 }
 
-/// Opens the journal of `pair`. If pages are destaged one by one, a new journal replaces a damaged or missing one, because the
-/// flash has everything. An unreadable journal counts as neither damaged nor missing.
+/// Opens the journal of `pair`. With dense destaging, a new journal replaces a damaged or missing one if the volume is writable,
+/// because the flash has everything. A journal that cannot be read now counts as neither damaged nor missing.
 async fn open_journal<S: BlockStore + Clone>(
     store: S,
     pair: Pair,
@@ -404,8 +405,8 @@ async fn open_journal<S: BlockStore + Clone>(
     Ok((journal, None))
 }
 
-/// The settings of the cache. No more pages may be dirty than its journal has room for: it was made for the `home.dirty_max` of
-/// that time.
+/// The settings of the cache. The journal has `room` for the `home.dirty_max` with which it was created. No more pages may be
+/// dirty, even if the setting is larger now.
 fn tiered_options<M: ZoneMedia>(
     config: &VolumeConfig,
     drive: &Drive<M>,
@@ -430,10 +431,10 @@ fn tiered_options<M: ZoneMedia>(
 /// The result of a rescue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RescueReport {
-    /// The epoch that home has now, and the time when its last change was acknowledged. `None` if no epoch was ever destaged:
-    /// home is as it was when the volume was created.
+    /// The epoch that the home has now, and the time when its last change was acknowledged. `None` if no epoch was ever destaged:
+    /// the home is as it was when the volume was created.
     pub epoch: Option<Closed>,
-    /// Pages that were written home from the journal.
+    /// Pages that were written from the journal to the home.
     pub pages: u64,
 }
 
@@ -464,8 +465,8 @@ pub async fn rescue<S: BlockStore + Clone>(journal: S, home: S) -> Result<Rescue
     Ok(RescueReport { epoch: journal.last_committed(), pages })
 }
 
-/// Makes sure that the journal's content is never written home again: home has it already. From then on `home` is an image of
-/// its own, without a claim.
+/// Makes `home`, which has the journal's content already, an image of its own without a claim. The journal's content is never
+/// written to it again.
 ///
 /// # Errors
 /// Those of opening them; the stores'.

@@ -23,9 +23,9 @@ pub(crate) enum Pairing {
     Released,
 }
 
-/// Finishes an interrupted attach of the volume of `config`, if there is one: its flash and its journal are a pair, the home does
-/// not belong to them, and the flash has no page. So the volume has no acknowledged data, and nothing is overwritten: opening the
-/// volume claims its home. `None` if there is no such volume.
+/// Finishes an interrupted attach of the volume of `config`; `None` if there is none. After such an attach, flash and journal
+/// belong together, the home does not belong to them, and the flash has no pages. So the volume has no acknowledged data, and
+/// nothing is overwritten. Opening the volume claims its home.
 ///
 /// # Errors
 /// `Io` if a store cannot be read; `Locked` if another process has one open; as of opening.
@@ -89,7 +89,7 @@ pub(crate) async fn pairing(live: &Live, config: &VolumeConfig) -> Result<Pairin
     }
 }
 
-/// Whether the flash of the volume of `config` has no page, and home lacks none. Nothing is written.
+/// Whether the flash of the volume of `config` has no pages, and the home lacks none. Nothing is written.
 async fn is_unused(live: &Live, config: &VolumeConfig) -> Result<bool> {
     let volume = match open_tiered_volume(live, config, OpenOptions::READ_ONLY).await {
         Ok((volume, _)) => volume,

@@ -1,7 +1,7 @@
 //! A creation that was cut short after the configuration was written.
 //!
-//! The file under which the data are made exists before the configuration does, and until the data are there. So a configuration
-//! without data whose creation was cut short differs from one whose data are elsewhere, such as on a disk that is not mounted.
+//! The data are created in a file with a temporary name. This file exists before the configuration does, and until the data are
+//! complete. So a creation that was cut short differs from a volume whose data are elsewhere, such as on a disk that is not mounted.
 use tantalum_base::Result;
 use tantalum_media::block_store::is_there;
 
@@ -11,8 +11,8 @@ use crate::permissions::new_file_mode;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Whether the creation of the volume of `config`, of kind `flash`, was cut short, or goes on: [`create_volume`](crate::create_volume)
-/// finishes it, and no data are lost. A tiered volume has a home, whose content is not to be made anew.
+/// Whether the creation of the volume of `config` was cut short, or is in progress. [`create_volume`](crate::create_volume)
+/// finishes it, and no data are lost. Only for volumes of kind `flash` in a file; false for others.
 ///
 /// # Errors
 /// `Io` if the folder of the data cannot be read now.
@@ -24,7 +24,8 @@ pub fn is_creation_unfinished(config: &VolumeConfig) -> Result<bool> {
     Ok(!is_there(&data)? && is_there(&staging_path(&data))?)
 }
 
-/// Makes the file that shows that the creation is unfinished. Errors are left to the creation, which needs the same file.
+/// Creates the file with the temporary name, which shows that the creation is unfinished. Errors are left to the creation itself,
+/// which needs the same file.
 pub(crate) fn begin_creation(config: &VolumeConfig) {
     let Ok(data) = config.data_path() else { return };
     if is_file_alone(config) && matches!(is_there(&data), Ok(false)) {
@@ -34,7 +35,7 @@ pub(crate) fn begin_creation(config: &VolumeConfig) {
     }
 }
 
-/// Removes that file, unless somebody makes the data in it.
+/// Removes that file if it is empty: nobody creates the data in it.
 pub(crate) fn end_creation(config: &VolumeConfig) {
     let Ok(data) = config.data_path() else { return };
     let staged = staging_path(&data);

@@ -1,7 +1,9 @@
-//! A home that cannot show its claim: finds the claim if the journal with its record is lost; refuses to rescue it if the flash is.
+//! A home that cannot show its claim. If the journal with its record is lost, the claim is found; if the flash is lost, a rescue of
+//! the home is refused.
 //!
-//! No sector at the ends of such a home is zero: it may have a claim or none, and read the wrong way its ends would be wrong bytes.
-//! Pages that home and flash have in common tell: stored with the claim, they differ from the flash's content by the claim's text.
+//! No sector at the ends of such a home is zero. So it is unknown whether it has a claim, and its ends may be read wrongly. Pages
+//! that home and flash have in common decide: if a page was stored with the claim, it differs from the flash's content by the
+//! claim's text.
 use tantalum_base::{
     Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result, ResultExt,
 };
@@ -22,11 +24,11 @@ pub(crate) enum Unseen {
     Absent,
     /// There is this claim.
     Found(Box<Claim>),
-    /// Nothing tells.
+    /// Home and flash have no page in common there that could decide it.
     Unknown,
 }
 
-/// Searches for a claim of volume `volume_id` on the home of `tiered`, which was opened as if it had only one that it shows.
+/// Searches for a claim of volume `volume_id` on the home of `tiered`. The home was opened as one without a claim if it shows none.
 ///
 /// # Errors
 /// Those of home and flash.
@@ -38,7 +40,7 @@ pub(crate) async fn unseen_claim<R: Runtime, S: BlockStore>(
     if home.claim().is_some() || look(home.inner()).await?.zero_sectors > 0 {
         return Ok(Unseen::Absent);
     }
-    // The end of a home that grew is not that of its claim.
+    // Only the beginning is compared: if the home grew, its end is not claimed.
     let [first, _] = Extent::of(BlockStore::bytes(home)).ranges();
     for page in (0..first.end.div_ceil(PAGE_BYTES as u64)).map(PageNo) {
         if !tiered.drive().ftl().is_clean(page) {
@@ -59,14 +61,14 @@ pub(crate) async fn unseen_claim<R: Runtime, S: BlockStore>(
     Ok(Unseen::Unknown)
 }
 
-/// The claim by whose text all sectors of `stored` differ from those of `content`.
+/// The claim, if all sectors of `stored` differ from those of `content` by its text.
 fn text_between(content: &[u8], stored: &[u8]) -> Option<Claim> {
     let text: Vec<u8> = content.iter().zip(stored).map(|(a, b)| a ^ b).collect();
     let claim = Claim::of_sector(text.get(..SECTOR_BYTES)?)?;
     text.chunks(SECTOR_BYTES).all(|sector| sector == claim.sector()).then_some(claim)
 }
 
-/// The refusal of a home of which nothing tells whether it has a claim.
+/// The refusal of a home if it is unknown whether it has a claim.
 pub(crate) fn unknown_claim() -> Error {
     let context = format!(
         "{CLAIM_UNKNOWN}: the journal, which knows it, is lost, no sector at the ends of the home is zero, and the flash has no \
@@ -76,8 +78,8 @@ pub(crate) fn unknown_claim() -> Error {
     CLAIM_UNKNOWN.error(ErrorKind::Corrupt, context)
 }
 
-/// Refuses a home that should have a claim, by its `journal`, and could not show it. Without the flash nothing tells it from another
-/// disk.
+/// Refuses a home that has a claim according to its `journal`, but cannot show it. Without the flash it cannot be distinguished from
+/// another disk.
 ///
 /// # Errors
 /// `InvalidInput` if it is such a home; those of the stores.
@@ -88,7 +90,7 @@ pub(crate) async fn refuse_unseen<S: BlockStore>(journal: S, home: &S) -> Result
     if shown.is_some() || zero_sectors > 0 || journal.has_unfinished_change() {
         return Ok(());
     }
-    // A claim of which nothing is known is none.
+    // The journal records that there is no claim.
     if journal.claim().await.is_ok_and(|known| known.is_none()) {
         return Ok(());
     }

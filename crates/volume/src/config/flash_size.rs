@@ -9,7 +9,7 @@ use crate::refusals::{FLASH_TOO_SMALL, FLASH_ZONES};
 use crate::sizes::whole_pages;
 use crate::superblock::FIRST_ZONE_BYTE;
 
-/// The fewest zones that leave cleaning a choice.
+/// Minimum number of zones, so that cleaning has a choice of victims.
 const ZONES_MIN: u64 = 16;
 
 /// Limit of the search for a large enough flash, in MiB.

@@ -1,4 +1,4 @@
-//! What an open volume takes of the memory by its settings: the buffer, and the map of its pages.
+//! The memory that an open volume needs by its settings: the buffer, and the map of its pages.
 use tantalum_base::{ErrorKind, PAGE_BYTES, Result};
 use tantalum_policy::{Policy, PolicySpec, Workload};
 use tantalum_runtime::live::memory;
@@ -7,7 +7,7 @@ use super::{BufferConfig, VolumeConfig, invalid};
 use crate::refusals::TOO_MUCH_MEMORY;
 use crate::sizes;
 
-/// Bytes of memory that the map has for each page, at the least.
+/// Minimum bytes of memory that the map needs for each page.
 const MAP_BYTES: u64 = 5;
 
 impl VolumeConfig {
@@ -22,7 +22,7 @@ impl VolumeConfig {
         })
     }
 
-    /// Refuses a buffer that could not be made on any machine. This takes no memory for the buffer.
+    /// Refuses a buffer that no machine could have. This allocates no memory for the buffer.
     pub(super) fn check_buffer(&self) -> Result<()> {
         let Some(buffer) = &self.buffer else { return Ok(()) };
         let (pages, workload) = (self.buffer_pages()?, self.workload()?);

@@ -31,7 +31,7 @@ use crate::sizes;
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeConfig {
-    /// `"flash"`: flash is the home of the data; `"tiered"`: a cache of it.
+    /// `"flash"`: flash is the home of the data; `"tiered"`: flash is a cache of a slower home.
     pub kind: Kind,
     /// The medium.
     pub media: MediaConfig,
@@ -79,14 +79,14 @@ pub struct MediaConfig {
     pub media_type: MediaType,
     /// Path of the file or block device, for `type = "file"`.
     pub path: Option<PathBuf>,
-    /// Bytes of it that are used, for a tiered volume.
+    /// For a tiered volume, the number of bytes used of the file or device.
     pub size: Option<String>,
     /// Zone size; the default depends on the capacity.
     pub zone: Option<String>,
     /// Whether the file is sparse.
     #[serde(default)]
     pub sparse: bool,
-    /// Whether a file is read through the system's page cache; by default the one that opens it decides.
+    /// Whether a file is read through the system's page cache; by default the program that opens it decides.
     pub system_cache: Option<bool>,
 }
 
@@ -207,7 +207,7 @@ fn default_policy() -> String {
     "lru".into()
 }
 
-/// Larger files are not read: no configuration is that long, but a volume's data, named by mistake, may exceed the memory.
+/// Larger files are not read. No configuration is that long; but a volume's data, named by mistake, may be larger than the memory.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Pages of the largest write cache.
@@ -287,7 +287,7 @@ impl VolumeConfig {
         Ok(config)
     }
 
-    /// As [`parse`](Self::parse) of a text that the user does not have: errors name no line.
+    /// As [`parse`](Self::parse), for a text that is not a user's file: errors name no line.
     pub(crate) fn parse_new(text: &str, path: &Path) -> Result<Self> {
         let config = Self::of_toml(text, path)?;
         config.check().map_err(|error| error.wrap(path.display().to_string()))?;
@@ -329,9 +329,9 @@ impl VolumeConfig {
         self.device.durability.unwrap_or(DurabilityConfig::OnAck)
     }
 
-    /// Durability for NBD clients. By default flushed writes survive, as on a disk with a volatile cache, which is how the
-    /// NBD device describes itself: file systems and QEMU rely on no more, and do not wait for each page. A tiered volume
-    /// makes every write durable before it acknowledges it.
+    /// Durability for NBD clients. By default flushed writes survive, as on a disk with a volatile cache. The NBD device
+    /// describes itself as such a disk: file systems and QEMU rely on no more, and do not wait for each page. A tiered
+    /// volume makes every write durable before it acknowledges it.
     pub fn durability_over_nbd(&self) -> DurabilityConfig {
         self.device.durability.unwrap_or(match self.kind {
             Kind::Flash => DurabilityConfig::OnFlush,
