@@ -47,7 +47,7 @@ const CALLS_AT_ONCE: usize = 32;
 
 /// A connection to a server.
 pub struct Connection {
-    /// Closes the connection in forked children: it ends with the process that made it.
+    /// Makes the connection unusable in forked children, so that it ends with the process that made it.
     _parent_only: ParentOnly,
     socket: OwnedFd,
     path: PathBuf,
