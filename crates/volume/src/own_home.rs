@@ -19,7 +19,7 @@ const COMPARED_OF_PAGES: usize = 64;
 /// Number of clean pages that are compared if the home should have a claim, but has no sector that could show it.
 const DOUBTFUL_PAGES: usize = 1024;
 
-/// Number of clean pages from which these are chosen.
+/// Number of clean pages, spread over the volume, from which these are chosen.
 const DOUBTFUL_OF_PAGES: usize = 64 << 10;
 
 /// Number of clean pages that decide whether a doubted home is the volume's own.

@@ -22,7 +22,7 @@ pub struct HomeOwner {
     pub read_only: bool,
     /// Whether a home that another program wrote to may be opened. Its [`Trust`] shows that case.
     pub accept_loss: bool,
-    /// The claim that the pages of the flash showed on a home that cannot show it, in place of a lost journal's record.
+    /// The claim on a home that cannot show it, found by comparison with pages of the flash because the journal's record is lost.
     pub claim_found: Option<Claim>,
 }
 
