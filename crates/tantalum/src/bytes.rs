@@ -43,7 +43,8 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// The pages with `bytes` at `offset`, in order. `base` returns the old content of a page that changes only in part.
+/// The new content of all pages that overlap `bytes` at `offset`, in order. `base` returns the old content of a page that
+/// changes only in part.
 pub(crate) fn pages(
     offset: u64,
     bytes: &[u8],

@@ -65,8 +65,8 @@ impl Create {
         self
     }
 
-    /// Opens the volume if it exists, whatever the settings are here, and creates it otherwise. Of several callers one creates it;
-    /// the others open it, or get `Locked` until it is there and not open elsewhere.
+    /// Opens the volume if it exists, regardless of the settings here, and creates it otherwise. Of several callers one creates it.
+    /// The others open it, or get `Locked` while it is being created or is open elsewhere.
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`Volume::open`].
@@ -77,7 +77,7 @@ impl Create {
         {
             return Err(error);
         }
-        // It was there, or another caller has just made it.
+        // It existed, or another caller has just created it.
         Volume::open(&self.path)
     }
 
@@ -96,7 +96,7 @@ impl Create {
         Volume::open(&self.path)
     }
 
-    /// Whether there is something at the path, but for a volume whose creation was cut short.
+    /// Whether anything exists at the path, other than a volume whose creation was cut short.
     fn is_made(&self) -> bool {
         let is_unfinished = |config| is_creation_unfinished(&config).is_ok_and(|is| is);
         self.path.exists() && !VolumeConfig::read(&self.path).is_ok_and(is_unfinished)
@@ -116,7 +116,7 @@ impl Create {
         let new = (!path.exists()).then(|| NewConfig::at(path));
         let config = match &new {
             Some(_) => write_new(path, &text(self.capacity_bytes), &settings)?,
-            // Its creation was cut short.
+            // The creation of this volume was cut short.
             None => VolumeConfig::read(path)?,
         };
         let live = Live::new(LiveOptions::default())?;

@@ -2,7 +2,7 @@
 //! their own. Programs that keep their data in a volume do not need this module.
 //!
 //! ```text
-//! FrontEnd           what a front end asks of an open volume: locks among processes, its file, its transactions
+//! FrontEnd           a front end's calls to an open volume: locks among processes, its file, its transactions
 //! open_to_read       opens a volume for a program that only reads
 //! channel, serve     a volume on a device that the program opened itself, on a thread of its own
 //! Lent, on_callers   the same on the threads of its callers
@@ -37,8 +37,8 @@ pub fn on_callers<D: LifeCycle + PageDevice<Page = PageBuf>>(
     Shared::new(Open::new(link::confined(executor), ()), limits).into()
 }
 
-/// Opens the volume at `path` for a program that only reads: read-only, if this process opens it. Through a server the handle
-/// may also write, because that costs nothing there.
+/// Opens the volume at `path` for a program that only reads. If this process opens the volume itself, it does so read-only. If a
+/// server has it open, the handle may also write, because that costs nothing there.
 ///
 /// # Errors
 /// As [`Volume::open`].
@@ -53,7 +53,7 @@ pub fn leave_open(transaction: Transaction) -> u64 {
     number
 }
 
-/// What a front end asks of an open volume, beside its pages.
+/// A front end's calls to an open volume, except for those that read and write pages.
 pub trait FrontEnd {
     /// Whether the connection to the volume's server is lost. Every call fails from then on; the volume may be opened again
     /// with a new handle.
@@ -70,8 +70,8 @@ pub trait FrontEnd {
     /// The process that opened the volume. No other process may use this handle.
     fn process(&self) -> Process;
 
-    /// Reads `pages` concurrently, as `transaction` sees them, or everybody. They are in ascending order and need not be
-    /// contiguous. An empty list causes no round trip.
+    /// Reads `pages` concurrently, as `transaction` sees them; without one, as all callers see them. They are in ascending order
+    /// and need not be contiguous. An empty list causes no round trip.
     ///
     /// # Errors
     /// As [`Volume::read`]; if one page cannot be read, no page is returned.
@@ -81,15 +81,15 @@ pub trait FrontEnd {
         transaction: Option<&Transaction>,
     ) -> Result<Vec<PageBuf>>;
 
-    /// The open transaction with this [`number`](Transaction::number), which another handle may have begun. It does not know
-    /// the pages that were written before: write whole pages in it.
+    /// A handle to the open transaction with this [`number`](Transaction::number), which another handle may have begun. It does
+    /// not know which pages were written before: write only whole pages with it.
     fn transaction(&self, number: u64) -> Transaction;
 
     /// A new number for a lock holder.
     fn next_holder(&self) -> u64;
 
     /// Raises the lock of `holder` on the whole volume. The lock covers all users, in this process and others. Returns the
-    /// level reached, which is below `wanted` if another holder conflicts. The device itself knows nothing of these locks.
+    /// level reached, which is below `wanted` if another holder conflicts. The device itself does not enforce these locks.
     ///
     /// Before `holder` may read (`Shared`), `refresh` gets the pages that other processes may have changed since the last
     /// time. If a page of `view` is among them, it also gets the content of all pages of `view`. `refresh` is not called if
@@ -118,9 +118,9 @@ pub trait FrontEnd {
     /// progress. Costs next to nothing.
     fn tell_progress(&self, pages: usize);
 
-    /// Closes the device, which was opened read-only, and opens it with `to_write`; if that fails, it opens it read-only
-    /// again with `to_read`. This process keeps its locks. The caller must find out about changes that others made to the
-    /// volume in between. Concurrent calls wait.
+    /// Closes the device, which was opened read-only, and opens it with `to_write`. If that fails, it is opened read-only
+    /// again with `to_read`. This process keeps its locks. The caller must detect changes that others made to the volume in
+    /// between. Concurrent calls wait.
     ///
     /// # Errors
     /// Those of `to_write`, and `Locked` if a server has opened the volume by then. If `to_read` fails as well, the volume

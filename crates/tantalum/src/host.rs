@@ -72,7 +72,7 @@ async fn open_tiered(
     Ok(Opened { device, figures: Figures { stat, metrics: LifeCycle::metrics }, counters })
 }
 
-/// Opens a device where `options` want it.
+/// Opens a device on the threads that `options` select.
 fn place<D, F>(
     options: OpenOptions,
     open: impl FnOnce(Live) -> F + Send + 'static,
@@ -130,7 +130,7 @@ where
                 return Ok(());
             }
         };
-        // The opener is still there, because it waits for this.
+        // This cannot fail: the opener waits for the message.
         let _ = told.send(Ok::<_, Error>((device.limits().clone(), counters)));
         link::serve_with_figures(&live, Rc::clone(&device), requests, figures).await;
         device.close().await
@@ -141,7 +141,7 @@ where
             Ok((Open::new(connector.link(), JoinOnDrop(Some(thread))), limits, counters))
         }
         Ok(Err(error)) => Err(error),
-        // The caller can be told, so a panic of the volume's thread propagates.
+        // If the volume's thread panicked, the panic propagates to the caller.
         Err(_) => match thread.join() {
             Ok(_) => Err(Error::new(ErrorKind::Closed, "the volume's thread ended early")),
             Err(error) => Err(error),
@@ -149,7 +149,7 @@ where
     }
 }
 
-/// Waits for the volume's thread, so that the volume is closed when dropping the last handle returns.
+/// Waits for the volume's thread, so that dropping the last handle returns only after the volume is closed.
 struct JoinOnDrop(Option<LiveThread<Result<()>>>);
 
 impl Drop for JoinOnDrop {

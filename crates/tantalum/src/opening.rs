@@ -9,7 +9,7 @@ use crate::host::{RECORD_VARIABLE, host};
 use crate::options::OpenOptions;
 use crate::shared::Shared;
 
-/// The path of the VOLUME.toml for `path`, of a volume that may not exist yet.
+/// The path of the VOLUME.toml of the volume at `path`, which may not exist yet.
 pub(crate) fn config_path(path: &Path) -> PathBuf {
     match path.extension().is_some_and(|extension| extension == "toml") {
         true => path.to_owned(),

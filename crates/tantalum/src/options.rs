@@ -5,14 +5,13 @@
 pub struct OpenOptions {
     /// Open read-only: every change is refused with `ReadOnly`, even beginning a transaction, and a flush does nothing. Nothing
     /// is written, neither to the volume nor beside it, so this works on a file without write permission, and on a read-only or
-    /// full file system. Several readers may have the volume open at once, but none while a writer has it open, and the reverse
-    /// (`Locked`).
+    /// full file system. Several readers may have the volume open at once. Readers and a writer exclude each other (`Locked`).
     pub read_only: bool,
     /// Open even if durable changes are damaged and it is unknown which pages they belong to, or if a part of the map is
     /// damaged. Pages may then have older content, or reads of them may fail. Without this option, opening fails with
     /// `Corrupt`. It is only for a process that opens the file itself, and not through a server.
     pub accept_loss: bool,
-    /// Where the volume runs, if this process opens the file itself.
+    /// The threads on which the volume runs, if this process opens the file itself.
     pub placement: Placement,
 }
 
@@ -35,7 +34,7 @@ impl OpenOptions {
     /// The options of the device.
     pub(crate) fn of_device(self) -> tantalum_volume::OpenOptions {
         let OpenOptions { read_only, accept_loss, placement: _ } = self;
-        // Programs come and go, and have a cache of their own or none: the system's outlives them.
+        // The system's page cache keeps its content after a program ends, and a program may have no cache of its own.
         tantalum_volume::OpenOptions { read_only, accept_loss, system_cache: true }
     }
 }

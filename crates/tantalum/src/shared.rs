@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     pub process: Process,
     /// The configuration, if the volume was opened by it.
     pub config: Option<PathBuf>,
-    /// The location of its file when it was opened.
+    /// The identity and path of its file when it was opened.
     pub origin: Option<Origin>,
     /// Every change is refused.
     pub read_only: AtomicBool,
@@ -137,13 +137,13 @@ impl Shared {
     /// Records that this process has seen its own change, which a server answered.
     fn see_own(&self, answer: &Answer) {
         let mut seen = lock(&self.seen_change);
-        // Exactly one change was made since: this one. Changes of others are reported with the next lock.
+        // If exactly one change was made since, it is this one. Otherwise the changes of others are reported with the next lock.
         if answer.last_change == *seen + 1 {
             *seen = answer.last_change;
         }
     }
 
-    /// Makes a request that changes whole pages, but not while a part of a page is written.
+    /// Makes a request that changes whole pages. It waits while another thread writes a part of a page.
     pub(crate) fn change(&self, request: Request) -> Result<()> {
         // Checked first, as in `with_open`.
         self.check_process()?;

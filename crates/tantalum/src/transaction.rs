@@ -32,7 +32,7 @@ impl Transaction {
         Transaction { volume, tx, own: BTreeSet::new(), ended: false }
     }
 
-    /// Gives the transaction up without ending it.
+    /// Drops the handle without ending the transaction.
     pub(crate) fn leave_open(mut self) {
         self.ended = true;
     }
@@ -93,8 +93,8 @@ impl Transaction {
     /// Locks `page` for this transaction, so that nobody else can change it, and returns its content.
     fn taken(&mut self, page: PageNo) -> Result<PageBuf> {
         if !self.own.contains(&page) {
-            // The first write only locks the page: somebody may have changed it after it was read. So it is read again under
-            // the lock.
+            // The first write only locks the page. Another caller may have changed the page after it was read, so it is read
+            // again under the lock.
             let before = self.volume.read(page, 1)?;
             self.write(page, before)?;
             let now = self.volume.read(page, 1)?;
@@ -106,8 +106,8 @@ impl Transaction {
     /// Makes all writes visible and durable, all or nothing.
     ///
     /// # Errors
-    /// After an error nothing of it is there, except after `Latched` and `Closed`: then either all or nothing of it is
-    /// there, as the next opening shows.
+    /// After an error the transaction has had no effect, except after `Latched` and `Closed`: then it has taken effect
+    /// completely or not at all, and the next opening shows which.
     pub fn commit(mut self) -> Result<()> {
         self.ended = true;
         self.volume.0.call(Request::Commit(self.tx)).map(drop)

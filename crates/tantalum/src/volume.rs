@@ -70,11 +70,11 @@ impl Volume {
         opening::open(path.as_ref(), options).map(Volume::from)
     }
 
-    /// Reads the whole volume at `path`, which nobody may have open, and reports all problems with their places. Nothing is
-    /// written.
+    /// Reads the whole volume at `path`, and reports all problems with their places. Nothing is written. No other process may
+    /// have the volume open for writing.
     ///
     /// # Errors
-    /// `Locked` if another process has it open; `Format` if it is no volume; `Io`.
+    /// `Locked` if another process has it open for writing; `Format` if it is no volume; `Io`.
     pub fn check(path: impl AsRef<Path>) -> Result<CheckReport> {
         let config = opening::read_config(path.as_ref())?;
         let live = Live::new(LiveOptions::default())?;
@@ -92,8 +92,8 @@ impl Volume {
         self.0.read_only.load(Ordering::Acquire)
     }
 
-    /// Its figures, as `tantalum stat` shows them: its properties, how full and how worn it is. The server of a volume reports
-    /// them to its users.
+    /// Its figures, as `tantalum stat` shows them: its properties, its use of space, and its wear. If a server has the volume
+    /// open, it reports them.
     ///
     /// # Errors
     /// `Unsupported` if its server does not report them: it serves read-only, it has gone, or the volume was opened by the
@@ -134,7 +134,7 @@ impl Volume {
         if pages.is_empty() {
             return Ok(());
         }
-        // So that adjacent pages are written together.
+        // Sorted, adjacent pages are written together.
         pages.sort_unstable_by_key(|(page, _)| *page);
         self.0.change(Request::WriteScattered(pages))
     }
@@ -178,7 +178,7 @@ impl Volume {
         self.0.call(Request::Flush).map(drop)
     }
 
-    /// Discards pages: they read as zeros afterwards. All or nothing; a server does more than 8192 pages in steps.
+    /// Discards pages: they read as zeros afterwards. All or nothing; but a server discards more than 8192 pages in steps.
     ///
     /// # Errors
     /// As [`write`](Self::write), for any number of pages.

@@ -5,9 +5,9 @@
 //! metrics in Prometheus's text format, of that many bytes
 //! ```
 //!
-//! The file is overwritten in place: creating a new file each time would cost the file system more than the counters are
-//! worth. The checksum reveals a file that was read while it was written. Anything behind these bytes is left from an
-//! earlier, longer text and is ignored. The file is never synced.
+//! The file is overwritten in place: creating a new file each time would cost the file system too much. The checksum
+//! reveals a file that was read while it was written. Anything behind these bytes is left from an earlier, longer text and
+//! is ignored. The file is never synced.
 //!
 //! A killed program leaves its file behind. So readers trust the file only while the process named in it holds the volume's
 //! lock, and only if that process started at the recorded time, because process numbers are reused.
@@ -144,8 +144,8 @@ pub fn counters_of(config: &VolumeConfig) -> Option<ToldCounters> {
     }
     let now_ms = machine_ms();
     let age_ms = now_ms.saturating_sub(told.at_ms);
-    // While the program works, the uptime ends at its last report. Later it ends now, so that an idle program has rates of
-    // 0.
+    // While the program works, the uptime ends at its last report. While it is idle, the uptime goes on, so that its rates
+    // are 0.
     let seen_ms = told.at_ms.max(now_ms.saturating_sub(IDLE_MS));
     let uptime = seen_ms.saturating_sub(told.opened_ms) as f64 / 1e3;
     let text = format!(

@@ -20,7 +20,7 @@ use tantalum_volume::VolumeConfig;
 
 /// Time between two writes of the counters.
 const PACE_MS: u64 = 200;
-/// After a write, the program runs without another one for this multiple of the write's duration.
+/// After a write, the next one comes no earlier than after this multiple of the write's duration.
 const SHARE: u64 = 200;
 /// Delay after which the counters are written from within a long call.
 const LATE_MS: u64 = 100;
@@ -145,7 +145,7 @@ impl Counters {
         self.is_told().then(|| Counted::of(request))
     }
 
-    /// The request is done.
+    /// Counts a request that is done.
     pub(crate) fn end(&self, counted: Option<Counted>, answer: &Result<Answer>) {
         let Some(Counted { command, pages, tx, begins, ends }) = counted else { return };
         // The transaction has ended, even if the request failed.
@@ -179,7 +179,7 @@ impl Counters {
         self.pages[command].fetch_add(pages, Relaxed);
     }
 
-    /// A front end buffers this many pages of transactions in progress.
+    /// Records the number of pages of transactions in progress that a front end buffers.
     pub(crate) fn keep(&self, pages: u64) {
         self.kept.store(pages, Relaxed);
     }
@@ -192,7 +192,7 @@ impl Counters {
         }
     }
 
-    /// As [`tick`](Self::tick), for a call in progress. It waits longer, because after a short call `tick` is early enough.
+    /// As [`tick`](Self::tick), from within a call. It waits a little longer: after a short call, `tick` writes them anyway.
     pub(crate) fn tick_within(&self, device: impl FnOnce(&mut Readings)) {
         let due_ms = self.due_ms.load(Relaxed);
         if due_ms != NEVER && machine_ms() >= due_ms + LATE_MS {
@@ -202,7 +202,7 @@ impl Counters {
 
     #[cold]
     fn write(&self, device: impl FnOnce(&mut Readings)) {
-        // Another thread is writing them, or this thread is, further up the stack.
+        // If the lock is taken, another thread is writing the counters, or this thread is, further up the stack.
         let Ok(mut told) = self.told.try_lock() else { return };
         let Some(told) = told.as_mut() else { return };
         let begun_ms = machine_ms();

@@ -47,7 +47,7 @@ pub(crate) enum Link {
 /// Determines the figures of a device, except for the kind of its content.
 type StatOf<D> = Box<dyn Fn(&D) -> Result<Stat>>;
 
-/// What a device reports about itself.
+/// The functions by which a device reports about itself.
 pub(crate) struct Figures<D> {
     /// Its figures.
     pub stat: StatOf<D>,
@@ -134,8 +134,8 @@ impl Link {
     }
 }
 
-/// Closes in a destructor. A failure can be reported to nobody, and acknowledged writes are durable all the same. A panic must
-/// not leave a destructor, which may already run because of a panic.
+/// Closes in a destructor, which cannot return an error. Acknowledged writes are durable even if closing fails. A panic must not
+/// leave a destructor, which may already run because of a panic.
 pub(crate) fn close_quietly(close: impl FnOnce() -> Result<()>) {
     match catch_unwind(AssertUnwindSafe(close)) {
         Ok(Ok(())) => {}
