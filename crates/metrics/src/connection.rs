@@ -7,14 +7,14 @@ use tantalum_runtime::metrics::Readings;
 use tantalum_runtime::metrics::exposition;
 use tantalum_runtime::{ByteStream, First, Runtime, Stage, first};
 
-/// Number of pieces in which a request may arrive: each wakes the thread that serves the device.
+/// Maximum number of pieces in which a request may arrive, as each wakes the thread that serves the device.
 const PIECES_MAX: u32 = 64;
-/// Number of bytes that a refused client may still send before it is disconnected. If they were left unread, the
-/// network could drop the answer.
+/// Number of bytes that a client may still send after its answer before it is disconnected. If they were left unread,
+/// the network could drop the answer.
 const REST_BYTES_MAX: usize = 64 << 10;
 /// Time limit for sending them.
 const REST_NS_MAX: u64 = 1_000_000_000;
-/// After the metrics were collected, the device gets this many times as long, before they are collected again.
+/// After collecting the metrics, the thread does other work for this multiple of the time that it took.
 const REST_PER_TURN: u64 = 50;
 
 /// A connection, as the endpoint sees it.
@@ -37,7 +37,7 @@ impl<S: ByteStream> Link<S> {
         self.stream.shutdown();
     }
 
-    /// How far it has come.
+    /// The stage of the connection.
     pub(crate) fn stage(&self) -> Stage {
         match (self.cut.get(), self.asked.get()) {
             (true, _) => Stage::Cut,
@@ -114,7 +114,7 @@ async fn answer<R: Runtime, S: ByteStream>(
         left = &left[unless_closed(link.stream.send(left).await?)?..];
     }
     if !is_read {
-        // This client has its answer: clients without one have priority.
+        // This client has its answer. It counts as silent from now on, so that a new client can replace it.
         link.asked.set(false);
         let _ = within(runtime, REST_NS_MAX, discard(link, &mut bytes)).await;
     }

@@ -14,8 +14,8 @@ use tantalum_runtime::{Accept, Admission, JoinHandle, Places, Runtime, accept_ea
 pub struct EndpointOptions {
     /// Also listen on TCP addresses that other machines can reach, without authentication.
     pub allow_remote: bool,
-    /// Connections that have sent their request, at once; further ones are closed. As many again may be silent; one
-    /// more replaces the oldest of these.
+    /// Maximum number of connections that have sent their request; further ones are closed. As many more may not have
+    /// sent it yet; one more replaces the oldest of these.
     pub connections_max: usize,
     /// Time limit of a connection, from its beginning to its end.
     pub connection_ms_max: u64,
@@ -108,7 +108,7 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
     {
         let stopped = self.changed.until(|| self.stopping.get().then_some(()));
         let accepting = accept_each(runtime, &listener, |accepted| {
-            // A failure, such as too many open files, may pass.
+            // A failure may be temporary, such as too many open files.
             if let Ok(stream) = accepted {
                 self.admit(runtime, stream, &tell);
             }
@@ -130,7 +130,7 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         let link = Rc::new(Link::new(stream));
         self.links.borrow_mut().push(Rc::clone(&link));
         let (runtime_of_task, shared, tell) = (runtime.clone(), Rc::clone(self), Rc::clone(tell));
-        // Nobody joins the task: it removes itself from the list.
+        // The task is detached: it removes itself from the list.
         drop(runtime.spawn("metrics connection", async move {
             let limit_ns = shared.options.connection_ms_max.saturating_mul(1_000_000);
             let tell = |out: &mut Readings| {
@@ -145,7 +145,7 @@ impl<S: tantalum_runtime::ByteStream> Shared<S> {
         }));
     }
 
-    /// Decides about one more connection.
+    /// Decides whether one more connection is admitted.
     fn admission(&self) -> Admission<Rc<Link<S>>> {
         let max = self.options.connections_max;
         let links = self.links.borrow();

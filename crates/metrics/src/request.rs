@@ -13,7 +13,7 @@ const HEADERS_MAX: usize = 64;
 pub(crate) enum Asked {
     /// The metrics; without `with_body`, only the head of the response (HEAD).
     Metrics { with_body: bool },
-    /// This status and line of text.
+    /// A refusal, with this status and line of text.
     Refused(u16, &'static str),
 }
 
