@@ -24,7 +24,7 @@ use std::time::Duration;
 use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::live::named_file::{Named, open_named};
 
-/// The CAs whose clients are let in.
+/// The CAs whose clients are admitted.
 const AUTHORITIES: &str = "ca-cert.pem";
 /// The certificates that they revoked; this file may be missing.
 const REVOKED: &str = "ca-crl.pem";
@@ -45,7 +45,7 @@ pub struct Certificates {
     pub(crate) config: Arc<ServerConfig>,
     warnings: Vec<String>,
     unix_seconds: fn() -> u64,
-    /// The end of the list of revoked certificates that ends first, and the words for it.
+    /// The end of the list of revoked certificates that expires first, and the warning about it.
     lists_end: Option<(NextUpdate, String)>,
 }
 
@@ -68,7 +68,7 @@ impl Certificates {
     /// certificate of a CA in `ca-cert.pem`. `unix_seconds` is the time of day, by which certificates expire.
     ///
     /// # Errors
-    /// `InvalidInput` or `Io` if a file is missing, cannot be read, or cannot work. The message names it, and what to do.
+    /// `InvalidInput` or `Io` if a file is missing, cannot be read, or cannot be used. The message names the file and the remedy.
     pub fn read(folder: &Path, unix_seconds: fn() -> u64) -> Result<Self> {
         let provider = Arc::new(provider());
         let clock = Arc::new(Clock(unix_seconds));
@@ -95,7 +95,7 @@ impl Certificates {
             .with_client_cert_verifier(Arc::new(ShortChains(clients)))
             .with_single_cert(chain, key)
             .map_err(|error| key_refused(folder, &error))?;
-        // A client shows its certificate each time, as it may have expired meanwhile. And strangers' sessions take no memory.
+        // Sessions are not resumed: a client shows its certificate each time, as it may have expired. And sessions take no memory.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         let config = Arc::new(config);
@@ -105,14 +105,14 @@ impl Certificates {
         Ok(read)
     }
 
-    /// Says that a list of revoked certificates has expired by now, and what to do. It still counts, but certificates that were revoked
-    /// since then are let in.
+    /// A warning with its remedy, if a list of revoked certificates has expired by now. The list still counts, but certificates that
+    /// were revoked later are admitted.
     pub fn expired_list(&self) -> Option<&str> {
         let (end, told) = self.lists_end.as_ref()?;
         ((self.unix_seconds)() >= end.unix_seconds).then_some(told)
     }
 
-    /// Findings that do not keep the certificates from use, for the user.
+    /// Warnings for the user. The certificates can be used nevertheless.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -196,9 +196,9 @@ fn authorities(folder: &Path) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-/// The lists of revoked certificates, one of each CA at most: of several only the first would count.
+/// The lists of revoked certificates. Several lists of one CA are refused, as only the first of them would count.
 fn revoked(folder: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
-    // A link that leads nowhere is refused as it is read: nobody who was revoked gets in by it.
+    // A dangling link does not count as a missing file: reading it fails. So no revoked client is admitted because of it.
     let about = folder.join(REVOKED).symlink_metadata();
     if about.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Ok(Vec::new());
@@ -212,7 +212,7 @@ fn revoked(folder: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> 
     }
 }
 
-/// The end of the list that ends first, and the words for it.
+/// The end of the list that expires first, and the warning about it.
 fn lists_end(
     folder: &Path,
     lists: &[CertificateRevocationListDer<'static>],
@@ -226,8 +226,8 @@ fn lists_end(
     Some((end, told))
 }
 
-/// The cryptography. Key agreement by the quick curves alone, as strangers may ask for it. In TLS 1.2 no cipher whose keys are
-/// used up, as they cannot be renewed there: a connection may last for years.
+/// The cryptography. Key agreement uses only the fast curves, as strangers can make the server do it. A connection may last for
+/// years, and TLS 1.2 cannot renew its keys. So TLS 1.2 has only the cipher that does not limit the bytes per key.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider.kx_groups = vec![ring::kx_group::X25519, ring::kx_group::SECP256R1];
@@ -276,7 +276,7 @@ fn told_of_readers(folder: &Path) -> Option<String> {
     })
 }
 
-/// Warns if everybody can write the folder or a file in it, and so let himself in.
+/// Warns if everybody can write to the folder or a file in it: anybody could then get access.
 fn told_of_writers(folder: &Path) -> Vec<String> {
     let paths = [AUTHORITIES, REVOKED, CERTIFICATE, KEY].map(|name| folder.join(name));
     let all = std::iter::once(folder.to_path_buf()).chain(paths);
@@ -291,7 +291,8 @@ fn told_of_writers(folder: &Path) -> Vec<String> {
     all.filter(is_open).map(told).collect()
 }
 
-/// Checks that clients can accept the server's certificate. Warns if it is of no CA in `ca-cert.pem`: clients may know another one.
+/// Checks that clients can accept the server's certificate. Warns if none of the CAs in `ca-cert.pem` issued it: clients may trust
+/// another CA.
 fn check_chain(
     folder: &Path,
     chain: &[CertificateDer<'static>],

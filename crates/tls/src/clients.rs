@@ -5,11 +5,11 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use std::sync::Arc;
 
-/// Most certificates that may come with a client's own. The search for a path from it to a CA takes all of them into
-/// account at each of its steps, so that many of them could keep the server busy for seconds.
+/// Maximum number of certificates that may come with a client's own. The search for a path from it to a CA considers
+/// all of them at each step, so that many of them could keep the server busy for seconds.
 const INTERMEDIATES_MAX: usize = 4;
 
-/// A verifier that refuses long chains, and leaves others to the one within.
+/// A verifier that refuses long chains, and passes others to the inner verifier.
 #[derive(Debug)]
 pub(crate) struct ShortChains(pub Arc<dyn ClientCertVerifier>);
 
@@ -25,7 +25,7 @@ impl ClientCertVerifier for ShortChains {
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         if intermediates.len() > INTERMEDIATES_MAX {
-            // Nothing else here has this error.
+            // No other check returns this error.
             let too_long = CertificateError::ApplicationVerificationFailure;
             return Err(Error::InvalidCertificate(too_long));
         }

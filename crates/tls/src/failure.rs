@@ -1,12 +1,12 @@
-//! Why a handshake or a connection failed, in words for the log.
+//! The reason for the failure of a handshake or a connection, in words for the log.
 use rustls::{AlertDescription, CertificateError, Error as Fault};
 use std::fmt;
 use tantalum_base::{Error, ErrorKind};
 
-/// Most characters of a text with content of a client's certificate.
+/// Maximum characters of a text with content of a client's certificate.
 const TOLD_CHARS_MAX: usize = 200;
 
-/// Why a connection in TLS failed.
+/// The reason for the failure of a TLS connection.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The client closed before the handshake was complete.
@@ -39,7 +39,7 @@ impl From<Failure> for Error {
 
 fn tell(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
-        // GnuTLS keeps a certificate of a CA that the server does not name to itself.
+        // GnuTLS does not send a certificate of a CA that the server does not name.
         Fault::NoCertificatesPresented => {
             write!(f, "the client sent no certificate; it may have none of a CA in ca-cert.pem")
         }
@@ -57,7 +57,7 @@ fn tell(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// What is wrong with a certificate, as the end of a sentence.
+/// The fault of a certificate, as the end of a sentence.
 pub(crate) fn told_of(why: &CertificateError) -> String {
     use CertificateError::*;
     match why {

@@ -9,7 +9,7 @@ pub(crate) struct Lent<'a, T: Default> {
 }
 
 impl<'a, T: Default> Lent<'a, T> {
-    /// Takes the value out of `place`. Nobody else may look there meanwhile.
+    /// Takes the value out of `place`. No other task may use `place` meanwhile.
     pub(crate) fn new(place: &'a Cell<T>) -> Self {
         Lent { place, value: place.take() }
     }

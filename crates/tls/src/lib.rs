@@ -1,13 +1,13 @@
 //! TLS for a server, over any [`ByteStream`](tantalum_runtime::ByteStream): encrypted connections of clients that have a certificate.
 //!
 //! ```text
-//! certificates   reads them from a folder, and checks that they can work
+//! certificates   reads certificates from a folder, and checks that they can be used
 //!   revoked      the CA of a list of revoked certificates
 //! clients        the check of a client's certificate, with a limit on its work
 //! stream         a connection in TLS, itself a byte stream
-//!   outgoing     sends what the session has to send, for the reader and the writer of a connection
-//!   lent         a buffer that a task may drop while it waits
-//! failure        why a handshake or a connection failed, in words
+//!   outgoing     sends the session's bytes, for the reader and the writer of a connection
+//!   lent         a value that returns to its cell even if the task that uses it is dropped
+//! failure        the reason for the failure of a handshake or a connection, in words
 //! ```
 //!
 //! The protocol is that of `rustls`, with the cryptography of `ring`. Keys are made with randomness of the operating system, so the bytes

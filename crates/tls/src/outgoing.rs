@@ -1,5 +1,5 @@
-//! Sends what a session has to send. The writer of a connection sends data, and its reader answers messages of TLS itself; their bytes must
-//! not mix.
+//! Sends the bytes that a session has to send. The writer of a connection sends data, and its reader answers messages of TLS itself. Their
+//! bytes must not mix.
 use crate::lent::Lent;
 use rustls::ServerConnection;
 use std::cell::{Cell, RefCell};
@@ -7,7 +7,7 @@ use tantalum_base::{Error, ErrorKind, Result};
 use tantalum_runtime::ByteStream;
 use tantalum_runtime::sync::WaitQueue;
 
-/// Encrypted bytes on their way.
+/// Encrypted bytes that are being sent.
 pub(crate) struct Outgoing {
     pending: Cell<Pending>,
     is_busy: Cell<bool>,
@@ -32,7 +32,8 @@ impl Outgoing {
         self.is_busy.get()
     }
 
-    /// Sends all that `session` has to send, after the rest of an earlier call that was dropped. No bytes are lost or mixed if this one is.
+    /// Sends all bytes that `session` has to send. The rest of an earlier call that was dropped goes first: a dropped call loses or mixes
+    /// no bytes.
     ///
     /// # Errors
     /// `Closed` if the client has gone; those of `plain`.
@@ -65,7 +66,7 @@ impl Outgoing {
 }
 
 impl Pending {
-    /// Takes all that the session has to send.
+    /// Takes all bytes that the session has to send.
     fn refill(&mut self, session: &mut ServerConnection) -> Result<()> {
         self.bytes.clear();
         self.sent = 0;

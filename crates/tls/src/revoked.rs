@@ -1,16 +1,16 @@
-//! The issuer of a list of revoked certificates and the time of its end, as far as DER must be read for them (RFC 5280, section 5.1).
+//! Reads from a list of revoked certificates, in DER, its issuer and the time at which it expires (RFC 5280, section 5.1).
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// The time by which the CA makes its next list.
+/// The time by which the CA publishes its next list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NextUpdate {
     /// Seconds since 1970.
     pub unix_seconds: u64,
-    /// The same for people.
+    /// The same time as text.
     pub text: String,
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn issuer(list: &[u8]) -> Option<&[u8]> {
     issuer_and_times(list).map(|(issuer, _)| issuer)
 }
 
-/// The end of `list`; `None` if it has none, or it cannot be read.
+/// The time at which `list` expires; `None` if it has none, or it cannot be read.
 pub(crate) fn next_update(list: &[u8]) -> Option<NextUpdate> {
     let (_, times) = issuer_and_times(list)?;
     let (_, _, behind_this_update) = element(times)?;

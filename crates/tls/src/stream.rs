@@ -15,14 +15,14 @@ use std::task::Poll;
 use tantalum_base::{Error, Result};
 use tantalum_runtime::{ByteStream, First, first, yield_now};
 
-/// Most encrypted bytes that are received at once: four records.
+/// Maximum encrypted bytes that are received at once: four records.
 const RECEIVED_BYTES: usize = 64 << 10;
-/// Most bytes that are encrypted and sent at once: four records.
+/// Maximum bytes that are encrypted and sent at once: four records.
 pub const SENT_BYTES: usize = 64 << 10;
 /// Length of a record.
 const RECORD_BYTES: i64 = 16 << 10;
-/// Most memory of a connection's buffers: what is received and not decrypted, here and in the session; a record decrypted; what is
-/// encrypted and not sent, there and here.
+/// Maximum memory of a connection's buffers: bytes received but not decrypted, here and in the session; one decrypted record; bytes
+/// encrypted but not sent, in the session and here.
 pub const HELD_BYTES: usize = 2 * RECEIVED_BYTES + 2 * SENT_BYTES + (64 << 10);
 
 /// The server's end of a connection in TLS. Clones are handles to the same connection: one task may receive while another sends.
@@ -39,7 +39,7 @@ struct Inner<S> {
     session: RefCell<ServerConnection>,
     incoming: Cell<Incoming>,
     outgoing: Outgoing,
-    // Encrypted bytes that the session took, less the decrypted ones that were handed on.
+    // Encrypted bytes that the session took, minus the decrypted bytes that it returned.
     overhead_bytes: Cell<i64>,
     // The client has closed the connection below.
     is_at_end: Cell<bool>,
@@ -58,7 +58,7 @@ impl<S: ByteStream> TlsStream<S> {
     /// Does the handshake on `plain`, on which nothing of TLS was received yet. `turn` is awaited before each step that costs work.
     ///
     /// # Errors
-    /// Why there is no connection in TLS. The client has been told if it still listens.
+    /// The reason for the failure. It was sent to the client, if the client still receives.
     pub async fn accept(
         plain: S,
         certificates: &Certificates,
@@ -85,7 +85,7 @@ impl<S: ByteStream> TlsStream<S> {
             }
             turn().await;
             if let Err(fault) = inner.shake_hands() {
-                // The reason for the end is for the client.
+                // This sends the client the reason for the end.
                 let _ = inner.flush().await;
                 return Err(Failure::Tls(fault));
             }
@@ -94,10 +94,10 @@ impl<S: ByteStream> TlsStream<S> {
         Ok(stream)
     }
 
-    /// Bytes of records that were received besides their content, since the last call: headers, checksums, padding. A client that
-    /// sends its requests in tiny or padded records makes much work with them.
+    /// Bytes of received records besides their content, since the last call: headers, checksums, padding. They cost work: a client
+    /// that sends its requests in tiny or padded records causes many of them.
     pub fn take_overhead_bytes(&self) -> u64 {
-        // Up to a record waits in the session for the rest of it.
+        // The session may hold an incomplete record, which is not overhead.
         let beyond = self.0.overhead_bytes.get() - RECORD_BYTES;
         if beyond <= 0 {
             return 0;
@@ -106,7 +106,7 @@ impl<S: ByteStream> TlsStream<S> {
         beyond as u64
     }
 
-    /// Tells the client that nothing follows, if it takes that at once.
+    /// Sends the client TLS's notice of the end, if it can be sent without waiting.
     pub async fn say_goodbye(&self) {
         self.0.session.borrow_mut().send_close_notify();
         self.0.flush_without_waiting().await;
@@ -128,11 +128,11 @@ impl<S: ByteStream> Inner<S> {
         .await;
     }
 
-    /// Receives encrypted bytes; meanwhile sends what the session has to send, unless another task does.
+    /// Receives encrypted bytes. Meanwhile sends the session's bytes, unless another task does.
     async fn receive(&self) -> Result<()> {
         let answering = async {
             if !self.outgoing.is_busy() && self.session.borrow().wants_write() {
-                // If it fails, the client has gone, and receiving says so.
+                // If it fails, the client has gone, and receiving reports that.
                 let _ = self.flush().await;
             }
             pending::<Infallible>().await
@@ -153,7 +153,7 @@ impl<S: ByteStream> Inner<S> {
         }
     }
 
-    /// Gives the session what was received, as far as the handshake goes.
+    /// Gives the session received bytes, until the handshake is complete.
     fn shake_hands(&self) -> std::result::Result<(), Fault> {
         let mut session = self.session.borrow_mut();
         let mut incoming = Lent::new(&self.incoming);
@@ -167,7 +167,7 @@ impl<S: ByteStream> Inner<S> {
         self.overhead_bytes.set(self.overhead_bytes.get() + bytes);
     }
 
-    /// Decrypts as much as there is, and fits; `None` if more must be received first, and 0 at the end.
+    /// Decrypts received bytes, as many as fit into `into`. `None` if more must be received first; 0 at the end.
     fn decrypt(&self, into: &mut [u8]) -> Result<Option<usize>> {
         let mut session = self.session.borrow_mut();
         let mut incoming = Lent::new(&self.incoming);
@@ -215,7 +215,7 @@ impl<S: ByteStream> ByteStream for TlsStream<S> {
                 Ok(Some(decrypted)) => return Ok(decrypted),
                 Ok(None) => {}
                 Err(error) => {
-                    // The client is told the reason.
+                    // This sends the client the reason.
                     self.0.flush_without_waiting().await;
                     return Err(error);
                 }
@@ -230,7 +230,7 @@ impl<S: ByteStream> ByteStream for TlsStream<S> {
     }
 
     async fn send(&self, bytes: &[u8]) -> Result<usize> {
-        // An answer of the reader may still be there, and there is room only behind it.
+        // The session may still have an answer of the reader. It is sent first, to make room.
         self.0.flush().await?;
         let sent = self.0.session.borrow_mut().writer().write(bytes);
         let sent = sent.map_err(|error| Error::io("TLS", error))?;
