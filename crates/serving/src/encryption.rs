@@ -28,7 +28,7 @@ impl Encryption {
     /// Reads the certificates for clients that connect to `address`; `None` if there are none.
     ///
     /// # Errors
-    /// If they cannot work.
+    /// If they cannot be used.
     pub fn read(&self, address: Option<&Address>) -> Result<Option<Tls>> {
         let Some(folder) = &self.tls_certificates else { return Ok(None) };
         let certificates = Certificates::read(folder, || wall_clock::unix_ms() / 1000)?;
@@ -40,7 +40,7 @@ impl Encryption {
     }
 }
 
-/// The part of a server's first line that tells whether clients get or need TLS.
+/// The part of a server's first line that says whether TLS is offered or required.
 pub fn told_of_tls(tls: Option<&Tls>) -> &'static str {
     match tls {
         None => "",
@@ -49,7 +49,7 @@ pub fn told_of_tls(tls: Option<&Tls>) -> &'static str {
     }
 }
 
-/// Logs doubts about the certificates, and an address that admits clients of other machines without TLS.
+/// Logs warnings about the certificates, and about an address that admits clients of other machines without TLS.
 pub fn warn(address: &Address, tls: Option<&Tls>) {
     for warning in tls.iter().flat_map(|tls| tls.certificates.warnings()) {
         tracing::warn!("{warning}");

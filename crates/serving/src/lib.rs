@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! outside  addresses and limits, as options of a command
-//! encryption  TLS for NBD clients, likewise
+//! encryption  TLS for NBD clients, as options of a command
 //! group    groups of the system, by name
 //! logs     logging, the pid file, systemd
 //!   log_writer  writes lines without making the server wait

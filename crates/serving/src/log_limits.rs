@@ -1,5 +1,5 @@
-//! Limits the log by kind: of the lines that one place in the program writes, a few a second are written one by one.
-//! The rest are counted. So no client can fill the log's disk, and no line is lost behind those of another kind.
+//! Limits the log by kind. All lines from one place in the program are of one kind. A few of them per second are
+//! written; the rest are counted. So no client can fill the log's disk, and lines of one kind do not displace others.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Filter};
 
-/// Most lines of one kind in a second.
+/// Maximum lines of one kind per second.
 const LINES_A_SECOND_MAX: u32 = 10;
 
 /// The counts of all kinds of lines. Clones are handles to the same counts.

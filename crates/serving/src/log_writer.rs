@@ -1,19 +1,19 @@
-//! Writes the log by a thread of its own: a server never waits for those who read its log. Lines that do not fit in
-//! memory meanwhile are dropped and counted.
+//! Writes the log on a thread of its own, so that a server never waits for the reader of its log. Lines that wait are
+//! kept in memory. Lines that do not fit there are dropped and counted.
 use crate::log_limits::LogLimits;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Most bytes of lines that wait to be written.
+/// Maximum bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Time between two reports of lines that were left out.
 const REPORT: Duration = Duration::from_secs(1);
 /// Time for which the end of the program waits for the last lines to be written.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// The log's lines on their way. Clones are handles to the same lines.
+/// The log's lines that wait to be written. Clones are handles to the same lines.
 #[derive(Clone, Default)]
 pub struct LogWriter(Arc<Lines>);
 
@@ -40,7 +40,7 @@ impl LogWriter {
         let write = move || {
             loop {
                 let (bytes, dropped) = lines.next(&limits);
-                // A log that nobody takes must not end the server.
+                // If the log cannot be written, the server goes on.
                 let _ = to.write_all(&bytes).and_then(|()| to.flush());
                 lines.lock().is_writing = false;
                 lines.0.changed.notify_all();
@@ -72,7 +72,7 @@ impl LogWriter {
     /// Waits for a moment until all lines are written.
     pub fn finish(&self) {
         let is_busy = |waiting: &mut Waiting| waiting.is_writing || !waiting.bytes.is_empty();
-        // If they cannot be written, nobody reads the log.
+        // If they cannot be written in that time, nobody reads the log.
         drop(self.0.changed.wait_timeout_while(self.lock(), LAST_LINES, is_busy));
     }
 }

@@ -57,7 +57,7 @@ impl Listening {
     /// The options of the NBD server, whose clients connect to an address of `outside`.
     ///
     /// # Errors
-    /// If clients of other machines would get in unasked, or the certificates cannot work.
+    /// If clients of other machines would be admitted although that was not allowed, or if the certificates cannot be used.
     pub fn options(&self, outside: &Outside) -> Result<ServerOptions> {
         let options = ServerOptions {
             read_only: self.read_only,

@@ -12,18 +12,18 @@ use tantalum_runtime::{First, LifeCycle, Live, Runtime, first};
 
 use crate::{About, Listeners, watched};
 
-/// What happens when the end of a server is requested.
+/// The actions when a server is asked to stop.
 pub struct Ending<B, H, R> {
-    /// At the first signal: other servers beside it stop.
+    /// Called at the first signal: stops other servers beside this one.
     pub begin: B,
-    /// At the second: they stop sooner.
+    /// Called at the second signal: makes them stop sooner.
     pub hasten: H,
     /// Completes when they have stopped; awaited after `begin`.
     pub rest: R,
 }
 
-/// Serves NBD and metrics at `listeners` until a signal asks for the end. At a second one clients are not waited for, and
-/// soon after it the process ends.
+/// Serves NBD and metrics at `listeners` until a signal asks for the end. After a second signal it does not wait for clients,
+/// so that the process ends soon.
 ///
 /// # Errors
 /// If connections cannot be accepted any more.
@@ -52,7 +52,7 @@ where
         endings.next().await;
         (ending.begin)();
         let (clock, device) = (live.clone(), Rc::clone(&served_device));
-        // Nobody joins it: it may end after the device is closed.
+        // The task is detached: it may end after the device is closed.
         drop(live.spawn("the limit on stopping", async move {
             clock.sleep(grace_ns).await;
             device.wait_no_longer();
@@ -96,7 +96,7 @@ where
 /// Prints a line on the standard output.
 pub fn tell(line: &str) {
     if let Err(error) = print_line(line) {
-        // A server whose standard output has no reader still has clients.
+        // A server goes on even if its standard output cannot be written: it has clients.
         eprintln!("tantalum: the standard output cannot be written: {error}");
     }
 }
