@@ -48,7 +48,7 @@ pub fn print_joined(shell: Shell, whole: &Command) -> anyhow::Result<()> {
     Ok(write(&text)?)
 }
 
-/// The name of a program within scripts: a hyphen in it confuses the generator.
+/// The name of a program within scripts, without hyphens: the generator cannot handle them.
 fn function_of(program: &str) -> String {
     program.replace('-', "_")
 }

@@ -14,7 +14,7 @@ const FIELD: &str = "interrupted";
 
 static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
-/// From now on, signals request the end of runs.
+/// Makes signals request the end of runs, from now on.
 pub fn watch() -> std::io::Result<()> {
     for signal in ending() {
         // The order matters: the first handler acts only if the second has set the flag at an earlier signal.

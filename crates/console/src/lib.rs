@@ -1,10 +1,11 @@
+//! Common to all programs.
 //!
 //! ```text
 //! verdict       exit codes, errors as one line
 //! interruption  the end of a long run on Ctrl-C
 //! output        options that several commands accept, printing, writing
 //! whole_file    files that appear when they are complete
-//! progress      a bar on anything over two seconds, on a terminal only
+//! progress      a bar for everything that takes over two seconds, on a terminal only
 //! programs      the programs, their commands, and their paths
 //! man_pages     manual pages, one per command
 //! completions   completion scripts for shells

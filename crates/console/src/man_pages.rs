@@ -5,8 +5,8 @@ use clap_mangen::Man;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes the pages of the commands of `program` to `folder`, except hidden ones, with `source` at the foot; and, if
-/// `with_whole`, one of the program itself. Returns the number of pages.
+/// Writes the pages of the commands of `program` to `folder`, except hidden ones, with `source` at the foot. If
+/// `with_whole`, also writes a page of the program itself. Returns the number of pages.
 ///
 /// # Errors
 /// If the folder cannot be made, or a page cannot be written.
@@ -64,8 +64,8 @@ fn page(name: &str, command: &Command, source: &str) -> anyhow::Result<Vec<u8>> 
     Ok(out)
 }
 
-/// The text after the options of a help, as a section of a page. Its line breaks are kept, as it contains tables and
-/// examples.
+/// The text that follows the options in a help, as a section of a page. Its line breaks are kept, as it contains
+/// tables and examples.
 fn closing(after: &str) -> String {
     let mut out = ".SH NOTES\n".to_owned();
     let mut kept = false;

@@ -44,7 +44,7 @@ impl OutputArgs {
         Ok(OutputFormat::parse(&self.format)?)
     }
 
-    /// The same for a command that reads the files `inputs`, which are not replaced.
+    /// As [`format`](Self::format), for a command that reads the files `inputs`, which are not replaced.
     pub fn format_beside(&self, inputs: &[PathBuf]) -> anyhow::Result<OutputFormat> {
         let outputs = [(FACTS, &self.facts), (PAGE, &self.page.report)];
         for (kind, path) in outputs {
@@ -100,7 +100,7 @@ impl PageArgs {
 #[derive(Clone, Copy)]
 struct Kind {
     option: &'static str,
-    /// Its first bytes, in any case; an existing file with others is not replaced.
+    /// The first bytes of such a file, in upper or lower case. An existing file that begins otherwise is not replaced.
     beginning: &'static str,
     name: &'static str,
 }
@@ -191,7 +191,7 @@ pub fn threads(text: &str) -> anyhow::Result<usize> {
 /// Removes an incomplete output, so that nobody mistakes it for a complete one.
 pub fn discard_unfinished(path: &Path) {
     if path.is_file() {
-        // If it cannot be removed, the error that follows says enough.
+        // If it cannot be removed, the error that is reported next is enough.
         let _ = std::fs::remove_file(path);
     }
 }

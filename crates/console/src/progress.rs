@@ -35,7 +35,7 @@ pub struct Seen {
     pub done: u64,
     /// Steps in all.
     pub of: u64,
-    /// The same in words.
+    /// The progress in words.
     pub words: String,
 }
 
@@ -149,7 +149,7 @@ impl Drop for Progress {
 }
 
 impl Drawing {
-    #[expect(clippy::disallowed_methods, reason = "what is simulated does not know of it")]
+    #[expect(clippy::disallowed_methods, reason = "simulations do not depend on this thread")]
     fn begin(bar: ProgressBar, look: impl Fn(&ProgressBar) + Send + 'static) -> Drawing {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || draw(&bar, &look, &stopped));

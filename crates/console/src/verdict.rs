@@ -1,4 +1,4 @@
-//! How a program ends.
+//! The end of a program: its exit code, and an error as one line.
 use crate::interruption;
 use std::process::ExitCode;
 use tantalum_base::{Error, ErrorKind, plain};
@@ -42,8 +42,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// 1 if the data or the device turned out wrong, 2 if the command could not be run, and the code of a signal that came
-/// before there was anything to print.
+/// 1 if the data or the device has a fault; 2 if the command could not be run; the code of a signal that came before
+/// there was anything to print.
 fn exit_code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Error>().map(Error::kind) {
         Some(

@@ -1,5 +1,5 @@
-//! Output files that appear under their names only when they are complete: until then, the file of that name is as it
-//! was before. So neither a failure nor a kill leaves a part that looks whole.
+//! Output files that get their names only when they are complete. Until then, an older file of that name stays. So
+//! neither a failure nor a kill leaves an incomplete file that looks complete.
 use std::fs::{File, Metadata};
 use std::io::{Error, Result};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,7 +17,7 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Begins the file that is to be at `path`. If a link is there, the file that it leads to is to be replaced. A
+    /// Begins the file that will be at `path`. If `path` is a link, the file that it leads to will be replaced. A
     /// replaced file keeps its permissions.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl WholeFile {
     /// Gives the complete file its name.
     ///
     /// # Errors
-    /// If its content cannot be made durable, or it cannot get its name: then the file of that name is as before.
+    /// If its content cannot be made durable, or it cannot get its name. Then the older file of that name stays.
     pub fn complete(self) -> Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path).map_err(|error| error.error)?;
@@ -74,7 +74,7 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// `error` without the name of the incomplete file, which means nothing to the user.
+/// `error` without the temporary name of the incomplete file, which the user does not know.
 fn without_name(error: &Error) -> Error {
     error.kind().into()
 }
