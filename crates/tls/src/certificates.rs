@@ -227,7 +227,7 @@ fn lists_end(
 }
 
 /// The cryptography. Key agreement uses only the fast curves, as strangers can make the server do it. A connection may last for
-/// years, and TLS 1.2 cannot renew its keys. So TLS 1.2 has only the cipher that does not limit the bytes per key.
+/// years, and TLS 1.2 cannot renew its keys. So TLS 1.2 has only ciphers without a limit on the bytes per key.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider.kx_groups = vec![ring::kx_group::X25519, ring::kx_group::SECP256R1];
