@@ -8,11 +8,11 @@ use crate::protocol::structured::{
 use crate::span::Span;
 use tantalum_base::{PAGE_BYTES, PageBuf, PageDevice, PageNo, PageRange, Payload, Result};
 
-/// Most pages covered by one reply to the only client (256 MiB): examining each takes time, in which nothing else runs.
+/// Maximum pages covered by one reply to the only client (256 MiB): examining each takes time, in which nothing else runs.
 const PAGES_ALONE_MAX: u64 = 1 << 16;
-/// The same while other clients are connected (8 MiB).
+/// This limit while other clients are connected (8 MiB).
 const PAGES_MAX: u64 = 1 << 11;
-/// Most pages read for one reply because they seem to be zeros (8 MiB).
+/// Maximum pages read for one reply because they seem to be zeros (8 MiB).
 const READ_PAGES_MAX: u64 = 2048;
 /// Pages of these read at a time.
 const READ_PAGES: u64 = 32;
@@ -20,7 +20,7 @@ const READ_PAGES: u64 = 32;
 const DESCRIPTOR_PAGES: u64 = 4;
 /// Pages in the budget for one reply.
 pub(crate) const REPLY_PAGES: u64 = DESCRIPTOR_PAGES + READ_PAGES;
-/// Most descriptors in one reply: those that fit the budget.
+/// Maximum descriptors in one reply: those that fit the budget.
 const DESCRIPTORS_MAX: usize =
     (DESCRIPTOR_PAGES as usize * PAGE_BYTES - CHUNK_BYTES - 4) / DESCRIPTOR_BYTES;
 
@@ -35,8 +35,8 @@ struct Told {
 
 impl<D: PageDevice<Page = PageBuf>> Export<D> {
     /// The status of the first bytes of `span`, which is not empty: one descriptor if `one`, otherwise as many as fit.
-    /// Pages that seem to be zeros are read first. The whole reply describes the moment at which this returns: a write
-    /// in flight is included or not, as for a read.
+    /// Pages that seem to be zeros are read first. The whole reply describes the moment at which this returns. It may or
+    /// may not include a write in flight, like a read.
     pub(crate) async fn block_status(
         &self,
         span: Span,
@@ -55,13 +55,13 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         let zeros = self.zeros_of(&first.seem_zero, pages, client).await?;
         client.scan(range.pages).await?;
         let range = PageRange::new(range.first, first.end.0 - range.first.0);
-        // No await follows, so this needs no lock.
+        // There is no await from here on, so the status needs no lock.
         let is_zero = |page| zeros.binary_search(&page).is_ok();
         Ok(self.told(span, range, one, u64::MAX, is_zero).descriptors)
     }
 
-    /// The status of the first pages of `range`, without reading any. `is_zero` decides about pages that seem to be
-    /// zeros; at most `most` pages are reported as zeros on this ground.
+    /// The status of the first pages of `range`, without reading any. `is_zero` decides whether a page that seems to be
+    /// zeros counts as zeros; at most `most` pages are reported as zeros for this reason.
     fn told(
         &self,
         span: Span,

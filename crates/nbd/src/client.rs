@@ -6,7 +6,7 @@ use tantalum_runtime::sync::WaitQueue;
 
 /// A client, as long commands see it.
 pub(crate) struct Client {
-    /// Its place among all clients.
+    /// Takes turns with the seats of other clients.
     pub(crate) seat: Seat,
     gone: Cell<bool>,
     left: WaitQueue,
@@ -45,7 +45,7 @@ impl Client {
         Ok(step)
     }
 
-    /// The same to examine `pages` pages.
+    /// Waits for a turn to examine `pages` pages.
     ///
     /// # Errors
     /// `Closed` if the client has gone.

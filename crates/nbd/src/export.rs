@@ -23,7 +23,7 @@ use tantalum_runtime::{Places, Runtime};
 
 /// Smallest block size announced to clients.
 const BLOCK_BYTES_MIN: u32 = 512;
-/// Most zero pages in one write, if a client wants no holes and the device allows that many.
+/// Maximum zero pages in one write, if a client wants no holes and the device allows that many.
 const ZERO_PAGES_MAX: u64 = 256;
 /// Pages read in one step, as of one moment.
 const READ_PAGES_MAX: u64 = 256;
@@ -58,9 +58,9 @@ pub(crate) struct Export<D> {
     holds: Holds,
     /// Set if a stop shall be quick.
     pub(crate) hurry: (Cell<bool>, WaitQueue),
-    // Most pages of an atomic write; longer writes are split into pieces.
+    // Maximum pages of an atomic write; longer writes are split into pieces.
     atomic_pages: u64,
-    // Whether FUA needs a flush: not if completed writes survive a power cut anyway.
+    // Whether FUA needs a flush. It needs none if completed writes survive a power cut anyway.
     fua_flushes: bool,
 }
 
@@ -138,7 +138,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         Places { served_max: connections_max, silent_max: handshakes_max }
     }
 
-    /// The seat of all TLS handshakes together: strangers who come in numbers wait for each other.
+    /// The seat of all TLS handshakes together: many strangers wait for each other, and delay no other client.
     pub(crate) fn handshake_seat<R: Runtime>(&self, runtime: &R) -> Rc<Seat> {
         let mut handshakes = self.handshakes.borrow_mut();
         handshakes.upgrade().unwrap_or_else(|| {
@@ -264,7 +264,7 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
         self.holds.when_released(&*self.device, client, range, change).await
     }
 
-    /// Requests that wait for pages held by a transaction stop waiting, and are refused.
+    /// Ends all waits for pages that a transaction holds: these requests are refused.
     pub(crate) fn wait_no_longer(&self) {
         self.holds.wait_no_longer();
     }
@@ -290,7 +290,8 @@ impl<D: PageDevice<Page = PageBuf>> Export<D> {
             let write = async || {
                 let mut content = self.read_page(page).await?;
                 content.make_mut()[inside.clone()].fill(0);
-                // If a client cuts a long range within a page, the second part sees the zeros of the first.
+                // A client may split a long range within a page. The second part then finds the zeros of the first, and
+                // trims the page.
                 match content == PageBuf::zero() && !no_hole {
                     true => self.device.trim(edge).await,
                     false => self.device.write(page, &[content], None).await,

@@ -20,7 +20,7 @@
 //! protocol                   the bytes on the wire, as pure functions
 //! ```
 //!
-//! Of a volume it knows only [`tantalum_base::PageDevice`]. It runs as tasks on the executor of the volume's own
+//! It uses a volume only through [`tantalum_base::PageDevice`]. It runs as tasks on the executor of the volume's own
 //! thread, so a request does not switch threads. `docs/nbd.md` has the promises to clients.
 mod block_status;
 mod client;

@@ -7,7 +7,7 @@ use tantalum_tls::Certificates;
 /// TLS for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Those of the server, and the CAs of its clients.
+    /// The server's certificates, and the CAs of its clients.
     pub certificates: Certificates,
     /// Refuse clients without TLS.
     pub is_required: bool,
@@ -25,17 +25,17 @@ pub struct ServerOptions {
     pub size_bytes: Option<u64>,
     /// Refuse every command that changes the device.
     pub read_only: bool,
-    /// Also let clients without TLS connect from other machines. They show no certificate: whoever can connect can read and write all
-    /// data.
+    /// Also let clients without TLS connect from other machines. They show no certificate: any program that can connect can read and
+    /// write all data.
     pub allow_remote: bool,
     /// TLS for clients with a certificate; `None`: no client gets TLS.
     pub tls: Option<Tls>,
-    /// Connections that have finished negotiation, at once. One more is closed at once.
+    /// Maximum number of connections that have finished negotiation. One more is closed immediately.
     pub connections_max: usize,
-    /// Connections in negotiation, besides. One more replaces the one longest in negotiation.
+    /// Maximum number of additional connections in negotiation. One more replaces the one longest in negotiation.
     pub handshakes_max: usize,
     /// Bytes of one connection's requests in flight, from the request until its reply is sent, in whole pages and at
-    /// least one page per request. At this limit the connection is not read. No connection can take another's.
+    /// least one page per request. At this limit the connection is not read. Each connection has a limit of its own.
     pub in_flight_bytes_max: u64,
     /// Longest READ or WRITE, in bytes; announced to clients.
     pub request_bytes_max: u32,
@@ -72,7 +72,7 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// Whether clients get or need TLS, as one word: `off`, `offered` or `required`.
+    /// The use of TLS, as one word: `off`, `offered` or `required`.
     pub fn tls_mode(&self) -> &'static str {
         match &self.tls {
             None => "off",

@@ -1,8 +1,8 @@
 //! Locks on ranges of pages: shared by whole-page writes, exclusive for a read-modify-write.
 //!
-//! Requests are served in order of arrival: one waits while an earlier one, waiting or holding,
-//! overlaps it and either is exclusive. So no request starves, and since a task holds one range at
-//! a time, there is no deadlock.
+//! Requests are served in order of arrival. A request waits for each earlier one, waiting or
+//! holding, that overlaps it, if either of the two is exclusive. So no request starves. A task
+//! holds one range at a time, so there is no deadlock.
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -112,7 +112,7 @@ impl Drop for RangeGuard<'_> {
         if gone.mode == Mode::Exclusive {
             exclusive.set(exclusive.get() - 1);
         }
-        // Only requests that wait for this one, and for no other any more, are woken: one range may have a thousand.
+        // A request is woken only if it no longer waits for any other: a thousand requests may wait for one range.
         for later in entries.iter_mut().flatten().filter(|later| gone.blocks(later)) {
             later.blockers -= 1;
             if later.blockers == 0

@@ -5,7 +5,7 @@ use crate::protocol::transmission::{CMD_FLAG_FAST_ZERO, CMD_FLAG_NO_HOLE, Comman
 use crate::terms::Terms;
 use tantalum_base::{PageBuf, PageDevice};
 
-/// Why a request is refused.
+/// The reason for the refusal of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: ErrorCode,

@@ -35,12 +35,12 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         Self::beside(Rounds::default(), device, options)
     }
 
-    /// The same for a server whose clients take turns with others that have seats of `rounds`.
+    /// As [`new`](Self::new), for a server whose clients take turns with others that have seats of `rounds`.
     pub fn beside(rounds: Rounds, device: Rc<D>, options: ServerOptions) -> Result<Self> {
         Ok(Server { export: Rc::new(Export::new(device, options, rounds)?) })
     }
 
-    /// Stops sooner, once it stops: clients get no time to receive their replies.
+    /// Shortens the stop, now or later: clients get no time to receive their replies.
     pub fn hasten(&self) {
         self.export.hurry.0.set(true);
         self.export.hurry.1.wake_all();
@@ -146,7 +146,7 @@ impl<D: PageDevice<Page = PageBuf>> Server<D> {
         let connection = export.counters.connections_accepted.get();
         tracing::info!(connection, "a client connected");
         let (session_runtime, open) = (runtime.clone(), Rc::clone(open));
-        // Nobody joins the task: it removes itself from the list of open connections.
+        // The task is detached: it removes itself from the list of open connections.
         drop(runtime.spawn("nbd connection", async move {
             let is_room = || !open.admission(export.places()).is_full();
             let end = session::run(&session_runtime, &link, &export, is_room).await;
@@ -177,7 +177,7 @@ fn tell_end(connection: u64, end: &session::End) {
     match end.failure() {
         None if matches!(end, session::End::TurnedAway) => tell_turned_away(),
         None => tracing::info!(connection, "a client disconnected"),
-        // A kind of its own: strangers who knock must not hide other failures.
+        // The log limits lines by kind. This kind is separate, so that strangers' handshakes do not hide other failures.
         Some(failure) if matches!(end, session::End::Handshake(_)) => {
             tracing::warn!(connection, failure, "a TLS handshake failed");
         }
@@ -203,7 +203,8 @@ impl<S: ByteStream> Open<S> {
         self.removed.wake();
     }
 
-    /// Decides about one more connection. One that was cut off keeps its place until its commands have ended.
+    /// Decides whether one more connection is admitted. A connection that was cut off keeps its place until its commands
+    /// have ended.
     fn admission(&self, places: Places) -> Admission<Rc<Link<S>>> {
         let links = self.links.borrow();
         // The list is in order of arrival.

@@ -23,7 +23,7 @@ macro_rules! statistics {
             /// The last error of the device that was reported to a client, as text (NBD's simple replies carry only a
             /// number; a structured one includes the text).
             pub last_error: Option<String>,
-            /// Why the last connection that failed was closed.
+            /// The reason for closing the last connection that failed.
             pub last_failure: Option<String>,
         }
 
@@ -104,7 +104,7 @@ statistics! {
     /// Requests refused before the device saw them, such as unsupported ones or ones past the end; included in
     /// `errors`.
     refused,
-    /// Times that memory was returned to the operating system after greedy clients had left.
+    /// Times that memory was returned to the operating system after clients with much memory had left.
     memory_given_back,
 }
 

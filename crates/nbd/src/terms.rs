@@ -16,7 +16,7 @@ pub(crate) struct Terms {
 }
 
 impl Default for Terms {
-    /// The terms of a client that negotiated nothing: it was not told of block sizes.
+    /// The terms of a client that negotiated nothing. It did not get the block sizes.
     fn default() -> Self {
         Terms { block_bytes: 1, structured: false, allocation: false, part: Part::default() }
     }

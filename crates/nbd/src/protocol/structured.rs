@@ -11,7 +11,7 @@ pub(crate) const DATA_HEADER_BYTES: usize = 8;
 pub(crate) const HOLE_BYTES: usize = 12;
 /// Bytes of a descriptor, after a context's number.
 pub(crate) const DESCRIPTOR_BYTES: usize = 8;
-/// Most bytes of an error's message that are sent; the protocol allows 4096.
+/// Maximum bytes of an error's message that are sent; the protocol allows 4096.
 pub(crate) const WORDS_BYTES_MAX: usize = 1024;
 
 /// Flag of the last chunk of a reply.

@@ -1,5 +1,5 @@
 //! Limits the memory that a connection's requests hold until their replies are sent. Each connection has a budget of
-//! its own, so none can take the memory of another: a client that does not take its replies waits for itself.
+//! its own, so none can take the memory of another. A client that does not receive its replies delays only itself.
 use crate::statistics::Gauge;
 use std::cell::Cell;
 use std::rc::Rc;

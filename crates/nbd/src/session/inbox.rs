@@ -11,7 +11,7 @@ use std::task::Poll;
 use tantalum_base::{PAGE_BYTES, PageBuf};
 use tantalum_runtime::ByteStream;
 
-/// Most bytes of one `recv`; more than any `take` needs.
+/// Maximum bytes of one `recv`; more than any `take` needs.
 const INBOX_BYTES: usize = 256 << 10;
 
 pub(crate) struct Inbox<S> {

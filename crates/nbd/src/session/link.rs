@@ -18,9 +18,9 @@ use tantalum_tls::SENT_BYTES;
 
 /// Bytes of records besides their content that cost a unit of credit: a few tiny records, which are decrypted one by one.
 const OVERHEAD_BYTES: u64 = 128;
-/// Most memory that an output buffer keeps between turns.
+/// Maximum memory that an output buffer keeps between turns.
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;
-/// Most pages whose memory a worker keeps between requests.
+/// Maximum pages whose memory a worker keeps between requests.
 pub(super) const PAGES_KEPT: usize = 256;
 
 /// Replies that are not yet sent.
@@ -67,7 +67,7 @@ pub(crate) struct Link<S> {
     stopping: Cell<bool>,
     // Replies can no longer be sent.
     broken: Cell<bool>,
-    // Why the server cut the client off, if it did.
+    // The reason for which the server cut the client off, if it did.
     cut: Cell<Option<&'static str>>,
     // The negotiated terms, once negotiation has ended.
     terms: Cell<Option<Terms>>,
@@ -116,7 +116,7 @@ impl<S: ByteStream> Link<S> {
         }
     }
 
-    /// Credit for the work of decrypting that the received content does not pay for, since the last call.
+    /// The cost of decrypting overhead since the last call, in units of credit. The received content is charged elsewhere.
     pub(crate) fn decryption_cost(&self) -> u64 {
         let overhead = |secure: &Secure<S>| secure.stream.take_overhead_bytes();
         self.secure.get().map_or(0, overhead) / OVERHEAD_BYTES
@@ -177,7 +177,7 @@ impl<S: ByteStream> Link<S> {
         self.give_up();
     }
 
-    /// Why the client was cut off, if it was.
+    /// The reason for which the client was cut off, if it was.
     pub(crate) fn cut_for(&self) -> Option<&'static str> {
         self.cut.get()
     }
@@ -212,7 +212,7 @@ impl<S: ByteStream> Link<S> {
         self.room.until(taken).await
     }
 
-    /// Returns what `held` took from the budget.
+    /// Returns the bytes of `held` to the budget.
     pub(crate) fn give_back(&self, held: &mut Held) {
         self.budget.give_back(held);
         self.room.wake();
@@ -313,7 +313,7 @@ impl<S: ByteStream> Link<S> {
     ) -> tantalum_base::Result<()> {
         while !bytes.is_empty() {
             if self.is_secure() {
-                // Encryption is work for the thread, besides the copy.
+                // Encryption takes time of the thread, in addition to the copy.
                 let pages = bytes.len().min(SENT_BYTES).div_ceil(PAGE_BYTES);
                 self.client.seat.turn(pages as u64).await;
             }

@@ -36,10 +36,10 @@ use tantalum_runtime::rounds::request_cost;
 use tantalum_runtime::{ByteStream, First, JoinHandle, Runtime, first};
 use tantalum_tls::Failure;
 
-/// Why a client that does not finish negotiation is cut off.
+/// The reason given for cutting off a client that does not finish negotiation.
 pub(crate) const UNFINISHED: &str = "did not finish negotiation";
 
-/// Why a session ended.
+/// The reason for the end of a session.
 #[derive(Debug)]
 pub(crate) enum End {
     /// The client disconnected.
@@ -56,7 +56,7 @@ pub(crate) enum End {
     Violation(&'static str),
     /// The server cut the client off, for this reason.
     Cut(&'static str),
-    /// There was no connection in TLS, for this reason.
+    /// The TLS handshake failed, for this reason.
     Handshake(Failure),
     /// The connection failed.
     Failed(Error),
@@ -76,7 +76,7 @@ impl End {
     }
 }
 
-/// Serves one connection to its end, if there `is_room` for it when it has finished negotiation: every request is done,
+/// Serves one connection to its end, if there `is_room` for it when it has finished negotiation. Every request is done,
 /// and every reply is sent if possible. If the client has gone, long commands end early.
 pub(crate) async fn run<R, S, D>(
     runtime: &R,
@@ -195,7 +195,7 @@ impl<R: Runtime, S: ByteStream, D: PageDevice<Page = PageBuf>> Reader<R, S, D> {
             _ => 0,
         };
         self.link.client.seat.turn(request_cost(pages)).await;
-        // At least one page per request, to bound a flood of small requests too.
+        // Each request costs at least one page, so that the number of small requests is limited too.
         let cost_bytes = match request.command {
             Command::BlockStatus => REPLY_PAGES,
             _ => pages.max(1),
@@ -267,7 +267,7 @@ async fn work<S, D>(
             Err(error) => {
                 let code = ErrorCode::of(error.kind());
                 link.reply(job, Outcome::Failed(code, &error.to_string()));
-                // The end of a client is no failure. One that has only closed its own direction reads the truth all the same.
+                // It is no failure that a client has gone. If it has closed only its sending direction, it still gets the error.
                 if !(link.client.is_gone() && error.kind() == ErrorKind::Closed) {
                     failure_log::tell(&asked, &error);
                     export.counters.failed(error);

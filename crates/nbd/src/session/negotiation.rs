@@ -12,7 +12,7 @@ use crate::terms::Terms;
 use tantalum_base::{PageBuf, PageDevice};
 use tantalum_runtime::{ByteStream, Runtime};
 
-/// Most options that a client may send; a real client sends a handful.
+/// Maximum options that a client may send; a real client sends a handful.
 const OPTIONS_MAX: usize = 64;
 /// Longest option that is read to its end and answered "too big"; a longer one closes the connection.
 const OPTION_BYTES_DISCARDED_MAX: u32 = 1 << 20;
@@ -68,7 +68,7 @@ pub(crate) async fn negotiate<R: Runtime, S: ByteStream, D: PageDevice<Page = Pa
             answer.option(option, data, no_zeroes)?
         };
         if matches!(next, Next::Tls) && !inbox.is_empty() {
-            // Somebody on the way could have put them there, to be taken for the client's.
+            // An attacker on the network could have inserted these bytes, so that they pass for the client's.
             return Err(End::Violation("bytes after STARTTLS without TLS"));
         }
         link.send_all(&out).await.map_err(End::Failed)?;
@@ -76,7 +76,7 @@ pub(crate) async fn negotiate<R: Runtime, S: ByteStream, D: PageDevice<Page = Pa
             Next::Option => {}
             Next::Tls => {
                 tls::start(runtime, link, export).await?;
-                // Nothing said before holds: it was not protected.
+                // Everything negotiated before is dropped, as it was not protected.
                 terms = Terms::default();
             }
             Next::Transmission => return Ok(terms),
@@ -176,7 +176,7 @@ impl Answer<'_> {
             }
         }
         self.info.block_size_reply(self.out, option);
-        // Every client gets the sizes, but only one that requests them is sure to heed them.
+        // Every client gets the sizes, but only a client that requests them is sure to obey them.
         if request.asks_for(INFO_BLOCK_SIZE) {
             self.terms.block_bytes = self.info.block_bytes_min;
         }

@@ -1,10 +1,10 @@
-//! Replies that are not yet sent. Many pages are kept as they were read, and copied piece by piece as they are sent, so
-//! that a long reply neither takes its memory twice nor the thread for long.
+//! Replies that are not yet sent. The pages of a long reply are kept as they were read, and copied piece by piece as they
+//! are sent. So a long reply neither takes its memory twice nor occupies the thread for long.
 use crate::span::Span;
 use std::collections::VecDeque;
 use tantalum_base::{PAGE_BYTES, PageBuf};
 
-/// Fewer pages are copied at once.
+/// Up to this number of pages is copied immediately, and not kept.
 const COPIED_PAGES_MAX: usize = 16;
 /// Step by which a large buffer grows: doubling could hold twice what the replies need.
 const BYTES_STEP: usize = 1 << 20;

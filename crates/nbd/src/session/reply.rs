@@ -84,7 +84,7 @@ impl Part<'_> {
 }
 
 /// The parts of a read, in ascending order. With `one`, there is a single part, which is data if any of it is. Holes
-/// are recognized from the pages read, so they are what the client would have read, whatever changes meanwhile.
+/// are recognized in the pages that were read, so that they are correct even if the device changes meanwhile.
 fn parts(span: Span, pages: &[PageBuf], one: bool) -> impl Iterator<Item = Part<'_>> {
     let mut first = span.covering().first;
     let alike = move |left: &PageBuf, right: &PageBuf| {

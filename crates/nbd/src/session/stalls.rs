@@ -21,7 +21,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// For a message of `bytes`, from `now_ns` on.
+    /// The wait for a message of `bytes`, from `now_ns` on.
     pub(crate) fn new(now_ns: u64, bytes: u64) -> Self {
         Wait { started_ns: now_ns, moved_ns: now_ns, bytes }
     }
@@ -46,7 +46,7 @@ pub(crate) struct Waits {
     receiving: Cell<Option<Wait>>,
     sending: Cell<Option<Wait>>,
     over: Cell<bool>,
-    // Two signals, as the reader begins to wait many times while the watch sleeps.
+    // There are two signals, as the reader begins to wait many times while the watch sleeps.
     began: Signal,
     ended: Signal,
 }
@@ -58,7 +58,7 @@ impl Waits {
         self.began.wake();
     }
 
-    /// The same for replies to the client.
+    /// Notes that a reply is being sent and waits for the client; `None` when it is complete.
     pub(crate) fn send(&self, wait: Option<Wait>) {
         self.sending.set(wait);
         self.began.wake();
@@ -89,7 +89,7 @@ pub(crate) async fn watch<R: Runtime, S: ByteStream>(runtime: &R, link: &Link<S>
             (waits.over.get() || due.is_some()).then_some(due)
         };
         let Some((due_ns, _)) = waits.began.until(due).await else { return };
-        // One timer until then, however many messages complete meanwhile.
+        // One timer lasts until then, even if many messages complete meanwhile.
         let mut sleep = pin!(runtime.sleep_until(due_ns));
         poll_fn(|context| {
             if waits.over.get() {

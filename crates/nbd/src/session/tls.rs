@@ -14,7 +14,7 @@ use tantalum_tls::{HELD_BYTES, TlsStream};
 
 /// Credit that a step of a handshake costs: about a signature, or the check of one.
 const HANDSHAKE_COST: u64 = 128;
-/// Time for a client to read why its handshake failed, before the connection ends.
+/// Time for a client to receive the reason for the failure of its handshake, before the connection ends.
 const LINGER_NS: u64 = 1_000_000_000;
 
 /// A connection in TLS.
@@ -83,12 +83,12 @@ where
         tracing::warn!("a client is let in by an old list of revoked certificates: {expired}");
     }
     let open = Hold::new(Rc::clone(&counters.tls_connections_open), 1);
-    // Nobody else sets it.
+    // This is the only place that sets it.
     let _ = link.secure.set(Secure { stream, _held: held, _open: open });
     Ok(())
 }
 
-/// Counts a handshake that failed, also one whose time is over.
+/// Counts a handshake that failed or was not complete in time.
 struct CountedUnlessDone<'a>(Option<&'a Count>);
 
 impl CountedUnlessDone<'_> {
@@ -103,8 +103,8 @@ impl Drop for CountedUnlessDone<'_> {
     }
 }
 
-/// Waits a little for the client to close, after a handshake that failed. A connection that ends with unread bytes takes the reason, which is on
-/// its way, from the client.
+/// Waits a little for the client to close, after a handshake that failed. If the server closed the connection with unread bytes, the client
+/// might not receive the reason.
 pub(super) async fn linger<R: Runtime, S: ByteStream>(runtime: &R, link: &Link<S>) {
     let mut bytes = vec![0; 4096];
     let until_closed = async {
