@@ -13,8 +13,8 @@ pub(crate) fn code_of(error: &Error, otherwise: c_int) -> Code {
     Code(match error.kind() {
         ErrorKind::OutOfSpace | ErrorKind::TooLarge => sqlite::SQLITE_FULL,
         ErrorKind::ReadOnly => sqlite::SQLITE_READONLY,
-        // A page is locked by a transaction of another program that does not use SQLite's locks. It is worth waiting
-        // for its end.
+        // A transaction of another program that does not use SQLite's locks has locked a page. SQLite may wait for its
+        // end.
         ErrorKind::Conflict => sqlite::SQLITE_BUSY,
         ErrorKind::Checksum | ErrorKind::Corrupt | ErrorKind::Uncorrectable => {
             sqlite::SQLITE_IOERR_DATA

@@ -167,8 +167,8 @@ impl Database {
         let before = front()?;
         let opened = self.client.reopen(to_write, to_read);
         if front()? != before {
-            // The volume was not locked for a moment and was changed. Connections that read here have stale pages, and may
-            // be in a transaction.
+            // For a moment the volume was not locked, and another process changed it. Connections that read here have stale
+            // pages, and may be in a transaction.
             self.latch();
         }
         opened?;
@@ -212,8 +212,8 @@ impl Database {
         self.client.is_reserved()
     }
 
-    /// Drops the cached pages in `changed`, which other processes changed; `front` has content if these pages were among
-    /// them.
+    /// Drops the cached pages in `changed`, which other processes changed. `front` has the content of the pages [`FRONT`]
+    /// if they were among them.
     fn refresh(&self, changed: &Changed, front: &[PageBuf]) -> Result<()> {
         {
             let mut cache = lock(&self.cache);
@@ -297,7 +297,7 @@ impl Database {
     }
 
     /// Reads `pages`, which a scan will probably need, concurrently. Returns the content of `wanted`, which is one of them.
-    /// `None` if one of them cannot be read; that is not an error of the caller yet.
+    /// `None` if one of them cannot be read: the caller may still be able to read the wanted page alone.
     fn read_each(
         &self,
         tx: Option<&Transaction>,
@@ -361,8 +361,9 @@ impl Database {
         lock(&self.cache).release(staged.pages);
     }
 
-    /// Commits `set` and `staged` as one device transaction, and empties `set`. After an error nothing of it is on the
-    /// volume. The caller must hold the database exclusively.
+    /// Commits `set` and `staged` as one device transaction, and empties `set`. After an error the transaction has had no
+    /// effect, unless the volume went away during the commit: then it may have taken effect completely. The caller must
+    /// hold the database exclusively.
     pub(crate) fn commit(&self, set: &mut WriteSet, staged: Option<Staged>) -> Result<()> {
         if let Err(error) = self.end_loans() {
             set.clear();
@@ -389,7 +390,7 @@ impl Database {
         };
         self.keep(&committed, pages, &staged);
         committed?;
-        // Pages that were staged and then truncated away were committed too.
+        // The commit included pages that were staged and then truncated away.
         let ends = [end_page(state.size_bytes), end_page(size_bytes), staged_end];
         state.trim_end = ends.into_iter().fold(state.trim_end, PageNo::max);
         state.size_bytes = size_bytes;
@@ -405,8 +406,8 @@ impl Database {
         Ok(())
     }
 
-    /// Keeps the committed pages in the cache. After a failed commit drops them: the volume may hold either state, because
-    /// it may have gone away during the commit.
+    /// Keeps the committed pages in the cache, or drops them after a failed commit. The volume may have gone away during
+    /// the commit, so that it may hold either state.
     fn keep(
         &self,
         committed: &Result<()>,
@@ -454,7 +455,7 @@ impl Drop for Database {
                 return;
             }
         }
-        // Other processes may use the volume: a lock provides the current end of the database and keeps it from moving.
+        // Other processes may use the volume. A lock provides the current end of the database, and prevents changes of it.
         let id = self.next_id();
         let alone = |level| self.raise(id, level).is_ok_and(|reached| reached == level);
         if alone(Level::Shared) && alone(Level::Exclusive) {

@@ -16,9 +16,9 @@
 //! - *Multi-file commit*: `FCNTL_SYNC` names a super-journal. SQLite ignores errors of `COMMIT_PHASETWO` here, so this sync is
 //!   the commit point. If another file fails after it, the rollback's sync commits the old pages again.
 //!
-//! With `locking_mode=EXCLUSIVE` no lock is lowered. A rollback with a journal is over when a write follows its sync: in a commit
-//! no write does. After a rollback without a journal SQLite does not trust its cache: before anything else it reads the 16 bytes
-//! at [`FILE_VERSION_AT`], which it never does while it writes. In both cases the buffered pages are dropped then.
+//! With `locking_mode=EXCLUSIVE` no lock is lowered. Then a write that follows a sync shows that a rollback with a journal is over,
+//! because in a commit no write follows. After a rollback without a journal SQLite does not trust its cache: before anything else
+//! it reads the 16 bytes at [`FILE_VERSION_AT`], which it never does while it writes. In both cases the buffered pages are dropped.
 //!
 //! A failed batch may be retried with a journal, so it leaves everything that was written before it. Any other failed write or
 //! commit drops all writes of the transaction: SQLite never continues a transaction after that, and rolls back to the committed
@@ -35,12 +35,12 @@ use std::sync::Arc;
 use tantalum::front_end::Level;
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageNo, Payload, Result, ResultExt};
 
-/// A failure, with a code for SQLite and a text for people.
+/// A failure, with a code for SQLite and an error as text.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// For SQLite.
+    /// The code for SQLite.
     pub(crate) code: Code,
-    /// For people.
+    /// The error, with its text.
     pub(crate) error: Error,
 }
 
@@ -125,7 +125,7 @@ impl DatabaseFile {
         Ok(past_end.is_empty())
     }
 
-    // One device read for all pages that the running transaction did not write.
+    // Reads all pages that the running transaction did not write in one device read.
     fn fill(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let first = page_of(offset);
         let last = page_of(offset + out.len() as u64 - 1);
@@ -174,7 +174,7 @@ impl DatabaseFile {
         }
         self.synced = false;
         if self.failed {
-            // The rollback writes content that is there already.
+            // The rollback writes content that the volume has already.
             return Ok(());
         }
         let written = self.put(offset, data);
@@ -299,8 +299,7 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// The pager has reached the point at which the file must be on disk, in a commit or a rollback; `multi_file` if it commits
-    /// several databases.
+    /// Handles the pager's sync of the file, in a commit or a rollback. `multi_file`: the commit includes several databases.
     pub(crate) fn sync(&mut self, multi_file: bool) -> Done {
         if multi_file || self.committed_early {
             self.commit()?;
@@ -310,7 +309,7 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// The commit point.
+    /// Handles the commit point: commits the transaction.
     pub(crate) fn commit_phase_two(&mut self) -> Done {
         self.committed_early = false;
         self.synced = false;
@@ -322,7 +321,7 @@ impl DatabaseFile {
         self.before_batch = Some(self.set.clone());
     }
 
-    /// A batch is complete. It becomes durable later, with the commit.
+    /// Ends a batch, which is complete. It becomes durable later, with the commit.
     pub(crate) fn end_batch(&mut self) {
         self.before_batch = None;
     }

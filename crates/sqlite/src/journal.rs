@@ -1,7 +1,7 @@
 //! SQLite's rollback journal: in memory, or in an unnamed temporary file if it is too large for memory.
 //!
-//! The old content of a page is borrowed from the volume instead of stored, if it is known to be the committed content
-//! (`database/lending.rs`): the volume keeps that until the commit.
+//! If the old content of a page is known to be the committed content, the journal does not store it. It borrows the page from
+//! the volume (`database/lending.rs`), which keeps the committed content until the commit.
 //!
 //! A library without batch-atomic commits requires a journal. It is only read for rollbacks in the same process: the
 //! volume always holds the last committed state, so there is nothing to play back after a crash. The journal therefore
@@ -79,7 +79,7 @@ pub(crate) struct Journal {
     number: Option<(u64, u32)>,
     /// Committed pages that were read for a rollback.
     ahead: BTreeMap<PageNo, PageBuf>,
-    /// Why the journal is unusable.
+    /// The reason for which the journal is unusable.
     lost: Option<Error>,
 }
 
@@ -157,7 +157,7 @@ impl Journal {
     /// Writes `data` at `offset`; a gap before it is filled with zeros.
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> Result<()> {
         if offset == 0 && data.first() == Some(&0) && !self.borrowed.is_empty() {
-            // The transaction has ended, and nobody needs its pages any more.
+            // The transaction has ended, so that its pages are not needed any more.
             self.truncate(0)?;
         }
         if self.borrowed.overlaps(offset, data.len() as u64) {
@@ -237,8 +237,8 @@ impl Journal {
         Ok(())
     }
 
-    /// The same, as the lender ends its loans in any case. If the pages cannot be stored, the journal is not to be played back,
-    /// and cannot be read any more: the volume has the committed state.
+    /// Stores the borrowed pages before the lender ends its loans, which it does in any case. If they cannot be stored, the
+    /// journal becomes unusable and is not played back: the volume has the committed state.
     pub(crate) fn give_back(&mut self) {
         if let Err(error) = self.store_borrowed() {
             let lender = self.lender.take();
@@ -287,7 +287,7 @@ impl Borrowed {
         self.pages.partition_point(|(start, _)| *start < offset)
     }
 
-    /// Where the byte at `offset`, which is in no borrowed page, is stored.
+    /// The position of the stored byte for `offset`, which is in no borrowed page.
     fn place(&self, offset: u64) -> u64 {
         offset - (self.before(offset) * self.page_bytes) as u64
     }
@@ -326,7 +326,7 @@ impl Borrowed {
     }
 }
 
-/// A failure of a large journal's temporary file.
+/// The error for a failure of a large journal's temporary file.
 fn of_file(error: io::Error) -> Error {
     let is_full = error.kind() == io::ErrorKind::StorageFull;
     let context = "SQLite's rollback journal, in a file in the folder for temporary files";

@@ -1,4 +1,4 @@
-//! SQLite on a Tantalum volume: a SQLite VFS where each commit is one device transaction.
+//! SQLite on a Tantalum volume: a SQLite VFS in which each commit is one device transaction.
 //!
 //! No rollback journal and no write-ahead log is written anywhere. SQLite's writes to the database are
 //! kept in memory until its commit point, and then go to the volume as one transaction in one round trip.

@@ -12,7 +12,7 @@ use tantalum::front_end::Level;
 struct Waits {
     /// Time waited for refused locks that was not subtracted from a sleep yet.
     owed: Duration,
-    /// Time waited for a SHARED that was granted. The lock for which it was needed may still be refused.
+    /// Time waited for a SHARED that was granted. The next lock of the same transaction may still be refused.
     on_the_way: Duration,
     /// The last lock was refused, and the thread has not slept since.
     refused: bool,
@@ -33,7 +33,7 @@ pub(crate) fn timed<E>(wanted: Level, take: impl FnOnce() -> Result<bool, E>) ->
     Ok(taken)
 }
 
-/// A connection has released all its locks.
+/// Records that a connection has released all its locks.
 pub(crate) fn ended() {
     // After a refusal SQLite releases all its locks, then sleeps.
     if !WAITS.get().refused {
@@ -50,7 +50,7 @@ pub(crate) fn rest_of_sleep(asked: Duration) -> Duration {
 }
 
 fn after(before: Waits, wanted: Level, taken: bool, waited: Duration) -> Waits {
-    // A thread that tries again without a sleep has given up before: a new timeout begins.
+    // If the thread did not sleep after the last refusal, it gave up then: a new timeout begins.
     let before = if before.refused { NONE } else { before };
     match taken {
         true if wanted > Level::Shared => NONE,
@@ -62,7 +62,7 @@ fn after(before: Waits, wanted: Level, taken: bool, waited: Duration) -> Waits {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "SQLite's busy timeout is one of the real clock")]
+#[expect(clippy::disallowed_methods, reason = "SQLite's busy timeout is measured in real time")]
 fn now() -> Instant {
     Instant::now()
 }

@@ -24,7 +24,7 @@ pub(crate) struct Memory {
     /// Number of transactions that outgrew the ordinary room.
     bulks: AtomicUsize,
     ordinary: Room,
-    /// Applies while there are such transactions, as far as the machine has free memory.
+    /// The limits while there are such transactions, if the machine has enough free memory.
     bulk: Room,
     free_pages: fn() -> usize,
 }
@@ -41,15 +41,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// For at most `kept` cached pages and `uncommitted` pages of running transactions. The latter take the place of cached
-    /// pages: together there are no more than the larger of the two numbers.
+    /// The limits for at most `kept` cached pages and `uncommitted` pages of running transactions. The latter take the place
+    /// of cached pages: together there are no more than the larger of the two numbers.
     pub(crate) fn new(kept: u32, uncommitted: usize) -> Room {
         let kept = kept.min(PolicySpec::FRAMES_MAX);
         Room { kept, uncommitted, all: uncommitted.max(kept as usize) }
     }
 
-    /// The limits while a transaction needs more than this: `all` pages together, at most half of them of transactions. Never
-    /// less than this.
+    /// The limits while a transaction needs more than `self`: `all` pages together, at most half of them of transactions.
+    /// Never less than `self`.
     pub(crate) fn grown(self, all: usize) -> Room {
         if self.kept == 0 || all <= self.all {
             return self;
@@ -72,8 +72,8 @@ struct Kept {
 }
 
 impl Memory {
-    /// Memory with this `ordinary` room, and with `bulk` while a transaction outgrows it. Of `free_pages`, `bulk` uses at most
-    /// half.
+    /// Memory with the limits `ordinary`, and with `bulk` while a transaction outgrows them. `bulk` uses at most half of the
+    /// free pages of the machine.
     pub(crate) fn new(ordinary: Room, bulk: Room, free_pages: fn() -> usize) -> Memory {
         let (pages, order) = (FastMap::default(), VecDeque::new());
         let (effects, databases) = (Vec::new(), BTreeSet::new());
@@ -260,7 +260,7 @@ impl Part {
             (keys.start.0..keys.end.0).for_each(|key| kept.forget(PageNo(key)));
         } else {
             let of_range = kept.pages.keys().copied().filter(|key| keys.contains(key));
-            // In ascending order, which does not depend on the order of the map.
+            // Pages are dropped in ascending order, so that the order of the map does not matter.
             let of_range = of_range.collect::<BTreeSet<_>>();
             of_range.into_iter().for_each(|key| kept.forget(key));
         }

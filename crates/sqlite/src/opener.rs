@@ -15,8 +15,8 @@ pub trait VolumeOpener: Send + Sync + 'static {
     fn open(&self, path: &Path) -> Result<Volume>;
 
     /// Opens the volume at `path` read-only: if a database is opened with `mode=ro` or `immutable=1`, or if [`open`](Self::open)
-    /// fails because the file must not be written. A volume that may be written all the same ([`Volume::is_read_only`]) also
-    /// serves connections that write. `None` if the opener does not support this.
+    /// fails because the file must not be written. If the returned volume can be written nevertheless
+    /// ([`Volume::is_read_only`]), it also serves connections that write. `None` if the opener does not support this.
     fn open_read_only(&self, path: &Path) -> Option<Result<Volume>> {
         let _ = path;
         None

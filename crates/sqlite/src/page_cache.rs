@@ -1,10 +1,10 @@
 //! Pages of a database in memory, for all connections of the process: committed pages, and those of a transaction that outgrew
 //! its memory.
 //!
-//! Nobody else changes the volume while it is open, except other clients of the same server, whose changed pages
-//! `Database::refresh` drops from this cache. A commit holds the database exclusively. So a page stays the committed one from
-//! the time when it was read or committed until it is committed again. The same applies to a transaction that writes pages to
-//! the volume before its commit: while it [`hold`](PageCache::hold)s the cache, nobody else uses it.
+//! While the volume is open, only other clients of the same server can change it too; `Database::refresh` drops the pages that
+//! they changed from this cache. A commit holds the database exclusively. So a cached page is the committed one from the time
+//! when it was read or committed until it is committed again. A transaction may write pages to the volume before its commit:
+//! while it [`hold`](PageCache::hold)s the cache, no other connection uses the cache.
 use crate::memory::{Memory, Part};
 use crate::tree_scan::TreeScans;
 use std::collections::BTreeSet;
@@ -92,19 +92,20 @@ impl PageCache {
         self.changes += 1;
     }
 
-    /// Whether the cached pages are valid for the transaction `tx`, or for everybody if that is `None`.
+    /// Whether the cached pages are valid for the transaction `tx`, or for reads outside of transactions if that is `None`.
     pub(crate) fn is_of(&self, tx: Option<u64>) -> bool {
         self.holder.is_none() || self.holder == tx
     }
 
-    /// From now on `pages` belong to the transaction `tx`, among those of earlier calls, and are invisible to others.
+    /// Marks `pages`, in addition to those of earlier calls, as pages of the transaction `tx`, invisible to others.
     pub(crate) fn hold(&mut self, tx: u64, pages: impl IntoIterator<Item = PageNo>) {
         self.change();
         self.holder = Some(tx);
         self.held.extend(pages);
     }
 
-    /// No uncommitted transaction is on the volume any more. Drops `pages`, whose cached content is not the committed one.
+    /// Ends the hold: no uncommitted pages are on the volume any more. Drops `pages`, whose cached content is not the committed
+    /// one.
     pub(crate) fn release(&mut self, pages: impl IntoIterator<Item = PageNo>) {
         self.change();
         self.holder = None;

@@ -1,6 +1,6 @@
 //! Prediction of scans of B-trees. If the rows of an index were inserted in random order, its leaves are scattered over the
-//! file, so the number of one leaf does not predict the next. The page above them does: it lists its children in the order of a
-//! scan (SQLite's file format, section 1.6, "B-tree Pages").
+//! file, so the number of one leaf does not predict the next. The inner page above them does, because it lists its children in
+//! the order of a scan (SQLite's file format, section 1.6, "B-tree Pages").
 //!
 //! All of this is a guess. A wrong guess costs unnecessary reads, and nothing else.
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ pub(crate) struct TreeScans {
 }
 
 impl TreeScans {
-    /// SQLite has read or written `page`.
+    /// Records that SQLite has read or written `page`.
     pub(crate) fn notice(&mut self, page: PageNo, content: &PageBuf) {
         if page == FIRST {
             let page_bytes = u16::from_be_bytes([content[16], content[17]]);

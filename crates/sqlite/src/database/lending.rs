@@ -1,5 +1,6 @@
-//! Committed content for SQLite's rollback journal. The journal keeps the old content of changed pages, which the volume has
-//! anyway until the commit. So the journal borrows a page instead of storing it, if the page is known to be the committed one.
+//! Lends committed content to SQLite's rollback journal. The journal needs the old content of changed pages, which the volume
+//! has anyway until the commit. So the journal borrows a page instead of storing it, if the page is known to be the committed
+//! one.
 //!
 //! The committed content changes only with a commit. Before a commit in this process, and when the writing connection gives up
 //! its lock, the journals store all borrowed pages. In between no other process can commit.
@@ -29,12 +30,12 @@ impl Database {
         journals.push(Arc::downgrade(journal));
     }
 
-    /// A connection of this process holds the lock for writing: nobody else commits.
+    /// Begins to lend. A connection of this process holds the lock for writing, so no other process commits.
     pub(crate) fn begin_lending(&self) {
         self.lending.is_open.store(true, Ordering::Release);
     }
 
-    /// That connection is about to give up the lock.
+    /// Ends lending, because that connection is about to give up the lock.
     pub(crate) fn end_lending(&self) {
         self.lending.is_open.store(false, Ordering::Release);
         for journal in self.lending.borrowers() {
@@ -42,7 +43,7 @@ impl Database {
         }
     }
 
-    /// The committed content is about to change: journals that still need it store it.
+    /// Ends all loans, because the committed content is about to change: journals store the pages that they borrowed.
     pub(super) fn end_loans(&self) -> Result<()> {
         self.lending.borrowers().iter().try_for_each(|journal| lock(journal).store_borrowed())
     }

@@ -55,7 +55,7 @@ pub unsafe fn register_loadable(
     }
 }
 
-/// Reports to SQLite why the extension does not load.
+/// Reports to SQLite the reason for which the extension does not load.
 ///
 /// # Safety
 /// `message` is the pointer that SQLite passed to the entry point.
@@ -70,13 +70,13 @@ unsafe fn refuse(message: *mut *mut c_char, api: Api, text: &str) -> c_int {
 /// The library that has the SQL function `tantalum_error()`.
 static LIBRARY: OnceLock<Api> = OnceLock::new();
 
-/// Gives the connection that loads the extension the SQL function `tantalum_error()`: the last error of the VFS, also of
-/// an opening that failed, which leaves no connection to ask.
+/// Gives the connection that loads the extension the SQL function `tantalum_error()`. It returns the last error of the VFS,
+/// even if an opening failed, so that there is no connection to that volume.
 ///
 /// # Safety
 /// `database` is the connection that SQLite passed to the entry point. The VFS of this name is registered.
 unsafe fn add_error_function(api: Api, database: *mut sqlite::sqlite3) {
-    // SQLite calls the function without its table. A second library in this process goes without it.
+    // SQLite calls the function without its table of functions. A second library in this process does not get it.
     if !LIBRARY.get_or_init(|| api).is_of_library(&api) {
         return;
     }

@@ -73,7 +73,7 @@ pub(super) struct Vfs {
     ordinary: Room,
     bulk: Room,
     trace: Option<SharedTrace>,
-    /// The state of this process. In a forked child this is the parent's until the child first uses the VFS.
+    /// The state of this process. In a forked child it is the parent's state until the child first uses the VFS.
     here: AtomicPtr<Here>,
 }
 
@@ -253,7 +253,7 @@ impl Vfs {
         let Here { open, journals, .. } = self.here();
         let journal = journals.create(path);
         let name = path.as_os_str().as_bytes().strip_suffix(b"-journal").unwrap_or_default();
-        // While another volume is opened, which may take long, the journal goes without.
+        // Opening another volume may take long. Meanwhile a new journal does not wait for it, and borrows no pages.
         if let Ok(open) = open.try_lock()
             && let Some(database) = open.get(Path::new(OsStr::from_bytes(name)))
             && let Some(database) = database.upgrade()
@@ -437,8 +437,8 @@ unsafe extern "C" fn x_access(
     }
 }
 
-/// The text describes the last failure in this VFS. The number is `errno`, as in the default VFS, which sets it for its
-/// own failures, also for files that were passed on to it; failures of open files here set it as well.
+/// The text describes the last failure in this VFS. The number is `errno`. The default VFS sets it for its own failures,
+/// which include those of files that were passed on to it. Failures of open files of this VFS set it as well.
 unsafe extern "C" fn x_get_last_error(
     table: *mut sqlite3_vfs,
     bytes: c_int,
