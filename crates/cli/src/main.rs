@@ -2,7 +2,7 @@
 //! programs.
 //!
 //! ```text
-//! commands   one file a command
+//! commands   one file per command
 //! ```
 // `println!` panics if the reader of the output has gone, such as `head`: see `tantalum_console::output::print_line`.
 #![deny(clippy::print_stdout)]

@@ -27,7 +27,7 @@ const GIB: u64 = 1 << 30;
 /// The smallest flash that is proposed: with the settings of a new configuration, one of less than 60 MiB is refused.
 const PROPOSED_MIN: u64 = 64 * MIB;
 
-/// A flash whose random reads are less than this many times as fast as the home's is not worth the trouble.
+/// A flash is worthwhile only if its random reads are at least this many times as fast as the home's.
 const CLEARLY_FASTER: f64 = 2.0;
 
 /// A proposed size, and the reason.
@@ -313,7 +313,7 @@ fn per_second(rate: f64) -> String {
     format!("{}/s", number::figures(rounded))
 }
 
-/// A time span for people.
+/// A time span as text.
 fn span(seconds: f64) -> String {
     match seconds < 1.0 {
         true => "less than 1 s".to_owned(),

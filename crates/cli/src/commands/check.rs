@@ -106,11 +106,11 @@ fn say_if_in_use<T>(result: tantalum_base::Result<T>) -> anyhow::Result<T> {
 /// The losses.
 struct GivenUp {
     told: String,
-    /// Pages that may read wrong, though no structure of the volume says so.
+    /// Pages that may have wrong content although no structure of the volume shows that.
     unknown_pages: u64,
 }
 
-/// Opens the volume, giving up whatever prevents that, and closes it again.
+/// Opens the volume, gives up all content that prevents this, and closes the volume again.
 fn give_up(config: &VolumeConfig) -> anyhow::Result<GivenUp> {
     let live = Live::new(LiveOptions::default())?;
     let (handle, config) = (live.clone(), config.without_buffer());

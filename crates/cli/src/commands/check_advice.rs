@@ -1,7 +1,7 @@
 //! The advice of `tantalum check` on the problems that it found.
 use tantalum_volume::CheckReport;
 
-/// A line for each kind of problem in `report`: what to do about it.
+/// One line of advice for each kind of problem in `report`.
 pub fn advice(report: &CheckReport, is_tiered: bool) -> Vec<String> {
     let is_opened = report.recovery.is_some();
     let any = |of: &dyn Fn(&str) -> bool| {

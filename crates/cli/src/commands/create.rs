@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         }
     }
     let superblock = match created {
-        // For a tiered volume, the error already says what to do.
+        // For a tiered volume, the error already contains advice.
         Err(error) if error.kind() == ErrorKind::OutOfSpace && config.home.is_none() => {
             return Err(error).context(
                 "there is no room for the volume: make room, name another place, or choose a smaller --capacity or --sparse",
@@ -135,7 +135,7 @@ fn tell_durability(config: &VolumeConfig) -> anyhow::Result<()> {
     Ok(print_line(&told)?)
 }
 
-/// Whether there is something at the place of the volume's data.
+/// Whether anything exists at the path of the volume's data.
 fn has_data(config: &VolumeConfig) -> bool {
     let there = config.data_path().ok().and_then(|data| std::fs::metadata(data).ok());
     there.is_some_and(|there| there.len() > 0)
@@ -169,7 +169,8 @@ fn configuration(args: &Args) -> anyhow::Result<(VolumeConfig, bool)> {
     Ok((config::write_new(path, capacity, &settings)?, true))
 }
 
-/// Refuses invalid options before they are written to a file: later, a message would name a line of that file instead.
+/// Refuses invalid options before they are written to a file. Later, a message would name a line of that file instead of the
+/// option.
 fn check_texts(args: &Args) -> anyhow::Result<()> {
     for (option, size) in
         [("--capacity", &args.capacity), ("--cache", &args.cache), ("--buffer", &args.buffer)]
@@ -199,7 +200,7 @@ fn refuse_contradictions(args: &Args, config: &VolumeConfig) -> anyhow::Result<(
     if let Some(capacity) = &args.capacity
         && pages(capacity)? != config.capacity_pages()?
     {
-        // A volume that is made does not open with another capacity in its configuration.
+        // An existing volume does not open if its configuration has another capacity.
         let is_made = config.data_path().is_ok_and(|data| data.exists());
         let way = match is_made && !args.force {
             true => format!("`tantalum resize {path} {capacity}` enlarges the volume"),

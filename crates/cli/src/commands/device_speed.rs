@@ -1,5 +1,5 @@
 //! Measures the speed of a home and of a flash, for a second or two. A home is only read. The trial file beside a flash
-//! has no name, and vanishes with the process, however that ends.
+//! has no name, and is gone when the process ends, even if it is killed.
 use anyhow::{Context, bail};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -19,7 +19,7 @@ const LONG_BYTES: u64 = 256 << 10;
 /// Length of the trial file beside the flash.
 const TRIAL_BYTES: u64 = 16 << 20;
 
-/// Time for which each kind of request is measured.
+/// Duration of the measurement of each kind of request.
 const PHASE: Duration = Duration::from_millis(750);
 
 /// Time limit for filling the trial file; on a slow flash it becomes shorter than [`TRIAL_BYTES`].

@@ -16,11 +16,11 @@ use tantalum_volume::{FlashVolume, OpenOptions, VolumeConfig, VolumeStore, open_
 /// Pages trimmed in one step; nothing else runs during a step.
 const TRIM_PAGES: u64 = 8192;
 
-/// Most pages of a clone, 64 GiB: each needs some 300 bytes of memory while the clone is made, and a server that runs
+/// Maximum pages of a clone, 64 GiB: each needs some 300 bytes of memory while the clone is made, and a server that runs
 /// out of memory dies.
 const CLONE_PAGES_MAX: u64 = 1 << 24;
 
-/// Why a tiered volume refuses such a change.
+/// The reason for which a tiered volume refuses such a change.
 pub const TIERED: &str =
     "pages at home cannot be shared, and clients give pages up themselves (blkdiscard)";
 
@@ -92,7 +92,7 @@ impl Remap {
             live.run(async move {
                 let (volume, _) = open_volume(&handle, &config, OpenOptions::default()).await?;
                 let done = self.apply(&volume, MadeBy::Command).await;
-                // A refused change left the volume as it was; it must be closed all the same.
+                // A refused change left the volume as it was. The volume must be closed in any case.
                 let closed = volume.close().await;
                 let done = done?;
                 closed.map_err(|error| {
@@ -162,11 +162,11 @@ impl Remap {
 }
 
 impl Remap {
-    /// Fails if the volume holds a SQLite database that the change could damage. SQLite knows nothing of clones: it lets the
-    /// database grow into any page, also while a change is under way.
+    /// Fails if the volume holds a SQLite database that the change could damage. SQLite does not know of clones: the database
+    /// may grow into any page, even during the change.
     async fn spare_the_database(self, volume: &FlashVolume<VolumeStore>, by: MadeBy) -> Result<()> {
         let mut front = [PageBuf::zero()];
-        // A first page that cannot be read tells of no database, and may be trimmed.
+        // If the first page cannot be read, no database is recognized, and the page may be trimmed.
         let read = volume.read(PageNo(0), &mut front, None).await;
         let Some(database) = tantalum_sqlite::pages_of_database(&front[0]).filter(|_| read.is_ok())
         else {
@@ -230,8 +230,8 @@ fn check_length(count: u64) -> Result<()> {
     Err(Error::new(ErrorKind::TooLarge, context))
 }
 
-/// Whether a clone exists already, and neither side has changed since: a client may have lost just the answer. Making
-/// the clone again changes nothing, and makes sure that it is durable.
+/// Whether the clone exists already, and neither side has changed since. This happens if only the answer to the first
+/// request was lost. Making the clone again changes nothing, and ensures that it is durable.
 async fn is_made(volume: &FlashVolume<VolumeStore>, pages: Pages) -> Result<bool> {
     // Pages in the write cache are not yet in the mapping.
     volume.flush().await?;

@@ -32,7 +32,7 @@ pub fn tell_room(config: &VolumeConfig, store_bytes: u64) -> anyhow::Result<()> 
 /// Prints the space that is about to be allocated.
 pub fn tell_spaces(spaces: &[StoreSpace]) {
     for space in spaces {
-        // The volume is made even if the output has no reader.
+        // The volume is created even if the output has no reader.
         let _ = print_line(&format!(
             "{}: takes {}{} ({})",
             space.path.display(),

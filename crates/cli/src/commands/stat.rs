@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// The figures of the volume of `config`, whichever process has it open.
+/// The figures of the volume of `config`, which is opened here if no other process has it open.
 fn figures(config: &VolumeConfig) -> anyhow::Result<Stat> {
     match open(config) {
         // Another process has it open: perhaps a server.
@@ -70,7 +70,7 @@ fn figures(config: &VolumeConfig) -> anyhow::Result<Stat> {
             Some(told) => Ok(told),
             None => Ok(held(config)?.ok_or(error)?),
         },
-        // Those who may ask the server need not be allowed to open the volume.
+        // A user may be permitted to ask the server, but not to open the volume.
         Err(error) if error.kind() == ErrorKind::Io => {
             ask_stat(&config.path).ok().flatten().ok_or(error.into())
         }

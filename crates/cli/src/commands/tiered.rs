@@ -376,7 +376,7 @@ pub fn was_detached(live: &Live, config: &VolumeConfig) -> anyhow::Result<bool> 
     Ok(live.run(async move { is_detached(&handle, &config).await })?)
 }
 
-/// The answer if the command was already done: an earlier run may have lost just its answer.
+/// Reports that the command has nothing left to do: an earlier run may have done it without an answer.
 pub fn say_is_detached(config: &VolumeConfig) -> anyhow::Result<Verdict> {
     print_line(&format!(
         "{} is a plain image already: the volume was detached, or rescued, before; nothing was changed",

@@ -33,7 +33,7 @@ const REQUEST_NS_MAX: u64 = 10_000_000_000;
 const TELL_NS: u64 = 500_000_000;
 /// Time limit for reading the first pages.
 const CONTENT_NS_MAX: u64 = 2_000_000_000;
-/// Requests served at once, and clients that have not sent theirs.
+/// Maximum number of requests served at once, and of clients that have not sent theirs.
 const PLACES: Places = Places { served_max: 8, silent_max: 8 };
 /// Time limit for a client to take its answer.
 const ANSWER_NS_MAX: u64 = 10_000_000_000;
@@ -121,7 +121,7 @@ impl Shared {
                 Served::Tiered(volume) => content.put_content(&**volume).await,
             }
         };
-        // A home may be slow to answer, or never do so: the other fields are reported all the same.
+        // A home may take long to answer, or never answer. The other fields are reported anyway.
         if let First::Other(()) = first(self.live.sleep(CONTENT_NS_MAX), told).await {
             stat = content;
         }
@@ -145,7 +145,7 @@ impl Shared {
 
     async fn accept(self: Rc<Self>, listener: Listener) {
         let accepting = accept_each(&self.live, &listener, |accepted| {
-            // A failure, such as too many open files, may pass.
+            // A failure may be temporary, such as too many open files.
             if let Ok(stream) = accepted {
                 self.admit(stream);
             }
@@ -203,7 +203,7 @@ impl Shared {
         send(stream, &format!("mode {}\n", self.device()?.mode().name())).await
     }
 
-    /// Changes the mode, and reports how many pages are left until all are home.
+    /// Changes the mode, and reports the number of pages that are left to be destaged.
     async fn change(&self, mode: Mode, stream: &Stream) -> Result<()> {
         tracing::info!("changing to mode {}", mode.name());
         let mut changed = pin!(self.device()?.set_mode(mode));

@@ -50,7 +50,7 @@ impl Local {
             file: Origin::of(config).map(|origin| origin.file()),
             ..ServerOptions::default()
         };
-        // Local clients rely on each reply, whatever durability NBD clients are promised.
+        // For local clients each change is durable when it is acknowledged, whatever durability NBD clients are promised.
         let changes = Rc::clone(volume.changes());
         let server = Server::new(Rc::new(OnAck::over(volume)), changes, options);
         let told = server.clone();
@@ -76,7 +76,7 @@ impl Local {
         Rc::clone(&self.tell)
     }
 
-    /// Stops sooner, once it stops.
+    /// Shortens the stop, now or later.
     pub fn hasten(&self) {
         (self.hasten)();
     }

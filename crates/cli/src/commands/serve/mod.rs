@@ -138,7 +138,7 @@ type Opened<D> = Rc<Tracked<Recorded<Buffered<D>>>>;
 /// Adds the figures of NBD clients to those of the volume, once there is a server for them.
 type TellClients = Rc<OnceCell<Box<dyn Fn(&mut Stat)>>>;
 
-/// How clients reach the volume, and how the server announces itself.
+/// The server's settings that do not concern the volume: its addresses, its log, and a limit for local clients.
 struct Around {
     outside: Outside,
     socket: Option<Option<PathBuf>>,
@@ -239,7 +239,8 @@ async fn serve_opened<D: LifeCycle<Page = PageBuf>>(
     if let Some(control) = control {
         control.stop().await;
     }
-    // Also after a failure to serve: acknowledged writes are safe, but closing makes the next opening quick.
+    // The volume is closed even after a failure to serve. Acknowledged writes are safe anyway, but closing makes the next
+    // opening quick.
     let closed = volume.close().await;
     if served.is_ok() && closed.is_ok() {
         tracing::info!("the volume is closed");
@@ -272,7 +273,7 @@ async fn serve_until_stopped<D: LifeCycle<Page = PageBuf>>(
     let server = Server::beside(rounds.clone(), Rc::clone(volume), options.clone())?;
     if listeners.nbd.is_some() {
         let server = server.clone();
-        // Nobody else sets it.
+        // This is the only place that sets it.
         let _ = around.tell_clients.set(Box::new(move |stat| put_clients(stat, &server)));
     }
     let local = around.socket.as_ref().map(|path| {

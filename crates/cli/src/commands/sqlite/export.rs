@@ -89,7 +89,7 @@ fn write(from: &Connection, file: &Path, mode: u32) -> anyhow::Result<()> {
     // Held until the end of this process; a kill releases it.
     flock(unfinished.as_file(), FlockOperation::LockExclusive)?;
     let mut to = Connection::open(unfinished.path())?;
-    // No journal: nobody can find the file before it is complete.
+    // The copy needs no journal: no other program can find the file before it is complete.
     to.execute_batch("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")?;
     if let Err(error) = copy(from, &mut to) {
         return match error_of_volume(from) {

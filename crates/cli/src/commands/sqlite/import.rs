@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let made = make_where_missing(path, args.capacity.as_deref(), &size)?;
     let imported = fill(args, &from);
     if let (Err(_), Some((config, _))) = (&imported, &made) {
-        // Otherwise it could be mistaken for the database.
+        // An incomplete volume could be mistaken for the database.
         discard_unfinished(&config.data_path()?);
         new.discard();
     }
@@ -164,7 +164,7 @@ fn make(config: VolumeConfig) -> anyhow::Result<(VolumeConfig, Superblock)> {
     Ok((config, superblock))
 }
 
-/// Advice on a volume whose content cannot be replaced by an import.
+/// Advice if an import cannot replace the content of a volume.
 fn anew(path: &Path) -> String {
     format!(
         " (to give up all that the volume holds: `tantalum create {} --force`, then import again)",

@@ -43,9 +43,9 @@ enum Source {
     Interval,
     /// Growth per second.
     Rate(Counter),
-    /// Growth of the first per growth of the second.
+    /// Growth of the first divided by growth of the second.
     Ratio(Counter, Counter),
-    /// The first per the second, since the start of the server.
+    /// The first divided by the second, since the start of the server.
     RatioSinceStart(Counter, Counter),
     /// This percentile of the duration of a command's requests, in seconds.
     Percentile(&'static [&'static str], f64),
@@ -60,7 +60,7 @@ const ERRORS: &[&str] = &["tantalum_nbd_errors_total", "tantalum_local_errors_to
 const MEDIA_ERRORS: &[&str] =
     &["checksum", "uncorrectable", "corrupt", "io", "program_failed", "zone_retired"];
 
-/// A local client writes pages that lie apart by a command of its own.
+/// Local clients have a separate command for writes of pages that are not contiguous.
 const WRITES: &[&str] = &["write", "write_scattered"];
 
 const fn counter(names: &'static [&'static str]) -> Counter {
