@@ -34,7 +34,7 @@ pub(super) unsafe fn journal_mode_in_force(file: *mut sqlite3_file) -> Option<St
             Some(mode.to_string_lossy().into_owned())
         });
         (*own).state.asking = false;
-        // As the file has no WAL, SQLite then uses a journal in this mode.
+        // If SQLite reports WAL, it uses a journal as in mode DELETE, because the file has no WAL.
         mode.flatten().map(|mode| if mode == "wal" { "delete".into() } else { mode })
     }
 }
