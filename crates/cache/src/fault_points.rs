@@ -13,7 +13,7 @@ tantalum_base::fault_points! {
     ContentsUnchecked,
     /// An epoch is written to the journal before all of it is durable in the flash.
     EpochNotSettled,
-    /// Pages are marked clean before home has them durably.
+    /// Pages are marked clean before the home has them durably.
     HomeNotFlushed,
     /// A page may change although the present epoch still needs its content.
     PagesNotPreserved,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use tantalum_base::{Error, FastMap, PageNo, PageRange};
 
-/// A read from home in flight.
+/// A read from the home in flight.
 struct InFlight {
     number: u64,
     range: PageRange,

@@ -33,7 +33,7 @@ pub struct TieredStatistics {
     pub rounds: u64,
     /// Pages that are now newer in the flash than on the home.
     pub dirty_pages: u64,
-    /// The same including trimmed pages; a page that changes while it is destaged counts twice.
+    /// `dirty_pages` and trimmed pages together; a page that changes while it is destaged counts twice.
     pub dirty_or_trimmed_pages: u64,
     /// Nanoseconds since everything written was safe without the flash, on the home or in its
     /// journal; 0 if nothing is dirty.

@@ -1,6 +1,6 @@
 //! The text that a claimed home is XORed with.
 //!
-//! Lines of text, for people who look at the disk; 512 bytes, none of them zero:
+//! Lines of text that people can read on the disk; 512 bytes, none of them zero:
 //!
 //! ```text
 //! Tantalum claim 1
@@ -83,7 +83,7 @@ impl Claim {
         self.line("home ").unwrap_or("")
     }
 
-    /// The sentence for people.
+    /// The line that explains the claim to a reader.
     pub fn sentence(&self) -> &str {
         self.text().lines().nth(5).unwrap_or("")
     }

@@ -159,7 +159,7 @@ where
     pub(crate) async fn run_destager(&self) -> Result<()> {
         let worked = self.destage_until_rest().await;
         self.destager.at_rest.set(true);
-        // Tasks that wait for room or for a page must learn that the wait is in vain.
+        // Tasks that wait for room or for a page are woken, as no round will end their wait.
         self.dirty.borrow_mut().give_up();
         self.destager.progress.wake_all();
         self.may_change.wake_all();

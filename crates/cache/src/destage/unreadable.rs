@@ -113,7 +113,7 @@ where
         loop {
             let Some(page) = self.dirty.borrow().unreadable.next(PageNo(0)) else { return Ok(()) };
             let Err(error) = self.read_one_dirty(page).await else { return Ok(()) };
-            // Unless it was changed or lost meanwhile.
+            // If the page was changed or lost meanwhile, the error no longer matters.
             if self.dirty.borrow().unreadable.contains(page) {
                 self.not_read(page, error)?;
                 self.dirty.borrow_mut().unreadable.remove(page);

@@ -76,7 +76,7 @@ pub(super) enum State {
     Committed(Commit),
     /// The epoch is on the home, and may have been overwritten here.
     GivenUp(Closed),
-    /// The same, and the home is an image of its own, whose content is complete.
+    /// As `GivenUp`, and the home is an image of its own, whose content is complete.
     Released(Closed),
 }
 
@@ -215,8 +215,8 @@ pub(super) fn decide(copies: [&[u8]; 2]) -> Result<Found> {
 /// Finds the copy, if any, that is damaged in a way that a power cut cannot explain. A cut leaves
 /// each sector of 512 bytes either as it was before or as it is in the other copy. So a cut
 /// explains neither a difference in the fields that are the same in every head of this journal, nor
-/// a first sector with the other copy's sequence number but other content. A single differing bit
-/// was flipped, unless it is in the sequence number, where it may be a step.
+/// a first sector with the other copy's sequence number but other content. If exactly one bit
+/// differs, it was flipped, unless it is in the sequence number: the next write may differ so.
 pub(super) fn damaged_copy(copies: [&[u8; PAGE_BYTES]; 2]) -> Option<usize> {
     let damaged = match copies.map(|copy| Head::decode(copy).is_ok()) {
         [true, false] => 1,
