@@ -54,7 +54,7 @@ pub async fn check_volume(
         |error: tantalum_base::Error| error.wrap(format!("checking {}", config.path.display()));
     let options = OpenOptions::READ_ONLY;
     let mut config = config.without_buffer();
-    // It is the medium that is to be checked, not the system's memory.
+    // The medium is checked, not the system's page cache.
     config.media.system_cache = Some(false);
     let config = &config;
     let store =

@@ -31,7 +31,7 @@ pub(crate) const KNOWN: [(u64, &[u8], &str); 21] = [
     (510, &[0x55, 0xaa], "an MBR partition table"),
 ];
 
-/// Magic numbers of members of larger units, and of databases, which nobody mounts.
+/// Magic numbers of members of larger units, and of databases. These are not mounted.
 const OTHERS: [(u64, &[u8], &str); 16] = [
     // SQLite on a volume, behind its header page; a database that was copied there as a file.
     (0, b"TANTSQLT", "SQLite"),

@@ -6,7 +6,7 @@
 //! - Both are intact and equal: they count.
 //! - Both are intact and one is the successor of the other after a growth: the successor counts. The growth was interrupted when
 //!   everything that the larger volume needs was in place. The next opening for writing rewrites the older copy.
-//! - One is damaged, whatever its bytes look like: the other one counts. The next opening for writing rewrites the damaged copy.
+//! - One is damaged in any way: the other one counts. The next opening for writing rewrites the damaged copy.
 //! - Both are intact and contradict each other, or one has another version: a disk lost a write when a volume was created over an
 //!   older one. One copy describes the old volume, the other one the new volume, and it is unknown which is which. The volume is
 //!   not opened.

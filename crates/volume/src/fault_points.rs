@@ -6,10 +6,10 @@ tantalum_base::fault_points! {
     /// Pages that unfinished transactions left behind the volume's pages are not given up before the volume
     /// grows over them.
     GrownOverStaged,
-    /// A rescued home is trusted to be as its flash left it, even if it was used since.
+    /// A rescued home counts as unchanged even if it was used since.
     RescuedHomeUnwatched,
-    /// The flash of a new volume is written before it is known that home and journal are available.
+    /// The flash of a new volume is written before home and journal are checked to be available.
     StoresNotAskedFirst,
-    /// A home without a journal is taken to have no claim if it shows none, though it could not show one.
+    /// A home without a journal counts as one without a claim if it shows none, even if it could not show one.
     UnseenClaimIgnored,
 }

@@ -39,7 +39,7 @@ pub struct HomeConfig {
     pub destage_after_ms: u64,
     /// Streams of sequential requests longer than this do not stay in the flash.
     pub stream_max: Option<String>,
-    /// Whether clean pages are read from home if that is faster.
+    /// Whether clean pages are read from the home if that is faster.
     #[serde(default)]
     pub balance_reads: bool,
     /// Limit on all bytes written to the flash per day. Above it only the writes of hosts enter the flash.

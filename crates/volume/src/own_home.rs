@@ -34,11 +34,11 @@ pub struct Ends {
     pub unknown: u64,
 }
 
-/// The comparison of a page of the flash with home.
+/// The result of comparing a page of the flash with the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compared {
     Same,
-    /// Some sectors are stored with the claim where they should be without it, or the other way round.
+    /// Some sectors are stored with the claim although they should be without it, or the reverse.
     Mixed,
     Differs,
 }

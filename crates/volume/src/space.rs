@@ -73,7 +73,7 @@ pub fn spaces(config: &VolumeConfig) -> Result<[StoreSpace; 2]> {
     ])
 }
 
-/// Limit on dirty data, which is newer in the flash of `config` than at home.
+/// Limit on dirty data, which is newer in the flash of `config` than on the home.
 ///
 /// # Errors
 /// `InvalidInput` if a size is invalid.

@@ -230,7 +230,7 @@ pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
     let store = open_store(live, config, OpenOptions::default(), &counters).await?;
     let journal = home_config(config)?.journal_path(&config.path);
     if is_ordered(config) || is_there(&journal)? {
-        // First: until the flash is given up, the volume can be opened and detached again.
+        // Home and journal are released first. Until the flash is given up, the volume can be opened and detached again.
         let journal = open_journal_file(live, &journal)?;
         let home = open_home_alone(live, config)?;
         let released = release_home(journal, home.clone()).await;

@@ -39,7 +39,7 @@ pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<Claimed<Watched<S>>>
 /// An open volume of kind `tiered`: the device that front ends see.
 pub type TieredVolume<R, S> = Tracked<Recorded<Buffered<Transactional<TieredDevice<R, S>>>>>;
 
-/// Number of pages of an epoch whose content stays in memory until they are at home: 64 MiB.
+/// Number of pages of an epoch whose content stays in memory until they are on the home: 64 MiB.
 const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
 /// The context of an error if the journal cannot be opened, with advice.
@@ -135,8 +135,8 @@ pub async fn format_tiered<S: BlockStore + Clone>(
 /// Opens the volume on `stores` with `options`, and starts its background tasks on `runtime`.
 ///
 /// # Errors
-/// As [`open_flash`](crate::open_flash); `Corrupt` if home does not hold the content that the flash expects: it is another home,
-/// or another program has changed it.
+/// As [`open_flash`](crate::open_flash); `Corrupt` if the home does not have the content that the flash expects: it is another
+/// home, or another program has changed it.
 pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: TieredStores<S>,
@@ -340,7 +340,7 @@ pub(crate) fn told_home(config: &VolumeConfig) -> String {
     format!("the home {}", path.unwrap_or_default().display())
 }
 
-/// Records durably, on home and in the journal, that the home belongs to this volume, before anything is acknowledged.
+/// Records durably, on the home and in the journal, that the home belongs to this volume. Must precede the first acknowledgement.
 async fn claim_home<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
     config: &VolumeConfig,

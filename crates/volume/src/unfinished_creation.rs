@@ -35,7 +35,7 @@ pub(crate) fn begin_creation(config: &VolumeConfig) {
     }
 }
 
-/// Removes that file if it is empty: nobody creates the data in it.
+/// Removes that file if it is empty: then no caller is creating the data in it.
 pub(crate) fn end_creation(config: &VolumeConfig) {
     let Ok(data) = config.data_path() else { return };
     let staged = staging_path(&data);

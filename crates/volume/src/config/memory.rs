@@ -48,7 +48,7 @@ impl VolumeConfig {
         Ok(Workload { pages_end: self.capacity_pages()?, future: &[] })
     }
 
-    /// The same volume without a buffer, for commands that look at each page only once.
+    /// This volume without a buffer, for commands that read each page only once.
     pub fn without_buffer(&self) -> VolumeConfig {
         VolumeConfig { buffer: None, ..self.clone() }
     }

@@ -236,7 +236,7 @@ fn unread(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
-/// Opens the file at `path`, which is to be a configuration.
+/// Opens the file at `path`, which should be a configuration.
 fn open_text(path: &Path) -> Result<File> {
     let kind = match open_named(path, File::options().read(true), OFlags::empty()) {
         Ok(Named::Usable(file)) if file.metadata().is_ok_and(|about| about.is_file()) => {
@@ -342,7 +342,7 @@ impl VolumeConfig {
     /// Refuses a durability that the volume cannot provide.
     ///
     /// # Errors
-    /// `InvalidInput` for a tiered volume that is to be durable on flush only.
+    /// `InvalidInput` for a tiered volume with durability on flush.
     pub fn check_durability(&self) -> Result<()> {
         if self.kind == Kind::Tiered && self.device.durability == Some(DurabilityConfig::OnFlush) {
             return Err(invalid(
