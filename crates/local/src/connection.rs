@@ -106,7 +106,7 @@ pub fn connect(path: &Path, read_only: bool, patience: Patience) -> Result<Optio
     }
 }
 
-/// A socket connected to `path`, or to the target of a link there; `None` if nobody listens.
+/// A socket connected to `path`, or to the target of a link there; `None` if no server listens.
 fn reach(path: &Path) -> io::Result<Option<OwnedFd>> {
     // The path of a link may be longer than the path of a socket.
     let to = std::fs::read_link(path).unwrap_or_else(|_| path.into());

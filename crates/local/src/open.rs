@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, FastMap, Result, TxId};
 use tantalum_runtime::sync::WaitQueue;
 
-/// The number of aborted transactions that are remembered, so that a client can be told the reason.
+/// The number of aborted transactions that are remembered, so that a client's next command fails with the reason.
 const GIVEN_UP_MAX: usize = 1024;
 
 /// Limits on the transactions of one client among several.

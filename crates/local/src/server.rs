@@ -25,7 +25,7 @@ use tantalum_runtime::{
 
 /// Time limit for sending the reason to a refused client.
 const REFUSAL_NS_MAX: u64 = 50_000_000;
-/// Refused clients that are told the reason at once; further ones are only disconnected.
+/// Maximum number of refused clients to which the reason is sent at a time; further ones are only disconnected.
 const REFUSALS_MAX: u32 = 16;
 /// Maximum number of pages of a view that a lock returns.
 pub(crate) const VIEW_PAGES_MAX: u64 = 16;

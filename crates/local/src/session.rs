@@ -2,7 +2,7 @@
 //!
 //! One task receives the client's requests, and a task for each request performs it and sends the answer. When the
 //! client has disconnected, its requests are completed first, then its open transactions are aborted, and only then
-//! its locks are released. So nobody sees a half-done change.
+//! its locks are released. So no other client sees a half-done change.
 use crate::fault_points::Fault;
 use crate::inbox::{Inbox, Look};
 use crate::locks::Level;

@@ -2,8 +2,8 @@
 //!
 //! SQLite requests SHARED, then RESERVED. If RESERVED is refused, it releases both, sleeps and starts again. A client
 //! that commits without a pause nearly always holds RESERVED when a sleeping client tries again. So a refused client
-//! gets a claim: its next SHARED waits until nobody is RESERVED. Then it has its turn: until it has requested
-//! RESERVED or released SHARED, nobody else gets RESERVED.
+//! gets a claim: its next SHARED waits until no holder is RESERVED. Then it has its turn: until it has requested
+//! RESERVED or released SHARED, no other holder gets RESERVED.
 use std::collections::BTreeMap;
 
 /// Maximum number of claims; above it, the oldest one is dropped.
@@ -54,7 +54,7 @@ impl<H: Copy + Ord> Turns<H> {
     }
 
     /// Starts the turn of the first waiting holder, if that is `holder`. Returns whether it is the turn of `holder`.
-    /// Only called if nobody is RESERVED.
+    /// Only called if no holder is RESERVED.
     pub(crate) fn takes(&mut self, holder: H, now_ns: u64) -> bool {
         let first = self.asking.first_key_value().is_some_and(|(_, first)| *first == holder);
         if self.turn.is_none() && first {

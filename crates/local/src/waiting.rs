@@ -113,7 +113,7 @@ impl<D: PageDevice<Page = PageBuf>> Shared<D> {
         if level > Level::Shared && before <= Level::Shared {
             self.turns.borrow_mut().over(holder);
         }
-        // Readers that wait to write now block this writer, and must be told.
+        // Readers that wait to write now block this writer. They are woken, so that their wait ends.
         if level == Level::Pending && before < level {
             self.lock_freed.wake_all();
         }
