@@ -235,7 +235,7 @@ impl Shared {
         refresh: impl FnOnce(&Changed, Vec<PageBuf>) -> Result<()>,
     ) -> Result<Level> {
         if wanted != Level::Shared {
-            // The holder already has a shared lock: nobody else has changed anything since.
+            // The holder already has a shared lock, so no other process has changed anything since.
             let none = PageRange::new(PageNo(0), 0);
             let raise = Raise { holder, wanted, seen: 0, view: none };
             return Ok(server.call(&Call::Raise(raise))?.level);

@@ -61,7 +61,7 @@ fn connect(socket: &Path, options: OpenOptions) -> Result<Shared> {
     }
 }
 
-/// The volume of `config` at its server; `None` if nobody serves it.
+/// The volume of `config` at its server; `None` if no process serves it.
 fn find(config: &VolumeConfig, options: OpenOptions) -> Result<Option<Shared>> {
     if options.accept_loss {
         // This option is only for a process that opens the file itself.

@@ -22,7 +22,7 @@ pub enum Placement {
     /// progress only during calls.
     #[default]
     Caller,
-    /// On a thread of its own: many callers share its group commits, and it cleans even while nobody calls.
+    /// On a thread of its own: many callers share its group commits, and it cleans even without calls.
     Thread,
 }
 

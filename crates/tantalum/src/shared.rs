@@ -16,8 +16,8 @@ use tantalum_volume::{Origin, Stat, asking};
 
 /// The state of an open volume.
 pub(crate) struct Shared {
-    /// Present until the last handle is dropped. [`reopen`](crate::front_end::FrontEnd::reopen) replaces it while nobody uses
-    /// it.
+    /// Present until the last handle is dropped. [`reopen`](crate::front_end::FrontEnd::reopen) replaces it while it is not in
+    /// use.
     pub open: RwLock<Option<Open>>,
     pub limits: Limits,
     /// Only this process may use the device: a forked child has a copy of everything in here, but must not use the volume.
@@ -58,7 +58,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         if !self.process.is_current() {
             // Only the parent may close the volume. The threads that closing would wait for do not exist in the child, and may
-            // have held locks that nobody releases here.
+            // have held locks that are never released here.
             let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(open.take());
             return;

@@ -6,7 +6,7 @@ use tantalum_local::Request;
 use crate::bytes;
 use crate::volume::Volume;
 
-/// A transaction. It sees its own writes; nobody else sees them before [`commit`](Self::commit). If it is dropped without a
+/// A transaction. It sees its own writes; no other caller sees them before [`commit`](Self::commit). If it is dropped without a
 /// commit, it has no effect.
 ///
 /// A page that it has written is locked until it ends: any other call that changes the page fails at once with `Conflict`.
@@ -90,7 +90,7 @@ impl Transaction {
         self.write(PageNo(offset / PAGE_BYTES as u64), pages)
     }
 
-    /// Locks `page` for this transaction, so that nobody else can change it, and returns its content.
+    /// Locks `page` for this transaction, so that no other caller can change it, and returns its content.
     fn taken(&mut self, page: PageNo) -> Result<PageBuf> {
         if !self.own.contains(&page) {
             // The first write only locks the page. Another caller may have changed the page after it was read, so it is read

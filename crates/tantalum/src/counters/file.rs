@@ -114,7 +114,7 @@ impl CountersFile {
             Some((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         };
         if is_same() == Some(true) {
-            // If the file stays, nobody trusts it after this process has closed the volume.
+            // If the file stays, readers do not trust it after this process has closed the volume.
             let _ = std::fs::remove_file(&self.path);
         }
     }
