@@ -17,18 +17,18 @@ impl Client {
         Client { seat, gone: Cell::new(false), left: WaitQueue::new("the end of a client") }
     }
 
-    /// Notes that nobody waits for its replies any more.
+    /// Notes that the client has gone: its replies are not needed any more.
     pub(crate) fn leave(&self) {
         self.gone.set(true);
         self.left.wake_all();
     }
 
-    /// Whether nobody waits for its replies any more.
+    /// Whether the client has gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.get()
     }
 
-    /// Completes when nobody waits for its replies any more.
+    /// Completes when the client has gone.
     pub(crate) async fn until_gone(&self) {
         self.left.until(|| self.gone.get().then_some(())).await;
     }

@@ -54,7 +54,7 @@ type Clock = Box<dyn Fn() -> u64>;
 /// One connection.
 pub(crate) struct Link<S> {
     pub(crate) stream: S,
-    // The same connection in TLS, once that has begun: then everything goes through it.
+    // The TLS connection over `stream`, if TLS has begun. Then everything goes through it.
     pub(super) secure: OnceCell<Secure<S>>,
     outbox: RefCell<Outbox>,
     budget: Budget,

@@ -6,7 +6,7 @@ use tantalum_base::{PAGE_BYTES, PageBuf};
 
 /// Up to this number of pages is copied immediately, and not kept.
 const COPIED_PAGES_MAX: usize = 16;
-/// Step by which a large buffer grows: doubling could hold twice what the replies need.
+/// Step by which a large buffer grows: if it doubled, it could be twice as large as the replies.
 const BYTES_STEP: usize = 1 << 20;
 /// Pages that are copied to be sent together.
 const SENT_PAGES: usize = 64;
