@@ -142,7 +142,7 @@ impl Database {
         self.client.has_moved()
     }
 
-    /// Whether the volume's file was deleted, so that nobody would ever find new commits.
+    /// Whether the volume's file was deleted, so that new commits would be lost.
     pub(crate) fn is_deleted(&self) -> bool {
         self.client.is_deleted()
     }

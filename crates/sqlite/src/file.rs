@@ -2,14 +2,14 @@
 //!
 //! # The commit point
 //! All of SQLite's writes stay in a [`WriteSet`], and writes that outgrow it go to a transaction of the device ([`Staged`]).
-//! Everybody else sees the last committed state of the volume. SQLite's pager ends a transaction in one of these ways:
+//! Other connections see the last committed state of the volume. SQLite's pager ends a transaction in one of these ways:
 //!
 //! - *Commit*: pages written (by a library with batches between `BEGIN_ATOMIC_WRITE` and `COMMIT_ATOMIC_WRITE`, otherwise after a
 //!   journal), `FCNTL_SYNC`, possibly xSync; journal deleted, truncated or zeroed, file truncated, `FCNTL_COMMIT_PHASETWO`, lock
 //!   lowered. `COMMIT_PHASETWO` is the commit point: it comes in each journal mode and synchronous setting, exactly once per
-//!   commit, never in a rollback, after the last write, before anybody else can read, and SQLite honours its error. xSync does
-//!   not qualify, because a rollback syncs too. Nor does `COMMIT_ATOMIC_WRITE`: if another database of the same COMMIT fails
-//!   after it, SQLite rolls back, and has no journal left to do so.
+//!   commit, never in a rollback, after the last write, before other connections can read, and SQLite honours its error. xSync
+//!   does not qualify, because a rollback syncs too. Nor does `COMMIT_ATOMIC_WRITE`: if another database of the same COMMIT
+//!   fails after it, SQLite rolls back, and has no journal left to do so.
 //! - *Rollback with a journal*: old pages written back, file truncated, `FCNTL_SYNC`, xSync, lock lowered. All pages that are
 //!   still buffered when the lock falls to SHARED are dropped, which is the rollback; nothing reaches the volume.
 //! - *Rollback without one* (after a batch, or with `journal_mode=OFF`): the lock lowered.

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use tantalum_base::Rng;
 
-    /// The same below and above the limit of memory.
+    /// A journal behaves equally below and above the limit of memory.
     #[test]
     fn reads_back_what_was_written_and_tells_short_reads() {
         for base in [0, MEMORY_BYTES as u64 - 5, MEMORY_BYTES as u64 * 2] {
@@ -386,7 +386,7 @@ mod tests {
         assert!(journals.find(path).is_none(), "deleted");
     }
 
-    /// A database whose content a test changes; it lends what it has.
+    /// A database whose content a test changes; it lends its present content.
     struct Fake(Mutex<Vec<u8>>);
 
     impl Lender for Fake {
@@ -410,7 +410,7 @@ mod tests {
         (0..bytes).map(|_| rng.below(256) as u8).collect()
     }
 
-    /// A journal that borrows reads as one that does not, whatever is written over it, also after its database changed.
+    /// A journal with borrowed pages reads like one without, after any writes to it, and after its database changed.
     #[test]
     fn borrowed_pages_read_as_stored_ones() {
         for (seed, page_bytes) in [(1, 512), (2, 1024), (3, 4096), (4, 8192), (5, 65536)] {
@@ -479,7 +479,7 @@ mod tests {
         assert!(journal.size() > 3 * MEMORY_BYTES as u64 && !journal.bytes.is_rolled());
         journal.write(0, &[0; 28]).unwrap();
         assert!(journal.borrowed.is_empty() && !journal.is_hot());
-        // What cannot be read any more is an error, and nothing to be played back.
+        // If the pages cannot be read any more, a read fails, and the journal is not played back.
         journal.write(0, b"magic").unwrap();
         journal.write(512, &3_u32.to_be_bytes()).unwrap();
         journal.write(516, &[5; PAGE_BYTES]).unwrap();

@@ -1,6 +1,6 @@
 //! Waits for locks, subtracted from the sleeps that follow.
 //!
-//! SQLite's busy timeout adds up its own sleeps and knows of no other wait. A server that has the volume open lets a client
+//! SQLite's busy timeout adds up its own sleeps, and no other waits. A server that has the volume open lets a client
 //! wait a little for a lock before it refuses (docs/local.md). This module adds up these waits for each thread and shortens
 //! its next sleeps by that time, so that a busy timeout takes as long as configured.
 use std::cell::Cell;

@@ -82,8 +82,8 @@ unsafe fn add_error_function(api: Api, database: *mut sqlite::sqlite3) {
     }
     let name = std::ffi::CString::new(NAME).unwrap_or_default();
     let vfs = api.find(Some(&name)).cast();
-    // SAFETY: as the caller promises; a registered VFS lives as long as the process. Without room for the function, the
-    // extension works all the same.
+    // SAFETY: as the caller promises; a registered VFS lives as long as the process. If SQLite has no memory for the
+    // function, the extension works without it.
     let _ = unsafe { api.add_function(database, c"tantalum_error", vfs, last_error) };
 }
 

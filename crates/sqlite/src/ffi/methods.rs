@@ -80,7 +80,7 @@ impl Handle {
 }
 
 // Version 1: no shared memory, without which there is no WAL, and no memory mapping. The callbacks
-// of later versions work all the same, in case a VFS above this one calls them regardless of the
+// of later versions work nevertheless, in case a VFS above this one calls them regardless of the
 // version.
 pub(super) static METHODS: sqlite3_io_methods = io_methods!(1, Some(x_fetch), Some(x_unfetch));
 
