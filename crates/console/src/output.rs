@@ -188,7 +188,7 @@ pub fn threads(text: &str) -> anyhow::Result<usize> {
     }
 }
 
-/// Removes an incomplete output, so that nobody mistakes it for a complete one.
+/// Removes an incomplete output, so that it is not mistaken for a complete one.
 pub fn discard_unfinished(path: &Path) {
     if path.is_file() {
         // If it cannot be removed, the error that is reported next is enough.
