@@ -27,7 +27,7 @@ pub const TIERED: &str =
 /// The process that makes a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeBy {
-    /// This command: nobody else has the volume open.
+    /// This command: no other process has the volume open.
     Command,
     /// The volume's server: its clients go on meanwhile.
     Server,

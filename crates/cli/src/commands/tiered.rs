@@ -228,7 +228,7 @@ pub fn refuse_other_places(config: &VolumeConfig, named: [Option<&Path>; 3]) -> 
     Ok(())
 }
 
-/// Warns that the home of a new volume got no claim although nobody requested that.
+/// Warns that the home of a new volume got no claim although the command line did not request that.
 pub fn tell_no_claim(config: &VolumeConfig) {
     eprintln!(
         "note: {} gets no claim (home.claim = \"none\"): no sector of 512 bytes in its first and \
