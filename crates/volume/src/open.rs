@@ -41,7 +41,7 @@ pub async fn open_volume(
 /// Opens the volume of `config`, which is of kind `tiered`.
 ///
 /// # Errors
-/// As [`open_volume`]; `Corrupt` and others if the home or the journal does not belong to the flash.
+/// As [`open_volume`]; also `Corrupt` or `Format` if the home or the journal does not belong to the flash.
 pub async fn open_tiered_volume(
     live: &Live,
     config: &VolumeConfig,
