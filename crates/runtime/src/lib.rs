@@ -41,7 +41,9 @@ mod waker;
 pub use accepting::{Admission, Places, Stage, accept_each};
 pub use huge_pages::prefer_huge_pages;
 pub use io_buf::{IO_ALIGN, IoBuf};
-pub use life_cycle::{DeviceCounters, DeviceKind, DumpCounters, Finding, LifeCycle, Opening};
+pub use life_cycle::{
+    DeviceCounters, DeviceKind, DevicePart, DumpCounters, Finding, LifeCycle, Opening,
+};
 pub use live::Live;
 pub use race::{First, first};
 pub use task::{Body, JoinHandle, join_all, spawn_all, yield_now};

@@ -109,7 +109,7 @@ pub trait LifeCycle: PageDevice {
             match self.read(page, &mut content, None).await {
                 Ok(()) => {}
                 Err(error) if is_damage(error.kind()) => {
-                    findings.push(Finding::new(format!("page {page}"), error.to_string()));
+                    findings.push(Finding::of_page(page, error.to_string()));
                 }
                 Err(error) => return Err(error),
             }
@@ -166,9 +166,26 @@ pub fn is_damage(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Checksum | ErrorKind::Uncorrectable)
 }
 
+/// The part of a device that a problem is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DevicePart {
+    /// A copy of the superblock.
+    Superblock,
+    /// Checkpoints, anchors, and the log since.
+    Log,
+    /// The content of a page that hosts read.
+    Page,
+    /// A zone, or a table of the mapping.
+    Zone,
+    /// The journal beside a home.
+    Journal,
+}
+
 /// A problem that a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
+    /// The part that it is in.
+    pub part: DevicePart,
     /// The place: a page, a slot, a zone.
     pub place: String,
     /// The problem.
@@ -183,25 +200,35 @@ pub struct Finding {
 
 impl Finding {
     /// A problem with an item that is in force.
-    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Finding { place: place.into(), problem: problem.into(), in_force: true, unanswered: false }
+    pub fn new(part: DevicePart, place: impl Into<String>, problem: impl Into<String>) -> Self {
+        let (place, problem) = (place.into(), problem.into());
+        Finding { part, place, problem, in_force: true, unanswered: false }
+    }
+
+    /// A problem with the content of `page`.
+    pub fn of_page(page: PageNo, problem: impl Into<String>) -> Self {
+        Finding::new(DevicePart::Page, format!("page {page}"), problem)
     }
 
     /// A problem with an item that is not in force.
-    pub fn not_in_force(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Finding { in_force: false, ..Finding::new(place, problem) }
+    pub fn not_in_force(
+        part: DevicePart,
+        place: impl Into<String>,
+        problem: impl Into<String>,
+    ) -> Self {
+        Finding { in_force: false, ..Finding::new(part, place, problem) }
     }
 
     /// An item that is not in force could not be read because of `error`. This may be transient if it is an error of
     /// the medium.
-    pub fn unread(place: impl Into<String>, error: &Error) -> Self {
-        let finding = Finding::not_in_force(place, format!("it cannot be read now: {error}"));
+    pub fn unread(part: DevicePart, place: impl Into<String>, error: &Error) -> Self {
+        let finding = Finding::not_in_force(part, place, format!("it cannot be read now: {error}"));
         Finding { unanswered: error.kind() == ErrorKind::Io, ..finding }
     }
 
-    /// An item that is in force cannot be read now.
-    pub fn unanswered(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Finding { unanswered: true, ..Finding::new(place, problem) }
+    /// The same problem of an item that is in force, but which only cannot be read now.
+    pub fn unanswered(self) -> Self {
+        Finding { unanswered: true, ..self }
     }
 }
 

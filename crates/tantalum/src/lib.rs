@@ -53,7 +53,7 @@ pub use options::{OpenOptions, Placement};
 pub use tantalum_base::{
     Durability, Error, ErrorKind, Limits, PAGE_BYTES, PageBuf, PageNo, PageRange, Payload, Result,
 };
-pub use tantalum_runtime::Finding;
+pub use tantalum_runtime::{DevicePart, Finding};
 pub use tantalum_volume::{CheckReport, Stat};
 pub use transaction::Transaction;
 pub use volume::Volume;

@@ -3,7 +3,7 @@ use tantalum_base::Result;
 use tantalum_ftl::RecoveryReport;
 use tantalum_media::block_store::StoreCounters;
 use tantalum_runtime::life_cycle::is_damage;
-use tantalum_runtime::{Finding, LifeCycle, Live};
+use tantalum_runtime::{DevicePart, Finding, LifeCycle, Live};
 
 use crate::config::{Kind, VolumeConfig};
 use crate::flash::{open_flash, read_copies, within_data};
@@ -89,7 +89,7 @@ pub async fn check_volume(
         Ok(checked) => checked,
         Err(error) if is_damage(error.kind()) => {
             let problem = format!("it cannot be opened: {error}");
-            findings.push(Finding::new("log and checkpoints", problem));
+            findings.push(Finding::new(DevicePart::Log, "log and checkpoints", problem));
             return stopped(findings, Some(superblock));
         }
         Err(error) => return Err(within(error)),

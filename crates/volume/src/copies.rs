@@ -16,8 +16,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, Result, ResultExt};
 use tantalum_media::block_store::no_store;
-use tantalum_runtime::Finding;
 use tantalum_runtime::live::named_file::{Named, open_named};
+use tantalum_runtime::{DevicePart, Finding};
 
 use crate::refusals::CONTRADICTION;
 use crate::superblock::{
@@ -139,16 +139,21 @@ impl Copies {
                 Copy::Foreign(error) => error.to_string(),
                 Copy::Damaged(error) => format!("damaged ({error})"),
             };
-            problems.push(Finding::new(format!("superblock, {name}"), problem));
+            problems.push(Finding::new(
+                DevicePart::Superblock,
+                format!("superblock, {name}"),
+                problem,
+            ));
         }
         for at in &self.odd {
             let problem = "unused bytes are not zero";
-            problems.push(Finding::not_in_force(format!("superblock, {}", NAMES[*at]), problem));
+            let place = format!("superblock, {}", NAMES[*at]);
+            problems.push(Finding::not_in_force(DevicePart::Superblock, place, problem));
         }
         if let Err(error) = self.in_force()
             && error.kind() == ErrorKind::Corrupt
         {
-            problems.push(Finding::new("superblock", error.to_string()));
+            problems.push(Finding::new(DevicePart::Superblock, "superblock", error.to_string()));
         }
         problems
     }

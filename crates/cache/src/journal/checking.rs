@@ -3,10 +3,10 @@
 //! checked.
 use super::Journal;
 use super::head::{COPIES_AT, damaged_copy};
-use tantalum_base::{ErrorKind, PAGE_BYTES, PageNo, Payload, Result};
+use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageNo, Payload, Result};
 use tantalum_media::BlockStore;
-use tantalum_runtime::Finding;
 use tantalum_runtime::life_cycle::is_damage;
+use tantalum_runtime::{DevicePart, Finding};
 
 const NAMES: [&str; 2] = ["first copy", "second copy"];
 
@@ -22,10 +22,10 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             match self.content(at).await {
                 Ok(_) => {}
                 Err(error) if is_damage(error.kind()) => {
-                    findings.push(Finding::new(self.place_of(at), error.to_string()));
+                    findings.push(self.finding_at(at, &error));
                 }
                 Err(error) if error.kind() == ErrorKind::Io => {
-                    findings.push(Finding::unanswered(self.place_of(at), error.to_string()));
+                    findings.push(self.finding_at(at, &error).unanswered());
                 }
                 Err(error) => return Err(error),
             }
@@ -39,7 +39,7 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
                 }
                 Err(error) => {
                     let place = format!("journal's head, {name}");
-                    findings.push(Finding::unread(place, &error));
+                    findings.push(Finding::unread(DevicePart::Journal, place, &error));
                 }
             }
         }
@@ -48,14 +48,16 @@ impl<S: BlockStore, P: Payload> Journal<S, P> {
             && let Some(damaged) = damaged_copy([&first, &second])
         {
             let place = format!("journal's head, {}", NAMES[damaged]);
-            findings.push(Finding::not_in_force(place, "it is damaged: the other copy is used"));
+            let problem = "it is damaged: the other copy is used";
+            findings.push(Finding::not_in_force(DevicePart::Journal, place, problem));
         }
         Ok(findings)
     }
 
-    /// The place of an entry, for a finding.
-    fn place_of(&self, at: usize) -> String {
+    /// The finding that the entry at index `at` has this `error`.
+    fn finding_at(&self, at: usize, error: &Error) -> Finding {
         let page = self.with_committed(|committed| committed.index.entries[at].page);
-        format!("journal, page {}", page.unwrap_or(PageNo(0)))
+        let place = format!("journal, page {}", page.unwrap_or(PageNo(0)));
+        Finding::new(DevicePart::Journal, place, error.to_string())
     }
 }

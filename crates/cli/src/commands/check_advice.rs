@@ -1,28 +1,28 @@
 //! The advice of `tantalum check` on the problems that it found.
+use tantalum_runtime::DevicePart;
 use tantalum_volume::CheckReport;
 
 /// One line of advice for each kind of problem in `report`.
 pub fn advice(report: &CheckReport, is_tiered: bool) -> Vec<String> {
     let is_opened = report.recovery.is_some();
-    let any = |of: &dyn Fn(&str) -> bool| {
-        report.findings.iter().any(|found| !found.unanswered && of(&found.place))
+    let is_damaged = |part: DevicePart| {
+        report.findings.iter().any(|found| !found.unanswered && found.part == part)
     };
     let mut lines = Vec::new();
     if report.findings.iter().any(|found| found.unanswered) {
         lines.push("errors of the medium may pass: nothing was concluded from them; try again, and look at the medium");
     }
-    if is_opened && any(&|place| place.starts_with("superblock")) {
+    if is_opened && is_damaged(DevicePart::Superblock) {
         lines.push(
             "the superblock has two copies: the next opening for writing mends the damaged one",
         );
     }
-    if any(&|place| place.starts_with("page ")) {
+    if is_damaged(DevicePart::Page) {
         lines.push(
             "reads of a damaged page are errors until it is written again: restore it from a backup; all others are readable",
         );
     }
-    let known = ["superblock", "page ", "journal"];
-    if any(&|place| !known.iter().any(|known| place.starts_with(known))) || !is_opened {
+    if is_damaged(DevicePart::Log) || is_damaged(DevicePart::Zone) || !is_opened {
         lines.push(match (is_opened, is_tiered) {
             (true, _) => "save a copy of everything that can be read, and make the volume anew",
             (false, false) => {

@@ -4,14 +4,15 @@ use tantalum_base::size::human_bytes;
 use tantalum_console::output::PageArgs;
 use tantalum_report::html::Number;
 use tantalum_report::{Page, Report, Section, Table, Tone, config_hash, number, schema};
+use tantalum_runtime::DevicePart;
 use tantalum_volume::CheckReport;
 
-/// Prefixes of the places of findings, with the part of the volume that each belongs to; the last part gets all others.
-const PARTS: [(&str, &str); 4] = [
-    ("superblock", "superblock"),
-    ("log", "log and checkpoints"),
-    ("page ", "pages"),
-    ("", "zones and tables"),
+/// The parts of a volume, in the order in which they are checked, with their names.
+const PARTS: [(&[DevicePart], &str); 4] = [
+    (&[DevicePart::Superblock], "superblock"),
+    (&[DevicePart::Log], "log and checkpoints"),
+    (&[DevicePart::Page], "pages"),
+    (&[DevicePart::Zone, DevicePart::Journal], "zones, tables and journal"),
 ];
 
 /// Writes the page if it is requested. `told` is the verdict; `given_up` describes the losses that were accepted
@@ -86,10 +87,9 @@ fn looked_at(report: &CheckReport) -> Table {
         ));
         extents.push(format!("all {}", number::thousands(superblock.zones.into())));
     }
-    let part_of = |place: &str| PARTS.iter().position(|(begins, _)| place.starts_with(begins));
     let mut table = Table::new(schema::CHECKED);
-    for (at, (_, part)) in PARTS.iter().enumerate() {
-        let problems = report.findings.iter().filter(|found| part_of(&found.place) == Some(at));
+    for (at, (parts, part)) in PARTS.iter().enumerate() {
+        let problems = report.findings.iter().filter(|found| parts.contains(&found.part));
         let extent =
             extents.get(at).map_or("not checked, because it could not be opened", String::as_str);
         let problems = problems.count() as u64;

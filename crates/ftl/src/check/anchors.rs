@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use tantalum_base::Result;
 use tantalum_media::{AnchorCopies, ZoneMedia};
-use tantalum_runtime::Finding;
+use tantalum_runtime::{DevicePart, Finding};
 
 use crate::checkpoints::anchor_pages::{Era, Extent, Head, Read, decode, in_force};
 use crate::ftl::Ftl;
@@ -59,9 +59,9 @@ impl CheckedAnchors {
                     Ok(found) if found.as_ref().is_some_and(is_whole) => {}
                     Ok(_) => {
                         let problem = "it is damaged, or was never written: the other copy is used";
-                        damaged.push(Finding::not_in_force(at(), problem));
+                        damaged.push(Finding::not_in_force(DevicePart::Log, at(), problem));
                     }
-                    Err(error) => damaged.push(Finding::unread(at(), error)),
+                    Err(error) => damaged.push(Finding::unread(DevicePart::Log, at(), error)),
                 }
             }
         }

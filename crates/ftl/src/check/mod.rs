@@ -12,7 +12,7 @@ mod zones;
 
 use tantalum_base::{Error, ErrorKind, PageNo, Payload, Result, SlotNo};
 use tantalum_media::ZoneMedia;
-use tantalum_runtime::Finding;
+use tantalum_runtime::{DevicePart, Finding};
 
 use crate::ftl::Ftl;
 use crate::map::{MapEntry, Mapping, Place};
@@ -69,7 +69,7 @@ impl<M: ZoneMedia> Ftl<M> {
             Place::At(slot) => group.push((page, slot, entry)),
             Place::Lost => {
                 let problem = "its content was lost by the medium";
-                findings.push(Finding::new(format!("page {page}"), problem));
+                findings.push(Finding::of_page(page, problem));
             }
             Place::Unmapped | Place::Home => {}
         }
@@ -82,12 +82,11 @@ impl<M: ZoneMedia> Ftl<M> {
         findings: &mut Vec<Finding>,
     ) {
         for (page, _, error) in self.failing(group).await {
-            let place = format!("page {page}");
             findings.push(match is_damage(error.kind()) {
-                true => Finding::new(place, error.to_string()),
+                true => Finding::of_page(page, error.to_string()),
                 false => {
                     let problem = format!("it cannot be read now, and keeps its place: {error}");
-                    Finding::unanswered(place, problem)
+                    Finding::of_page(page, problem).unanswered()
                 }
             });
         }
@@ -185,11 +184,11 @@ impl<M: ZoneMedia> Ftl<M> {
                 let problem = format!(
                     "slot {slot} is mapped for this page, and for page {other} with another content"
                 );
-                findings.push(Finding::new(format!("page {page}"), problem));
+                findings.push(Finding::of_page(page, problem));
             }
             if !parts.map.pages_of(slot).any(|other| other == page) {
                 let problem = format!("slot {slot} is held by {:?}", parts.map.occupant(slot));
-                findings.push(Finding::new(format!("page {page}"), problem));
+                findings.push(Finding::of_page(page, problem));
             }
             let zone = self.geometry.zone_of(slot).index();
             if parts.map.pages_of(slot).next() == Some(page) {
@@ -201,7 +200,7 @@ impl<M: ZoneMedia> Ftl<M> {
         let (noted, found) = (parts.map.references().entries(), references.iter().sum::<u64>());
         if noted != found {
             let problem = format!("{noted} entries, {found} found");
-            findings.push(Finding::new("table of references", problem));
+            findings.push(Finding::new(DevicePart::Zone, "table of references", problem));
         }
         let own = parts.checkpoints.slots.iter().copied().chain(parts.log.records.slots());
         let dump = parts.dump.as_ref();
@@ -214,16 +213,16 @@ impl<M: ZoneMedia> Ftl<M> {
             let counted = live[number.index()];
             if counted != zone.live_slots && !checkpoint_in_progress {
                 let problem = format!("{} live slots noted, {counted} found", zone.live_slots);
-                findings.push(Finding::new(format!("zone {number}"), problem));
+                findings.push(Finding::new(DevicePart::Zone, format!("zone {number}"), problem));
             }
             if references[number.index()] != u64::from(zone.extra_references) {
                 let (noted, found) = (zone.extra_references, references[number.index()]);
                 let problem = format!("{noted} references noted, {found} found");
-                findings.push(Finding::new(format!("zone {number}"), problem));
+                findings.push(Finding::new(DevicePart::Zone, format!("zone {number}"), problem));
             }
             if counted > 0 && !zone.is_in_use() {
                 let problem = format!("holds {counted} live slots and is {:?}", zone.state);
-                findings.push(Finding::new(format!("zone {number}"), problem));
+                findings.push(Finding::new(DevicePart::Zone, format!("zone {number}"), problem));
             }
         }
         findings
@@ -242,12 +241,12 @@ fn check_origins(map: &Mapping) -> Vec<Finding> {
     let mut findings = Vec::new();
     for page in map.known_pages().filter(|page| map.lacks_origin(*page)) {
         let problem = "it is remapped, and the page that its slot names is unknown".to_owned();
-        findings.push(Finding::new(format!("page {page}"), problem));
+        findings.push(Finding::of_page(page, problem));
     }
     let (entries, pages) = map.origins();
     if let Some(entries) = entries.filter(|entries| *entries != pages) {
         let problem = format!("{entries} entries for {pages} remapped pages");
-        findings.push(Finding::new("table of remapped pages", problem));
+        findings.push(Finding::new(DevicePart::Zone, "table of remapped pages", problem));
     }
     findings
 }

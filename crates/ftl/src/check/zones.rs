@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use tantalum_base::{PageNo, Result, SlotNo, Version, ZoneNo};
 use tantalum_media::{InspectedZone, ScannedAppend, SlotKind, Spare, ZoneMedia};
-use tantalum_runtime::Finding;
+use tantalum_runtime::{DevicePart, Finding};
 
 use crate::check::GROUP;
 use crate::check::anchors::CheckedAnchors;
@@ -129,7 +129,7 @@ impl<M: ZoneMedia> Ftl<M> {
                     checkpoint: checkpoint_of(append),
                     was_durable: listed_later,
                     by_cleaning: append.header.stream == Stream::Cleaning as u8,
-                    finding: Finding::not_in_force(place(zone, offset), problem),
+                    finding: Finding::not_in_force(DevicePart::Zone, place(zone, offset), problem),
                 });
             }
         }
@@ -204,7 +204,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 checkpoint: None,
                 was_durable: true,
                 by_cleaning: false,
-                finding: Finding::not_in_force(place(zone, *offset), problem),
+                finding: Finding::not_in_force(DevicePart::Zone, place(zone, *offset), problem),
             });
         }
         suspects
@@ -230,7 +230,7 @@ impl<M: ZoneMedia> Ftl<M> {
             "the header of an append is missing"
         };
         let problem = format!("{what}: only the slots in force behind it can be checked");
-        let finding = Finding::not_in_force(place(zone, offset), problem);
+        let finding = Finding::not_in_force(DevicePart::Zone, place(zone, offset), problem);
         // With `copies_with_writes`, hosts may write in the zone behind copies.
         let by_cleaning = self.parts.borrow().space.get(zone).stream == Stream::Cleaning
             && !self.options.copies_with_writes;
@@ -251,7 +251,7 @@ impl<M: ZoneMedia> Ftl<M> {
                 checkpoint: None,
                 was_durable: true,
                 by_cleaning: false,
-                finding: Finding::unread(place(zone, *offset), error),
+                finding: Finding::unread(DevicePart::Zone, place(zone, *offset), error),
             });
         }
         suspects
