@@ -112,7 +112,7 @@ impl Drop for Counted<'_> {
 }
 
 fn no_longer_waited_for() -> Error {
-    let context = "the volume is being closed, and the home was not waited for any longer; it gets the rest after the next opening";
+    let context = "the volume is closing and no longer waits for the home; the remaining pages are destaged after the next opening";
     Error::new(ErrorKind::Closed, context)
 }
 

@@ -102,7 +102,9 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
         let mut at = first;
         for run in out.chunks_mut(OPERATION_PAGES_MAX as usize) {
             let pages = PageRange::new(at, run.len() as u64);
-            self.read_run(at, run).await.context(|| format!("reading pages {pages} at home"))?;
+            self.read_run(at, run)
+                .await
+                .context(|| format!("reading pages {pages} of the home"))?;
             self.count(|counters| {
                 counters.pages_read += pages.pages;
                 counters.disk_reads += 1;
@@ -133,7 +135,7 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
             }
         }
         let written = self.store.write(byte_of(first), buf, false).await;
-        self.store.recycle(written.context(|| format!("writing pages {range} at home"))?);
+        self.store.recycle(written.context(|| format!("writing pages {range} to the home"))?);
         self.count(|counters| {
             counters.pages_written += range.pages;
             counters.disk_writes += 1;
@@ -154,7 +156,7 @@ impl<S: BlockStore, P: Payload> PageDevice for Image<S, P> {
         }
         let bytes = self.bytes_of(range.first, range.pages as usize) as u64;
         let zeroed = self.store.zero(byte_of(range.first), bytes).await;
-        zeroed.context(|| format!("zeroing pages {range} at home"))
+        zeroed.context(|| format!("zeroing pages {range} on the home"))
     }
 }
 

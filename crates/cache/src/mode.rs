@@ -100,8 +100,8 @@ where
         if mode.waits_for_home() {
             self.write_home().await.context(|| {
                 format!(
-                    "the mode is {} from now on, and pages acknowledged before are not at home yet (they go home when it can be \
-                     written again; the same command waits for that)",
+                    "the mode is {} from now on; pages acknowledged before are not on the home yet: they are destaged when the home \
+                     can be written again (repeat the command to wait for that)",
                     mode.name()
                 )
             })?;

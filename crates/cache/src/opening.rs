@@ -46,8 +46,8 @@ where
         && !Fault::HomeNotCaughtUp.is_planted()
     {
         if options.read_only {
-            let context = "the end of the flash's log is damaged, and home has yet to get those \
-                           changes from its journal: open the volume for writing";
+            let context = "the end of the flash's log is damaged, and the home lacks changes \
+                           that its journal has: open the volume for writing";
             return Err(Error::new(ErrorKind::ReadOnly, context));
         }
         apply(journal, home, IN_FLIGHT_MAX).await?;

@@ -99,7 +99,7 @@ impl TieredOptions {
     /// `InvalidInput` with the contradiction.
     pub fn check(&self, write_pages_max: u32) -> Result<()> {
         let problem = if self.dirty_soft_pages >= self.dirty_hard_pages {
-            "writes must be slowed down at fewer dirty pages than those at which they wait"
+            "the limit at which writes are slowed down must be below the limit at which they wait"
                 .to_owned()
         } else if self.dirty_hard_pages < 2 * u64::from(write_pages_max) {
             format!(
@@ -111,7 +111,9 @@ impl TieredOptions {
             || self.slice_pages == 0
             || self.track_pages == 0
         {
-            "at least one page is written home at a time".to_owned()
+            "the writes to the home in flight, and the pages of a batch for the journal, of a slice and of a \
+             track, must be at least 1"
+                .to_owned()
         } else {
             return Ok(());
         };

@@ -68,18 +68,19 @@ impl TieredStatistics {
         let hit = "Of those, pages found in the flash";
         let hits = self.pages_read.saturating_sub(self.home_pages_read);
         out.counter("tantalum_cache_hit_pages_total", hit, hits);
-        let missed = "Of those, pages read from home";
+        let missed = "Of those, pages read from the home";
         out.counter("tantalum_cache_missed_pages_total", missed, self.home_pages_read);
         let mode = "Mode of the cache; always 1";
         let metric = out.metric(MetricKind::Gauge, "tantalum_cache_mode", mode);
         metric.with(&[("mode", self.mode.name())], 1u64);
-        let dirty = "Pages that are newer in the flash than at home";
+        let dirty = "Pages that are newer in the flash than on the home";
         out.gauge("tantalum_cache_dirty_pages", dirty, self.dirty_pages);
-        let behind = "Dirty pages, and trimmed pages that home does not know of yet";
+        let behind = "Dirty pages, and trimmed pages that the home does not know of yet";
         out.gauge("tantalum_cache_behind_pages", behind, self.dirty_or_trimmed_pages);
-        let lost = "Pages that the flash has lost and home lacks: errors until they are written";
+        let lost =
+            "Pages that the flash has lost and the home lacks: errors until they are written";
         out.gauge("tantalum_cache_lost_pages", lost, self.lost_pages);
-        let again = "Pages that the flash could not read and home served";
+        let again = "Pages that the flash could not read and the home served";
         out.counter("tantalum_cache_mended_pages_total", again, self.pages_read_again_from_home);
         let waited = "Time for which writes waited for room among the dirty pages";
         let waited_seconds = self.throttled_ns as f64 / 1e9;
@@ -92,19 +93,23 @@ impl TieredStatistics {
         out.gauge("tantalum_destage_lag_seconds", lag, lag_seconds);
         let unreadable = "Dirty pages that the flash cannot read now and that cannot be destaged";
         out.gauge("tantalum_destage_unreadable_pages", unreadable, self.unreadable_pages);
-        let filled = "Clean pages written home again because they lay between dirty ones";
+        let filled = "Clean pages written to the home again because they lay between dirty ones";
         out.counter("tantalum_destage_filled_pages_total", filled, self.home_pages_filled);
-        out.gauge("tantalum_destage_epoch", "The last epoch that is complete at home", self.epoch);
+        out.gauge(
+            "tantalum_destage_epoch",
+            "The last epoch that is complete on the home",
+            self.epoch,
+        );
         let journal = "Pages written to the journal beside the home";
         out.counter("tantalum_destage_journal_pages_total", journal, self.journal_pages_written);
     }
 
     fn tell_home(&self, out: &mut Readings) {
         out.counter("tantalum_home_reads_total", "Reads of the home", self.home_reads);
-        let written = "Pages written home";
+        let written = "Pages written to the home";
         out.counter("tantalum_home_written_pages_total", written, self.home_pages_written);
         out.counter("tantalum_home_writes_total", "Writes to the home", self.home_writes);
-        let zeroed = "Pages zeroed at home because hosts trimmed them";
+        let zeroed = "Pages zeroed on the home because hosts trimmed them";
         out.counter("tantalum_home_zeroed_pages_total", zeroed, self.home_pages_zeroed);
         let errors = "Failed operations of the home or its journal";
         out.counter("tantalum_home_errors_total", errors, self.home_errors);

@@ -153,8 +153,8 @@ fn claim_missing(claim: &Claim) -> Error {
 
 fn written_over(claim: &Claim, zero_sectors: u64) -> Error {
     let context = format!(
-        "{WRITTEN_OVER}: {zero_sectors} sectors of 512 bytes at its ends are zero as stored, and \
-         none can be under the claim of volume {:032x} ({WAYS_OUT})",
+        "{WRITTEN_OVER}: {zero_sectors} sectors of 512 bytes at its ends are zero on the medium; \
+         under the claim of volume {:032x} no sector can be zero ({WAYS_OUT})",
         claim.volume_id()
     );
     WRITTEN_OVER.error(ErrorKind::Corrupt, context)
@@ -309,7 +309,6 @@ where
 async fn carry_out<S: BlockStore>(change: &Change, home: &S) -> Result<()> {
     let carried_out = change.carry_out(home).await;
     carried_out.context(|| {
-        "changing the claim on the home; nothing is lost, and the same command again finishes it once the home can be read \
-         and written"
+        "changing the claim on the home (nothing is lost; repeat the command when the home can be read and written)"
     })
 }

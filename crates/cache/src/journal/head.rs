@@ -173,9 +173,7 @@ impl Head {
         };
         let sequence = long(page, SEQUENCE_AT);
         if sequence >= COUNTS_END || epoch >= COUNTS_END {
-            let context = format!(
-                "it says that it was written {sequence} times, and names epoch {epoch}, which no journal reaches"
-            );
+            let context = format!("sequence number {sequence} or epoch {epoch} is out of range");
             return Err(Error::new(ErrorKind::Format, context));
         }
         Ok(Head { pair, sequence, state, lacks, claim })

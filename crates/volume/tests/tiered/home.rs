@@ -273,7 +273,11 @@ fn a_read_that_home_fails_is_an_error_of_its_own() {
         assert_eq!(life.read(5).await.unwrap(), page(5, 10), "it is in the flash");
         let error = life.read(6).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
-        assert!(error.to_string().contains("at home"), "{error}");
+        assert!(
+            error.to_string().contains("reading pages")
+                && error.to_string().contains("of the home"),
+            "{error}"
+        );
         let told = life.statistics();
         assert!(told.home_errors == 1 && told.home_failure.is_some(), "{told:?}");
         life.home.fail(Fails::Nothing);
