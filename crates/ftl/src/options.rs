@@ -107,7 +107,7 @@ impl FtlOptions {
         if let Some(cache) = &self.cache {
             cache.check(geometry, retired)?;
             if self.dump.is_some() {
-                let context = "a cache over a home has no dump";
+                let context = "a cache of a home cannot have a dump";
                 return Err(Error::new(ErrorKind::InvalidInput, context));
             }
         }
@@ -132,7 +132,7 @@ impl FtlOptions {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
-                    "cleaning starts below {} free zones and stops at {}: the first must not be larger",
+                    "cleaning starts below {} free zones and stops at {}: the start must not be above the stop",
                     self.cleaning_low_zones, self.cleaning_high_zones
                 ),
             ));

@@ -285,11 +285,11 @@ fn a_share_whose_content_is_a_record_is_refused() {
 #[test]
 fn a_checkpoint_that_makes_no_sense_is_refused() {
     let fields: [(u64, Field, &str); 12] = [
-        (FOOTER, (40, 8, ALL), "it covers changes to version 18446744073709551615"),
-        (FOOTER, (48, 8, ALL), "those to 18446744073709551615 are durable"),
-        (FOOTER, (56, 8, 0), "that 0 is the next"),
+        (FOOTER, (40, 8, ALL), "covered up to 18446744073709551615"),
+        (FOOTER, (48, 8, ALL), "durable up to 18446744073709551615"),
+        (FOOTER, (56, 8, 0), "next version 0"),
         (FOOTER, (56, 8, ALL), "it names version 18446744073709551615"),
-        (FOOTER, (56, 8, 2), "it covers changes to version"),
+        (FOOTER, (56, 8, 2), "its versions are out of order"),
         (ZONES, (40, 8, ALL), "it names zone opening 18446744073709551615"),
         (ZONES, (48, 4, 17), "that 17 slots are covered, but a zone has only 16"),
         (ZONES, (52, 4, u64::from(u32::MAX)), "that zone 0 was reset 4294967295 times"),

@@ -125,7 +125,7 @@ impl SsdOptions {
             || self.write_backs_in_flight == 0
             || self.write_back_pages_max == 0
         {
-            "the write cache needs at least one page and one write-back, of a page, in flight"
+            "the write cache needs at least one page, and write-back needs at least one page and one batch in flight"
         } else if self.write_pages_max > self.cache_pages {
             "a write must fit into the write cache"
         } else if self.transaction_pages_max > self.cache_pages {

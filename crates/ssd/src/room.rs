@@ -16,7 +16,7 @@ pub(crate) fn check_staging<M: ZoneMedia>(ftl: &Ftl<M>, options: &SsdOptions) ->
     let FtlOptions { pages, mapped_pages_max, cache, dump, .. } = ftl.options();
     let without_home = cache.map(|cache| cache.staging_pages);
     let problem = if without_home.unwrap_or(options.staging_pages) != options.staging_pages {
-        "the cache of a home has another number of staging pages, or none"
+        "the cache of the home has a different number of staging pages"
     } else if options.staging_pages == 0 {
         return Ok(());
     } else if *pages <= options.staging_pages {

@@ -284,7 +284,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
             let (slot, chunk) = (pages.slots[*at], &pages.contents()[*at]);
             if u64::from(header.index) < next {
                 let why = format!(
-                    "it begins at page {}, which an earlier page of the checkpoint has too",
+                    "it begins at page {}, which an earlier page of the checkpoint also covers",
                     header.index
                 );
                 return Err(senseless(name_page(header.id, slot), &why));
@@ -309,7 +309,7 @@ impl<M: ZoneMedia> Reader<'_, M> {
         let checked = entries.iter().try_for_each(|(page, entry)| {
             if page.0 < from {
                 return Err(format!(
-                    "it names page {page}, and only page {from} or a later one may follow"
+                    "it names page {page}, but the next page must be {from} or higher"
                 ));
             }
             from = page.0 + 1;

@@ -47,8 +47,8 @@ fn ensure(is_so: bool, why: impl FnOnce() -> String) -> Checked {
 /// The error for content at `place` that has a correct checksum but is invalid.
 pub(super) fn senseless(place: impl std::fmt::Display, why: &str) -> Error {
     corrupt(format!(
-        "{place}: {why}. Its checksum is right: it was written like this, by a faulty program or \
-         by hand. Nothing was changed; restore a copy of the volume, or give up this content \
+        "{place}: {why}. Its checksum is correct, so a faulty program or a person wrote it like \
+         this. Nothing was changed; restore a copy of the volume, or give up this content \
          (`tantalum check VOLUME.toml --accept-loss`)"
     ))
 }
@@ -223,7 +223,7 @@ impl Limits {
         self.version(next_version)?;
         ensure(covered <= durable && durable < next_version, || {
             format!(
-                "it covers changes to version {covered}, says that those to {durable} are durable, and that {next_version} is the next"
+                "its versions are out of order: covered up to {covered}, durable up to {durable}, next version {next_version}"
             )
         })
     }

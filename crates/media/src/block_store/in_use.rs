@@ -64,7 +64,7 @@ impl Kernel {
             None => String::new(),
         };
         let holder = holder.display();
-        Some(format!("{PART} {holder}{called}: name that instead, or take it apart first"))
+        Some(format!("{PART} {holder}{called}: use that device instead, or remove it first"))
     }
 
     /// The user of a partition of the device, or of the disk that contains this partition.

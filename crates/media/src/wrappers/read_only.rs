@@ -42,10 +42,10 @@ impl<M: ZoneMedia> ZoneLayer for ReadOnly<M> {
             }
             Append { zone, .. } => format!("an append to zone {zone}"),
             Reset(zone) => format!("a reset of zone {zone}"),
-            GiveRoomBack(zone) => format!("giving back the room of zone {zone}"),
+            GiveRoomBack(zone) => format!("deallocating zone {zone}"),
             Sync => "a sync".into(),
             WriteAnchor(number) => format!("anchor {number}"),
-            PersistMapping => "writing the mapping down".into(),
+            PersistMapping => "persisting the mapping".into(),
         };
         self.refused.set(self.refused.get() + 1);
         Err(Error::new(ErrorKind::ReadOnly, format!("{what}: the medium is read-only")))

@@ -22,7 +22,10 @@ impl<M: ZoneMedia> ZoneWindow<M> {
     pub fn new(inner: Rc<M>, zones: Range<u32>) -> Result<Self> {
         let geometry = inner.geometry();
         if zones.is_empty() || zones.end > geometry.zones {
-            let context = format!("zones {zones:?} of a medium with {}", geometry.zones);
+            let context = format!(
+                "zones {zones:?} are not a valid range of a medium with {} zones",
+                geometry.zones
+            );
             return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         let first_slot = zones.start * geometry.slots_per_zone;

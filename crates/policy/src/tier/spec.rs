@@ -139,12 +139,12 @@ impl TierSpec {
         let tracks = Tracks { pages, coalesce, piggyback };
         if sequential && order != "default" {
             return Err(refusal(format!(
-                "place=sequential and order={order} contradict each other: in a ring the page in the \
-                 next slot leaves, whatever its use (order goes with place=random)"
+                "place=sequential and order={order} cannot be combined: a ring always evicts the \
+                 page in the next slot (use order with place=random)"
             )));
         }
         if order == "densest" && !coalesce {
-            let why = "order=densest needs coalesce=on: it is tracks that leave by density";
+            let why = "order=densest needs coalesce=on, because it evicts whole tracks";
             return Err(refusal(why.into()));
         }
         Ok(match (sequential, order) {
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused_and_says_why() {
         for (text, why) in [
-            ("write_cache:place=sequential,order=lru", "contradict each other"),
-            ("write_cache:place=sequential,order=densest,coalesce=on", "contradict each other"),
+            ("write_cache:place=sequential,order=lru", "cannot be combined"),
+            ("write_cache:place=sequential,order=densest,coalesce=on", "cannot be combined"),
             ("write_cache:order=densest", "needs coalesce=on"),
             ("write_cache:admit=never", "write or read or eviction"),
             ("nfa:low=0.2,high=0.1", "low must be less than high"),

@@ -120,11 +120,12 @@ fn a_device_that_another_one_is_made_of_names_that() {
     made_up.write("sys/block/sdb/sdb1/holders/dm-3", "");
     made_up.write("sys/block/dm-3/dm/name", "group-home\n");
     made_up.write("sys/block/sdc/holders/md0", "");
-    let held = "is a part of /devices/dm-3 (group-home): name that instead, or take it apart first";
+    let held =
+        "is a part of /devices/dm-3 (group-home): use that device instead, or remove it first";
     assert_eq!(made_up.use_of("8:17").as_deref(), Some(held));
     let disk = format!("has the partition /devices/sdb1, which {held}");
     assert_eq!(made_up.use_of("8:16"), Some(disk));
-    let raid = "is a part of /devices/md0: name that instead, or take it apart first";
+    let raid = "is a part of /devices/md0: use that device instead, or remove it first";
     assert_eq!(made_up.use_of("8:32").as_deref(), Some(raid));
 }
 
