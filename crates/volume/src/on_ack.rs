@@ -20,7 +20,10 @@ impl<D: PageDevice> OnAck<D> {
     /// A layer over `device`, whose durability must be [`Durability::OnAck`] or [`Durability::OnFlush`].
     pub fn over(device: Rc<D>) -> Self {
         let below = device.limits();
-        assert!(below.durability != Durability::Volatile, "a flush of it does not keep an order");
+        assert!(
+            below.durability != Durability::Volatile,
+            "the device below does not keep the order of writes up to a flush"
+        );
         let flushes = below.durability != Durability::OnAck;
         let limits = Limits { durability: Durability::OnAck, ..below.clone() };
         OnAck { device, limits, flushes }

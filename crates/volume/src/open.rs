@@ -30,7 +30,7 @@ pub async fn open_volume(
     opened.map_err(|error| {
         let way_out = match error.kind() {
             ErrorKind::OutOfSpace if config.media.sparse => {
-                " (make room on its file system, or open the volume to be read only, which writes nothing)"
+                " (make room on its file system, or open the volume read-only, which writes nothing)"
             }
             _ => "",
         };

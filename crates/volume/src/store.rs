@@ -235,7 +235,7 @@ pub async fn forget_volume(live: &Live, config: &VolumeConfig) -> Result<()> {
         let home = open_home_alone(live, config)?;
         let released = release_home(journal, home.clone()).await;
         let released = released.map_err(|error| named(error, config));
-        released.context(|| "giving home back, and the journal beside it")?;
+        released.context(|| "releasing the home, and the journal beside it")?;
         reread_partitions(&home);
     }
     erase_superblock(&store).await

@@ -124,7 +124,7 @@ impl Superblock {
         }
         if word(44) > 1 {
             return format(format!(
-                "the volume has pages behind its own of unknown kind {}",
+                "the superblock has unknown kind {} of staging pages",
                 word(44)
             ));
         }
@@ -133,8 +133,8 @@ impl Superblock {
         if !has_slots || !(1..=PAGES_MAX).contains(&pages) || long(72) > pages {
             let context = format!(
                 "the superblock says {pages} pages, {} before the volume grew, and {zones} zones \
-                 of {slots_per_zone} slots, which no volume has. Its checksum is right: it was \
-                 written like this, by a faulty program or by hand. Nothing was changed; restore a \
+                 of {slots_per_zone} slots, which no volume has. Its checksum is correct, so a \
+                 faulty program or a person wrote it like this. Nothing was changed; restore a \
                  copy of it (the volume's other superblock, at byte 0 or 4096, may be whole)",
                 long(72)
             );

@@ -401,7 +401,7 @@ impl VolumeConfig {
                 let dirty = home.cache_options(&self.flash_geometry()?)?.dirty_pages_max;
                 let options = home.tiered_options(dirty, ssd)?;
                 let least = options.staged_pages_max.max(ssd.transaction_pages_max.into());
-                (least, "the share of home.dirty_max of media.size that open transactions may take")
+                (least, "the limit for open transactions (a part of home.dirty_max of media.size)")
             }
             None => (self.capacity_pages()?, "the capacity"),
         };
@@ -409,9 +409,7 @@ impl VolumeConfig {
             return Ok(());
         }
         let least = (least * PAGE_BYTES as u64) >> 20;
-        Err(invalid(format!(
-            "device.transaction_max = {most:?} is over the {least} MiB that are {why}"
-        )))
+        Err(invalid(format!("device.transaction_max = {most:?} is over {least} MiB, {why}")))
     }
 
     /// Slots in a zone.
