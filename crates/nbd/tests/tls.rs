@@ -107,7 +107,7 @@ fn clients_with_a_wrong_certificate_are_refused_and_the_others_are_served() {
     }
     // QEMU checks its own certificate first. One that was revoked looks good to it.
     for (server, client, reason, failures) in [
-        ("server", "client-of-another-ca", "none of a CA in ca-cert.pem", 1),
+        ("server", "client-of-another-ca", "none from a CA in ca-cert.pem", 1),
         ("server", "client-expired", "has expired", 1),
         ("server-with-crl", "client-revoked", "was revoked", 2),
     ] {

@@ -56,7 +56,7 @@ pub fn warn(address: &Address, tls: Option<&Tls>) {
     }
     if !address.is_local() && !tls.is_some_and(|tls| tls.is_required) {
         tracing::warn!(
-            "clients without TLS are let in at {address}: whoever reaches it can read and change all data"
+            "clients without TLS are admitted at {address}: any program that can connect can read and change all data"
         );
     }
 }

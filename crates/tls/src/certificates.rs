@@ -312,7 +312,7 @@ fn check_chain(
     match checked {
         Ok(()) => Ok(None),
         Err(Fault::InvalidCertificate(CertificateError::UnknownIssuer)) => Ok(Some(format!(
-            "{} is of no CA in {AUTHORITIES}: clients refuse this server unless they have its CA from elsewhere",
+            "{} was not issued by a CA in {AUTHORITIES}: clients accept this server only if they have its CA from another source",
             path.display()
         ))),
         Err(Fault::InvalidCertificate(why)) => Err(wrong(

@@ -41,7 +41,7 @@ fn tell(fault: &Fault, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
         // GnuTLS does not send a certificate of a CA that the server does not name.
         Fault::NoCertificatesPresented => {
-            write!(f, "the client sent no certificate; it may have none of a CA in ca-cert.pem")
+            write!(f, "the client sent no certificate; it may have none from a CA in ca-cert.pem")
         }
         Fault::InvalidCertificate(why) => write!(f, "the client's certificate {}", told_of(why)),
         Fault::AlertReceived(alert) => {

@@ -103,7 +103,7 @@ fn what_can_work_but_may_be_wrong_is_a_warning() {
     let read = read(folder.path()).unwrap();
     let [first, second] = read.warnings() else { panic!("{:?}", read.warnings()) };
     assert_told(first, &["server-key.pem", "read by other users (mode 644)", "chmod 600"]);
-    assert_told(second, &["server-cert.pem is of no CA in ca-cert.pem"]);
+    assert_told(second, &["server-cert.pem was not issued by a CA in ca-cert.pem"]);
 }
 
 #[test]

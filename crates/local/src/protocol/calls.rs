@@ -78,7 +78,7 @@ pub fn decode_call(kind: Kind, body: &[u8]) -> Result<Call> {
         Kind::Lower => {
             let (holder, wanted) = (fields.u64()?, level(fields.u32()?)?);
             if wanted > Level::Shared {
-                return Err(malformed("a lock to be lowered to what is high"));
+                return Err(malformed("an invalid level for lowering a lock"));
             }
             Call::Lower { holder, wanted }
         }

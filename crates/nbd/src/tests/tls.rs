@@ -218,7 +218,7 @@ fn a_client_that_is_refused_reads_why_and_the_server_tells_so() {
     for (name, reason) in [
         (
             "client-without-certificate",
-            "the client sent no certificate; it may have none of a CA in ca-cert.pem",
+            "the client sent no certificate; it may have none from a CA in ca-cert.pem",
         ),
         ("client-of-another-ca", "the client's certificate is of no CA in ca-cert.pem"),
         ("client-expired", "the client's certificate has expired"),
