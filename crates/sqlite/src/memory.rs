@@ -132,7 +132,7 @@ impl Memory {
 fn policy_of(frames: u32) -> Option<Box<dyn Policy>> {
     let workload = Workload { pages_end: u64::MAX, future: &[] };
     let build = || PolicySpec::parse(POLICY)?.build(frames, workload);
-    (frames > 0).then(|| build().expect("a policy of the house, of frames in range"))
+    (frames > 0).then(|| build().expect("a built-in policy with a valid number of frames"))
 }
 
 /// More room for transactions.

@@ -185,7 +185,10 @@ impl Shared {
         }
         let told = self.config.as_deref().map(asking::ask_stat).transpose()?;
         told.flatten().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "the server of the volume does not tell its figures")
+            Error::new(
+                ErrorKind::Unsupported,
+                "the server of the volume does not report its figures",
+            )
         })
     }
 

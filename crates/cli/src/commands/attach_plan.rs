@@ -68,7 +68,10 @@ fn configuration(args: &AttachArgs) -> anyhow::Result<(VolumeConfig, Option<Prop
         return Ok((existing_config(args)?, None, false));
     }
     let (Some(home), Some(flash)) = (&args.home, &args.flash) else {
-        let context = format!("{} {OPTIONS_MISSING} and --flash plan one", args.volume.display());
+        let context = format!(
+            "{} {OPTIONS_MISSING} and --flash are needed for a plan",
+            args.volume.display()
+        );
         return Err(OPTIONS_MISSING.error(ErrorKind::InvalidInput, context).into());
     };
     let home_bytes = home_bytes(home)?;
@@ -173,9 +176,9 @@ fn fit(space: &StoreSpace, spaces: &[StoreSpace; 2]) -> String {
     let shared: Vec<StoreSpace> = spaces.iter().filter(lies_there).cloned().collect();
     let says = match (refuse_without_space(&shared), shared.len()) {
         (Ok(()), 1) => "fits",
-        (Ok(()), _) => "fits, with the other one there",
+        (Ok(()), _) => "fits, together with the other store on this file system",
         (Err(_), 1) => "DOES NOT FIT",
-        (Err(_), _) => "DOES NOT FIT with the other one there",
+        (Err(_), _) => "DOES NOT FIT together with the other store on this file system",
     };
     let what = of_what(space);
     format!("{says}: takes {}{what}", human_bytes(space.bytes))

@@ -136,7 +136,7 @@ fn give_up(config: &VolumeConfig) -> anyhow::Result<GivenUp> {
     let told = format!(
         "given up: {} changes of unknown pages, which now have their earlier content; {} pages of \
          which the map is damaged, and {} that could not be read, which are errors until they are \
-         written again; {} pages are errors in all{}",
+         written again; {} pages return errors in total{}",
         recovery.changes_given_up,
         recovery.pages_given_up,
         recovery.pages_unreadable,
@@ -181,7 +181,7 @@ fn verdict(volume: &Path, report: &CheckReport, unknown_pages: u64) -> String {
         many => format!("{many} problems"),
     };
     if unanswered > 0 {
-        let these = ", of which errors of the medium, which may pass: ";
+        let these = ", including errors of the medium that may be temporary: ";
         problems = format!("{problems}{these}{unanswered}");
     }
     let looked_at = match (&report.superblock, &report.recovery) {

@@ -10,7 +10,7 @@ pub fn advice(report: &CheckReport, is_tiered: bool) -> Vec<String> {
     };
     let mut lines = Vec::new();
     if report.findings.iter().any(|found| found.unanswered) {
-        lines.push("errors of the medium may pass: nothing was concluded from them; try again, and look at the medium");
+        lines.push("errors of the medium may be temporary, and do not count as damage: try again, and check the medium");
     }
     if is_opened && is_damaged(DevicePart::Superblock) {
         lines.push(

@@ -116,7 +116,9 @@ impl Remap {
         let path = config.path.display();
         let Some(mut lines) = ask(&config.path, &self.to_string())? else { return Ok(None) };
         let Some(line) = lines.next().transpose()? else {
-            bail!("{path}: the server ended before it answered: the change may be made or not")
+            bail!(
+                "{path}: the server ended before it answered: it is unknown whether the change was made"
+            )
         };
         match line.split_once(' ') {
             Some(("done", done)) => Ok(Some(done.parse()?)),
@@ -211,7 +213,7 @@ fn split(most: u64, Pages { to, from, count }: Pages) -> Option<String> {
     let (last, at) = if rest > 0 { (rest, whole * most) } else { (most, (whole - 1) * most) };
     Some(format!(
         "a share of {count} pages is over the limit of {most}; use {parts} shares, each all or \
-         nothing by itself: A {to} B {from} LEN {most}, both {most} further each time, up to A {} \
+         nothing by itself: A {to} B {from} LEN {most}, then add {most} to A and B each time, up to A {} \
          B {} LEN {last}",
         to.saturating_add(at),
         from.saturating_add(at),

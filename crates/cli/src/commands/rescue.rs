@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 /// last worked at `worked_ms`, in milliseconds since 1970.
 fn rescued_to(rescued: &RescueReport, worked_ms: Option<u64>) -> String {
     let Some(closed) = rescued.epoch else {
-        return "no epoch was ever destaged: home is as it was when the cache was put over it"
+        return "no epoch was ever destaged: the home is as it was when the cache was put over it"
             .to_owned();
     };
     let now_ms = tantalum_runtime::live::wall_clock::unix_ms();

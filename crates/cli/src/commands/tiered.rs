@@ -358,7 +358,7 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
     let (handle, detached) = (live.clone(), config.clone());
     live.run(async move { forget_volume(&handle, &detached).await })?;
     print_line(&format!(
-        "{}: {} written home; {} is a plain image now, and the flash is no volume any more",
+        "{}: {} written to the home; {} is a plain image now, and the flash is no volume any more",
         args.volume.display(),
         human_bytes(pages * PAGE_BYTES as u64),
         home_of(&config),

@@ -232,7 +232,9 @@ async fn receive(stream: &Stream) -> Result<String> {
     while !bytes[..count].contains(&b'\n') {
         let received = stream.recv(&mut bytes[count..]).await?;
         if received == 0 {
-            return Err(Error::new(ErrorKind::InvalidInput, "a request is one short line"));
+            let context =
+                format!("a request must be one line of at most {REQUEST_BYTES_MAX} bytes");
+            return Err(Error::new(ErrorKind::InvalidInput, context));
         }
         count += received;
     }

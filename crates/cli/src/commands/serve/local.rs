@@ -36,7 +36,7 @@ impl Local {
         let (mut place, listener) = Place::claim(live, &config.path, path)?;
         if let Err(error) = place.link(&config.path) {
             eprintln!(
-                "tantalum: local clients will find this server only by the name of its socket: {error}"
+                "tantalum: local clients must name the path of the socket, as the link beside the configuration could not be created: {error}"
             );
         }
         let options = ServerOptions {
