@@ -93,6 +93,8 @@ pub struct FlashBlocks {
     erases: Vec<u64>,
     /// Number of collected blocks for each number of pages to keep.
     collected: Vec<u64>,
+    /// Number of collected blocks for each number of pages that were moved.
+    moved: Vec<u64>,
 }
 
 impl FlashBlocks {
@@ -118,6 +120,7 @@ impl FlashBlocks {
             written: 0,
             erases: vec![0; blocks as usize],
             collected: vec![0; block_pages as usize + 1],
+            moved: vec![0; block_pages as usize + 1],
         }
     }
 
@@ -135,6 +138,12 @@ impl FlashBlocks {
     /// given up.
     pub fn collected(&self) -> &[u64] {
         &self.collected
+    }
+
+    /// Number of collected blocks of which 0, 1, 2... pages were moved; the rest of a block is freed. Fewer than the valid ones if the
+    /// collection drops some.
+    pub fn moved(&self) -> &[u64] {
+        &self.moved
     }
 
     /// Number of valid pages of `block`, without those that were given up.
@@ -235,6 +244,7 @@ impl FlashBlocks {
         self.collected[usize::from(self.kept[block as usize])] += 1;
         self.full.remove(std::mem::replace(&mut self.frames[block as usize], NO_FRAME));
         let first = block * self.geometry.block_pages;
+        let mut moved = 0;
         for page in first..first + self.geometry.block_pages {
             let owner = self.owners[page as usize];
             if owner == INVALID {
@@ -246,10 +256,12 @@ impl FlashBlocks {
                 }
                 let to = self.fill(owner);
                 collector.moved(owner, page, to);
-                counts.collected_pages += 1;
+                moved += 1;
             }
             self.owners[page as usize] = INVALID;
         }
+        counts.collected_pages += moved;
+        self.moved[moved as usize] += 1;
         self.kept[block as usize] = 0;
         self.erases[block as usize] += 1;
         self.free.push_back(block);

@@ -12,6 +12,8 @@ struct Flash<C> {
     block: usize,
     low: usize,
     high: usize,
+    // Of each erased block, in order: the number of its pages that were moved.
+    moved: Vec<usize>,
 }
 
 impl<C: Copy> Flash<C> {
@@ -32,6 +34,7 @@ impl<C: Copy> Flash<C> {
             block,
             low,
             high: high(blocks),
+            moved: Vec::new(),
         }
     }
 
@@ -81,6 +84,7 @@ impl<C: Copy> Flash<C> {
     /// Moves those valid pages of the block that `keep` accepts, and erases the block.
     fn erase(&mut self, block: usize, counts: &mut TierCounts, mut keep: impl FnMut(C) -> bool) {
         self.full.retain(|full| *full != block);
+        let before = counts.collected_pages;
         for at in 0..self.blocks[block].len() {
             if let Some(content) = self.blocks[block][at]
                 && keep(content)
@@ -92,6 +96,7 @@ impl<C: Copy> Flash<C> {
         self.blocks[block].clear();
         self.free.push(block);
         counts.erases += 1;
+        self.moved.push((counts.collected_pages - before) as usize);
     }
 }
 
@@ -204,6 +209,10 @@ impl Model for Slots {
 
     fn counts(&self) -> TierCounts {
         self.counts
+    }
+
+    fn moved(&self) -> Option<&[usize]> {
+        Some(&self.flash.moved)
     }
 }
 
@@ -341,6 +350,10 @@ impl Model for Late {
     fn counts(&self) -> TierCounts {
         self.counts
     }
+
+    fn moved(&self) -> Option<&[usize]> {
+        Some(&self.flash.moved)
+    }
 }
 
 /// NFA: the content of a flash page is (page, dirty, last use).
@@ -454,5 +467,9 @@ impl Model for Blocks {
 
     fn counts(&self) -> TierCounts {
         self.counts
+    }
+
+    fn moved(&self) -> Option<&[usize]> {
+        Some(&self.flash.moved)
     }
 }

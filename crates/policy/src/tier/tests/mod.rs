@@ -36,6 +36,10 @@ trait Model {
     /// The cached pages with their dirty flags, in any order.
     fn pages(&self) -> Vec<(u64, bool)>;
     fn counts(&self) -> TierCounts;
+    /// Of each erased block, the number of its pages that were moved; `None` for a tier without blocks.
+    fn moved(&self) -> Option<&[usize]> {
+        None
+    }
 }
 
 fn agree(text: &str, slots: u32, pages: u64, model: &mut impl Model, steps: &[Step]) {
@@ -69,6 +73,12 @@ fn agree(text: &str, slots: u32, pages: u64, model: &mut impl Model, steps: &[St
             }
             let dirty = cached.iter().filter(|(_, dirty)| *dirty).count() as u64;
             assert_eq!(tier.dirty_pages(), dirty, "{text}, step {at}: {step:?}");
+            if let Some(moved) = model.moved() {
+                let of = |pages| moved.iter().filter(|moved| **moved == pages).count() as u64;
+                let told = tier.blocks().expect("it has blocks").moved();
+                let same = told.iter().enumerate().all(|(pages, blocks)| *blocks == of(pages));
+                assert!(same, "{text}, step {at}: {told:?} and {moved:?}");
+            }
             tier.validate();
             media.carry_out(&mut **tier, slots, is_told);
         }
