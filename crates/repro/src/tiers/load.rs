@@ -17,8 +17,11 @@ const SMALL_TPCC: &str = "tpcc:warehouses=2,transactions=20k";
 const SMALL_BANK: &str = "tpcc:warehouses=1,transactions=20k";
 const SMALL_TPCH: &str = "self_similar:pages=40000,h=0.25,requests=200k";
 const SMALL_TPCE: &str = "self_similar:pages=80000,h=0.25,requests=200k,writes=0.19";
-/// The generator that replaces TPC-C if the capture is absent.
-const TPCC_GENERATOR: &str = "tpcc:warehouses=4,transactions=150k";
+/// The generator that replaces TPC-C if the capture is absent, with as many warehouses.
+const TPCC_GENERATOR: &str = "tpcc:warehouses=10,transactions=150k";
+/// Warehouses of the capture, and of the generator at the small scale.
+const CAPTURED_WAREHOUSES: u32 = 10;
+const SMALL_WAREHOUSES: u32 = 2;
 
 /// A trace, and the trace that it stands for.
 pub(super) struct Load {
@@ -34,9 +37,19 @@ impl Load {
         (pages / self.divisor).max(1)
     }
 
+    /// The same load with tiers that are smaller by `divisor`.
+    pub(super) fn divided_by(&self, divisor: u32) -> Load {
+        Load { name: self.name, trace: Arc::clone(&self.trace), divisor }
+    }
+
     /// Number of pages of a tier that has a `share` of the database's pages.
     pub(super) fn share(&self, share: f64) -> u32 {
         ((self.trace.pages_end as f64 * share) as u32).max(4)
+    }
+
+    /// The database's size in pages: the highest page number, and one for page 0.
+    pub(super) fn highest_page(&self) -> u64 {
+        self.trace.pages_end
     }
 
     /// All of a capture.
@@ -63,6 +76,12 @@ pub(super) fn tpcc(scale: Scale) -> Result<Load> {
         Scale::Small => Load::made_up("TPC-C", SMALL_TPCC, SMALL_REQUESTS, SMALL_DIVISOR),
         _ => Load::captured("TPC-C", "tpcc-pg-logical", TPCC_GENERATOR),
     }
+}
+
+/// TPC-C for tiers that a paper has over this many warehouses: smaller in proportion to the warehouses.
+pub(super) fn tpcc_in_place_of(warehouses: u32, scale: Scale) -> Result<Load> {
+    let ours = if scale == Scale::Small { SMALL_WAREHOUSES } else { CAPTURED_WAREHOUSES };
+    Ok(tpcc(scale)?.divided_by(warehouses / ours))
 }
 
 /// TPC-H: read-only queries.

@@ -4,7 +4,7 @@ use tantalum_replay::tier_replay::TierMeasured;
 
 use super::super::{Row, Scale};
 use super::architecture::{self, BUDGETS, COSTS, seconds};
-use super::load::{Load, bank};
+use super::load::{Load, bank, tpcc_in_place_of};
 use super::measured::{self, HOME, took_s};
 use super::{native, write_cache};
 
@@ -37,6 +37,13 @@ fn a_write_cache_admits_writes_and_writes_as_its_device_likes_it() {
     assert!(time("SCW, low-end, 1000 pages") < 0.8 * time("RCW, low-end, 1000 pages"));
     let seeks = |case| of(&rows, "Figure 8", case, "seeks");
     assert!(seeks("LRU, CF, ") < 95.0 && seeks("LRU, CF+PB") < seeks("LRU, CF, "));
+}
+
+/// Section 4: a pool of 10,000 pages and a cache of 4,000 over 100 warehouses; the small load has two.
+#[test]
+fn the_write_cache_is_as_large_beside_a_warehouse_as_in_the_paper() {
+    let load = tpcc_in_place_of(100, Scale::Small).unwrap();
+    assert_eq!([10_000, 4_000].map(|pages| load.pages(pages)), [200, 80]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use tantalum_policy::tier::CostModel;
 use tantalum_replay::tier_replay::TierOutcome;
 
 use super::super::{Progress, Row, Scale};
-use super::load::{Load, tpcc};
+use super::load::{Load, tpcc_in_place_of};
 use super::{Setting, ns, number, run_all};
 
 /// Table 2.
@@ -22,12 +22,14 @@ const LOW_END: CostModel = CostModel {
     ..HIGH_END
 };
 
-/// The buffer pool that filters the trace (section 4).
+/// The buffer pool that filters the trace, and the trace's warehouses (section 4). Pool and caches are as large beside a warehouse as there.
 const TOP_PAGES: u32 = 10_000;
+const WAREHOUSES: u32 = 100;
 
 const AOR: &str = "write_cache:admit=read";
 const AOW: &str = "write_cache";
 const SEQUENTIAL: &str = "write_cache:place=sequential";
+const BOTH: &str = "write_cache:coalesce=on,piggyback=on";
 
 /// Figures 6 to 8.
 pub(in super::super) fn write_cache(
@@ -36,7 +38,13 @@ pub(in super::super) fn write_cache(
     progress: Progress,
     rows: &mut Vec<Row>,
 ) -> Result<()> {
-    of(&tpcc(scale)?, progress, rows)
+    let load = tpcc_in_place_of(WAREHOUSES, scale)?;
+    of(&load, progress, rows)?;
+    if scale != Scale::Small {
+        progress("pool and cache in other proportions to the database");
+        proportions(&load, rows)?;
+    }
+    Ok(())
 }
 
 /// The figures of one trace.
@@ -114,7 +122,7 @@ fn tracks(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
     let cases = [
         ("LRU", AOW, Some(100.0)),
         ("LRU, CF", "write_cache:coalesce=on", Some(88.0)),
-        ("LRU, CF+PB", "write_cache:coalesce=on,piggyback=on", Some(82.0)),
+        ("LRU, CF+PB", BOTH, Some(82.0)),
         ("DTF, CF", "write_cache:order=densest,coalesce=on", None),
         ("DTF, CF+PB", "write_cache:order=densest,coalesce=on,piggyback=on", None),
         ("SCW, CF", "write_cache:place=sequential,coalesce=on", None),
@@ -127,6 +135,38 @@ fn tracks(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
         let measured = 100.0 * seeks(outcome) / seeks(&outcomes[0]);
         let row = number("Figure 8", case, ("seeks", "% of LRU"), paper, measured);
         rows.push(row.at("", "", ("how pages go home", name)));
+    }
+    Ok(())
+}
+
+/// The dissertation's TPC-C of 100 warehouses has this number as its highest page (table 7.1).
+const HIGHEST_PAGE_OF_100: u64 = 451_166;
+
+/// Figures 7 and 8 with pools and caches that are larger beside the database: as in the dissertation's table 7.1, and not scaled at all. The paper
+/// states only the number of warehouses.
+fn proportions(load: &Load, rows: &mut Vec<Row>) -> Result<()> {
+    let by_size = f64::from(TOP_PAGES) * load.highest_page() as f64 / HIGHEST_PAGE_OF_100 as f64;
+    let tiers = [SEQUENTIAL, AOW, "write_cache:coalesce=on", BOTH];
+    for top_pages in [load.pages(TOP_PAGES), by_size as u32, TOP_PAGES] {
+        let settings = tiers.map(|middle| Setting {
+            middle: middle.to_owned(),
+            top_pages,
+            middle_pages: (u64::from(top_pages) * 4_000 / u64::from(TOP_PAGES)) as u32,
+            flush: false,
+        });
+        let outcomes = run_all(&load.trace, &settings)?;
+        let [sequential, random, coalesced, both] = &outcomes[..] else { continue };
+        let mut row = |name: &str, what, measured| {
+            let case = format!("{name}, pool of {top_pages} pages");
+            let row = number("Proportions", case, what, None, measured);
+            rows.push(row.at("", name, ("pages of the pool", top_pages)));
+        };
+        let hits = random.counts.hit_ratio() / sequential.counts.hit_ratio();
+        row("RCW over SCW", ("hit ratio", "ratio"), hits);
+        for (name, outcome) in [("CF", coalesced), ("CF+PB", both)] {
+            let seeks = 100.0 * outcome.counts.seeks as f64 / random.counts.seeks as f64;
+            row(name, ("seeks", "% of LRU"), seeks);
+        }
     }
     Ok(())
 }
