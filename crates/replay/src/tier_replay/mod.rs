@@ -51,6 +51,8 @@ pub struct TierOutcome {
     pub counts: TierCounts,
     /// Number of collected blocks, by the number of their valid pages; empty if the tier has no blocks.
     pub collected: Vec<u64>,
+    /// Number of collected blocks, by the number of their pages that were moved; empty if the tier has no blocks.
+    pub moved: Vec<u64>,
     /// Erases of each block.
     pub erases: Vec<u64>,
 }
@@ -105,6 +107,7 @@ impl TierOutcome {
             top_hits,
             counts: *tiers.middle.counts(),
             collected: blocks.map_or(Vec::new(), |blocks| blocks.collected().to_vec()),
+            moved: blocks.map_or(Vec::new(), |blocks| blocks.moved().to_vec()),
             erases: blocks.map_or(Vec::new(), |blocks| blocks.erases().to_vec()),
         }
     }

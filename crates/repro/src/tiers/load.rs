@@ -1,5 +1,6 @@
 //! The traces: captures of PostgreSQL in place of the papers' traces, which are not public; generators if the captures are
 //! absent.
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tantalum_base::Result;
 use tantalum_replay::cache_replay::CacheTrace;
@@ -42,14 +43,16 @@ impl Load {
         Load { name: self.name, trace: Arc::clone(&self.trace), divisor }
     }
 
-    /// Number of pages of a tier that has a `share` of the database's pages.
-    pub(super) fn share(&self, share: f64) -> u32 {
-        ((self.trace.pages_end as f64 * share) as u32).max(4)
-    }
-
     /// The database's size in pages: the highest page number, and one for page 0.
     pub(super) fn highest_page(&self) -> u64 {
         self.trace.pages_end
+    }
+
+    /// Number of different pages in the trace.
+    pub(super) fn distinct_pages(&self) -> u64 {
+        let pages: BTreeSet<u64> =
+            self.trace.requests.iter().map(|request| request.page().0).collect();
+        pages.len() as u64
     }
 
     /// All of a capture.

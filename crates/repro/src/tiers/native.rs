@@ -17,15 +17,62 @@ const COSTS: CostModel = CostModel {
     disk_ns: ns(5_500),
 };
 
-/// Pages of the top and of the middle tier, as shares of the database (table 7.1). TPC-E's are of a database of
-/// 441 million pages; its stand-in has TPC-H's.
-const SHARES: [(f64, f64); 3] = [(0.02216, 0.13079), (0.00951, 0.05611), (0.00951, 0.05611)];
+/// Pages of the top and of the middle tier (section 7.4).
+const TOP_PAGES: u32 = 10_000;
+const MIDDLE_PAGES: u32 = 59_008;
+
+/// The database beside which a tier has as many pages as in the dissertation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Beside {
+    /// One of this many pages, by the highest page number (table 7.1).
+    Highest(u32),
+    /// One with this many different pages in the trace (table B.1).
+    Distinct(u32),
+}
+
+const TPCC: Beside = Beside::Highest(451_166);
+const TPCH: Beside = Beside::Highest(1_051_590);
+/// Table 7.1 has 441,138,522 as its highest page, which says little: its footnote calls this estimate coarse, as the sizes of the trace's more
+/// than 20 files, and how full they are, were not known.
+const TPCE: Beside = Beside::Distinct(460_064);
+
+/// Other sizes for the three loads, and their names: by the different pages of table B.1; and TPC-E's, whose stand-in is TPC-H with refreshes, by
+/// the shares of TPC-H.
+const OTHERS: [(Beside, &str); 3] = [
+    (Beside::Distinct(111_337), "by different pages"),
+    (Beside::Distinct(1_051_591), "by different pages"),
+    (TPCH, "shares of TPC-H"),
+];
+
+/// The sizes of the tiers under a load.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    top_pages: u32,
+    middle_pages: u32,
+}
+
+impl Sizes {
+    fn of(load: &Load, beside: Beside) -> Sizes {
+        let (ours, theirs) = match beside {
+            Beside::Highest(pages) => (load.highest_page(), pages),
+            Beside::Distinct(pages) => (load.distinct_pages(), pages),
+        };
+        let pages = |pages: u32| (u64::from(pages) * ours / u64::from(theirs)).max(4) as u32;
+        Sizes { top_pages: pages(TOP_PAGES), middle_pages: pages(MIDDLE_PAGES) }
+    }
+
+    /// LPD's `d`, in proportion to the middle tier.
+    fn deletes(self, deletes: u32) -> u32 {
+        (u64::from(deletes) * u64::from(self.middle_pages) / u64::from(MIDDLE_PAGES)) as u32
+    }
+}
 
 /// Pages in a block (section 7.4).
 const BLOCK_PAGES: u32 = 128;
 
-/// Pages that LPD deletes at once (section 7.4).
+/// Pages that LPD deletes at once (section 7.4), and the most that were tried (7.4.2).
 const DELETES: u32 = 1_024;
+const DELETES_MAX: u32 = 65_536;
 
 /// Figures 7.5 to 7.9.
 pub(in super::super) fn native(
@@ -34,41 +81,77 @@ pub(in super::super) fn native(
     progress: Progress,
     rows: &mut Vec<Row>,
 ) -> Result<()> {
-    for (load, shares) in [tpcc(scale)?, tpch(scale)?, tpce(scale)?].iter().zip(SHARES) {
-        of(load, shares, progress, rows)?;
+    let loads = [tpcc(scale)?, tpch(scale)?, tpce(scale)?];
+    for (load, beside) in loads.iter().zip([TPCC, TPCH, TPCE]) {
+        of(load, beside, progress, rows)?;
+    }
+    progress("table 7.1: other sizes of the tiers");
+    for (load, (beside, name)) in loads.iter().zip(OTHERS) {
+        other_sizes(load, (beside, name), rows)?;
     }
     Ok(())
 }
 
-/// The figures of one trace, with tiers of these shares of its database. Figures 7.7 to 7.9 are of TPC-C.
+/// The figures of one trace. Figures 7.7 to 7.9 are of TPC-C.
 pub(super) fn of(
     load: &Load,
-    shares: (f64, f64),
+    beside: Beside,
     progress: Progress,
     rows: &mut Vec<Row>,
 ) -> Result<()> {
     progress(&format!("figures 7.5 and 7.6: {}", load.name));
-    let deletes = load.pages(DELETES);
-    let tiers = ["bl".to_owned(), format!("lpd:d={deletes}"), "nfa".to_owned()];
-    let runs = run(load, shares, &tiers)?;
+    let sizes = Sizes::of(load, beside);
+    let runs = run(load, sizes, &tiers(sizes))?;
     overall(load, &runs, rows);
-    beyond(load, shares, &runs[2], rows)?;
+    beyond(load, sizes, &runs[2], rows)?;
     if load.name == "TPC-C" {
         collected(&runs, rows);
         wear(&runs, rows);
         progress("figure 7.8: LPD by d");
-        greediness(load, shares, &runs[2], rows)?;
+        greediness(load, sizes, &runs[2], rows)?;
     }
     Ok(())
 }
 
-fn run(load: &Load, shares: (f64, f64), tiers: &[String]) -> Result<Vec<TierOutcome>> {
+/// The three of the dissertation.
+fn tiers(sizes: Sizes) -> [String; 3] {
+    let deletes = sizes.deletes(DELETES);
+    ["bl".to_owned(), format!("lpd:d={deletes}"), "nfa".to_owned()]
+}
+
+/// Requests per second of the middle tier: those that reach it.
+fn rate(outcome: &TierOutcome) -> f64 {
+    let requests = outcome.counts.reads + outcome.counts.writes;
+    requests as f64 / (COSTS.time(&outcome.counts).total_ns() as f64 / 1e9)
+}
+
+/// The main numbers with tiers of other sizes.
+fn other_sizes(load: &Load, (beside, name): (Beside, &str), rows: &mut Vec<Row>) -> Result<()> {
+    let sizes = Sizes::of(load, beside);
+    let runs = run(load, sizes, &tiers(sizes))?;
+    let mut row = |what: &str, metric, measured| {
+        let case = format!("{}, {name}, {what}", load.name);
+        rows.push(number("Table 7.1", case, metric, None, measured));
+    };
+    let nfa = &runs[2];
+    for (than, at) in [("BL", 0), ("LPD", 1)] {
+        let gain = 100.0 * (rate(nfa) / rate(&runs[at]) - 1.0);
+        row(&format!("NFA over {than}"), ("throughput gained", "%"), gain);
+    }
+    let blocks: u64 = nfa.collected.iter().sum();
+    let less: u64 = nfa.collected[..96].iter().sum();
+    let share = 100.0 * less as f64 / (blocks as f64).max(1.0);
+    row("NFA, less than 96 valid pages", ("collected blocks", "%"), share);
+    Ok(())
+}
+
+fn run(load: &Load, sizes: Sizes, tiers: &[String]) -> Result<Vec<TierOutcome>> {
     let settings: Vec<Setting> = tiers
         .iter()
         .map(|middle| Setting {
             middle: middle.clone(),
-            top_pages: load.share(shares.0),
-            middle_pages: load.share(shares.1),
+            top_pages: sizes.top_pages,
+            middle_pages: sizes.middle_pages,
             flush: false,
         })
         .collect();
@@ -80,12 +163,13 @@ const TRACE: &str = "trace";
 
 const NAMES: [&str; 3] = ["BL", "LPD", "NFA"];
 
-/// Figures 7.5 and 7.6. Throughput is that of the middle tier: the requests that reach it.
+/// Mean number of pages that a collection moves.
+fn moved_by_one(outcome: &TierOutcome) -> f64 {
+    outcome.counts.collected_pages as f64 / (outcome.counts.erases as f64).max(1.0)
+}
+
+/// Figures 7.5 and 7.6.
 fn overall(load: &Load, runs: &[TierOutcome], rows: &mut Vec<Row>) {
-    let rate = |outcome: &TierOutcome| {
-        let requests = outcome.counts.reads + outcome.counts.writes;
-        requests as f64 / (COSTS.time(&outcome.counts).total_ns() as f64 / 1e9)
-    };
     for (name, outcome) in NAMES.into_iter().zip(runs) {
         let case = format!("{}, {name}", load.name);
         let mut row = |figure, what, measured| {
@@ -99,6 +183,7 @@ fn overall(load: &Load, runs: &[TierOutcome], rows: &mut Vec<Row>) {
         row("Figure 7.6", ("disk", "s"), time.disk_ns as f64 / 1e9);
         row("Figure 7.6", ("hit ratio", "ratio"), outcome.counts.hit_ratio());
         row("Figure 7.6", ("garbage collections", "blocks"), outcome.counts.erases as f64);
+        row("Figure 7.6", ("moved by a collection", "pages"), moved_by_one(outcome));
     }
     // "For the TPC-C workload, NFA achieved an improvement of 43% and 66% compared with LPD and BL."
     for (than, at, paper) in [("BL", 0, 66.0), ("LPD", 1, 43.0)] {
@@ -118,10 +203,10 @@ fn overall(load: &Load, runs: &[TierOutcome], rows: &mut Vec<Row>) {
 
 /// Additions to the dissertation: a cache that evicts pages one by one, compared with NFA; and the lower limit
 /// for any cache, which knows all future requests.
-fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row>) -> Result<()> {
+fn beyond(load: &Load, sizes: Sizes, nfa: &TierOutcome, rows: &mut Vec<Row>) -> Result<()> {
     let time = |outcome: &TierOutcome| COSTS.time(&outcome.counts).total_ns() as f64;
     let tiers = ["lazy:keep=0.7", "lazy:keep=0.8"].map(str::to_owned);
-    let lazy = run(load, shares, &tiers)?;
+    let lazy = run(load, sizes, &tiers)?;
     for (name, outcome) in tiers.iter().zip(&lazy) {
         let case = format!("{}, {name}", load.name);
         let mut row = |what, measured| {
@@ -133,8 +218,20 @@ fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row
         row(("garbage collections", "% of NFA"), 100.0 * erases);
         row(("hit ratio", "ratio"), outcome.counts.hit_ratio());
     }
+    let greediest = run(load, sizes, &[format!("lpd:d={}", sizes.deletes(DELETES_MAX))])?;
+    for outcome in &greediest {
+        let case = format!("{}, LPD, the largest d", load.name);
+        let mut row = |what, measured| {
+            let row = number("Beyond", case.clone(), what, None, measured);
+            rows.push(row.at("", "LPD, the largest d", (TRACE, load.name)));
+        };
+        let erases = outcome.counts.erases as f64 / (nfa.counts.erases as f64).max(1.0);
+        row(("garbage collections", "% of NFA"), 100.0 * erases);
+        row(("hit ratio", "ratio"), outcome.counts.hit_ratio());
+        row(("moved by a collection", "pages"), moved_by_one(outcome));
+    }
     let top = PolicySpec::parse("lru")?;
-    let below = requests_below(&load.trace, &top, load.share(shares.0))?;
+    let below = requests_below(&load.trace, &top, sizes.top_pages)?;
     let flash_pages = nfa.erases.len() as u32 * BLOCK_PAGES;
     let least = least_time_ns(&below, flash_pages, &COSTS)? as f64;
     let case = format!("{}, lower bound with all requests known", load.name);
@@ -144,17 +241,20 @@ fn beyond(load: &Load, shares: (f64, f64), nfa: &TierOutcome, rows: &mut Vec<Row
     Ok(())
 }
 
-/// Figure 7.7: the number of valid pages in collected blocks.
+/// Figure 7.7: the number of valid pages in collected blocks; those that are moved, which are fewer with NFA, as it drops cold ones.
 fn collected(runs: &[TierOutcome], rows: &mut Vec<Row>) {
     for (name, outcome) in NAMES.into_iter().zip(runs) {
-        let all: u64 = outcome.collected.iter().sum();
-        for (from, to) in [(0, 31), (32, 63), (64, 95), (96, 127), (128, 128)] {
-            let some: u64 = outcome.collected[from..=to].iter().sum();
-            let case = format!("{name}, {from} to {to} valid pages");
-            let measured = 100.0 * some as f64 / (all as f64).max(1.0);
-            let row = number("Figure 7.7", case, ("collected blocks", "%"), None, measured);
-            let valid = if from == to { from.to_string() } else { format!("{from} to {to}") };
-            rows.push(row.at("", name, ("valid pages of a collected block", valid)));
+        for (what, blocks) in [("valid", &outcome.collected), ("moved", &outcome.moved)] {
+            let all: u64 = blocks.iter().sum();
+            for (from, to) in [(0, 31), (32, 63), (64, 95), (96, 127), (128, 128)] {
+                let some: u64 = blocks[from..=to].iter().sum();
+                let case = format!("{name}, {from} to {to} {what} pages");
+                let measured = 100.0 * some as f64 / (all as f64).max(1.0);
+                let row = number("Figure 7.7", case, ("collected blocks", "%"), None, measured);
+                let pages = if from == to { from.to_string() } else { format!("{from} to {to}") };
+                let axis = "valid pages of a collected block, and those of them that are moved";
+                rows.push(row.at(what, name, (axis, pages)));
+            }
         }
     }
 }
@@ -174,22 +274,15 @@ fn wear(runs: &[TierOutcome], rows: &mut Vec<Row>) {
 }
 
 /// Figure 7.8: LPD compared with NFA, by the number of pages that it deletes at once.
-fn greediness(
-    load: &Load,
-    shares: (f64, f64),
-    nfa: &TierOutcome,
-    rows: &mut Vec<Row>,
-) -> Result<()> {
-    let deletes = [0, 64, 256, 1_024, 4_096, 16_384, 65_536].map(|deletes| match deletes {
-        0 => 0,
-        deletes => load.pages(deletes),
-    });
-    let tiers = deletes.map(|deletes| format!("lpd:d={deletes}"));
-    for (deletes, outcome) in deletes.into_iter().zip(run(load, shares, &tiers)?) {
+fn greediness(load: &Load, sizes: Sizes, nfa: &TierOutcome, rows: &mut Vec<Row>) -> Result<()> {
+    let all = [0, 64, 256, 1_024, 4_096, 16_384, DELETES_MAX];
+    let tiers = all.map(|deletes| format!("lpd:d={}", sizes.deletes(deletes)));
+    for (of_paper, outcome) in all.into_iter().zip(run(load, sizes, &tiers)?) {
+        let deletes = sizes.deletes(of_paper);
         // "Slightly higher (by 5.84%)", "by a factor of five"; "63.1% of the NFA hit ratio", "by 21%".
-        let (hits, collections) = match deletes {
+        let (hits, collections) = match of_paper {
             0 => (Some(1.0584), Some(5.0)),
-            65_536 => (Some(0.631), Some(1.21)),
+            DELETES_MAX => (Some(0.631), Some(1.21)),
             _ => (None, None),
         };
         let mut row = |what, paper, measured| {
@@ -202,4 +295,30 @@ fn greediness(
         row(("garbage collections", "of NFA's"), collections, measured);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Table 7.1's shares, and section 7.4's d of 1,024 beside 59,008 pages.
+    #[test]
+    fn tiers_are_as_large_beside_the_database_as_in_the_dissertation() {
+        let load =
+            Load::made_up("TPC-C", "uniform:pages=200000,requests=300k", 300_000, 1).unwrap();
+        for (beside, top, middle) in [(TPCC, 0.02216, 0.13079), (TPCH, 0.00951, 0.05611)] {
+            let sizes = Sizes::of(&load, beside);
+            let share = |pages: u32| f64::from(pages) / load.highest_page() as f64;
+            assert!((share(sizes.top_pages) - top).abs() < 1e-5, "{sizes:?}");
+            assert!((share(sizes.middle_pages) - middle).abs() < 1e-5, "{sizes:?}");
+            let share = f64::from(sizes.deletes(1_024)) / f64::from(sizes.middle_pages);
+            assert!((share - 1_024.0 / 59_008.0).abs() < 1e-4, "{sizes:?}");
+            assert!(sizes.deletes(65_536) > sizes.middle_pages && sizes.deletes(0) == 0);
+        }
+        // 300,000 draws leave a fifth of the pages out, and TPC-E's tiers are a share of the others.
+        let sizes = Sizes::of(&load, TPCE);
+        let distinct = load.distinct_pages() as f64;
+        assert!((0.7..0.85).contains(&(distinct / 200_000.0)), "{distinct}");
+        assert!((f64::from(sizes.middle_pages) / distinct - 59_008.0 / 460_064.0).abs() < 1e-4);
+    }
 }
