@@ -53,10 +53,10 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
         format!("{transactions}, scan of {} headers", cache.report.headers - COMMAND_HEADERS)
     };
     let report = &cache.report;
-    // The paper has as many headers as open transactions are allowed.
-    let paper_headers = Some(0.019).filter(|_| cache.transactions == 128);
+    // "For a maximum concurrency of 128 transactions, it takes 19 microseconds": 128 accesses of 0.15 us, one for each header.
+    let paper_headers = Some(0.019).filter(|_| few.transactions == u64::from(PAPER_HEADERS));
     Ok(vec![
-        row(format!("WAL, scan of a log of {log_mib} MiB"), None, milliseconds(wal.report.scan_ns)),
+        row(format!("WAL, reading a log of {log_mib} MiB"), None, milliseconds(wal.report.scan_ns)),
         row(
             format!("WAL, log of {log_mib} MiB, until it serves"),
             Some(64.0),
@@ -69,8 +69,8 @@ pub(super) fn run(setup: &Setup, progress: Progress) -> Result<Vec<Row>> {
         ),
         row("WAL, the FTL's mapping before".into(), None, milliseconds(wal.report.ftl_ns)),
         row(format!("TxFlash, scan of a drive of {drive_gib} GiB"), Some(6957.0), whole),
-        row(of(&cache), paper_headers, milliseconds(report.time_ns)),
-        row(of(&few), None, milliseconds(few.report.time_ns)),
+        row(of(&few), paper_headers, milliseconds(few.report.time_ns)),
+        row(of(&cache), None, milliseconds(report.time_ns)),
         row(
             format!("{transactions}, indexes of {} Page Headers after", report.page_headers),
             None,

@@ -1,4 +1,4 @@
-//! Recovery: scans the log for pages that are committed and not home. They stay in the log, and are
+//! Recovery: reads the log for pages that are committed and not home. They stay in the log, and are
 //! read from there, until the log fills or they are copied home otherwise, as in normal operation.
 use crate::fault_points::Fault;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use super::{RedoLog, Wal, divide, with_state_page};
 /// The results of a recovery, and its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalRecovery {
-    /// Slots of the log that were scanned.
+    /// Slots of the log that were read.
     pub slots: u64,
     /// Committed transactions that are not home.
     pub committed: u64,
@@ -25,7 +25,7 @@ pub struct WalRecovery {
     pub dropped: u64,
     /// Time of the FTL's own recovery, which loads the mapping of the home locations.
     pub ftl_ns: u64,
-    /// Time of the scan of the log.
+    /// Time of reading the log.
     pub scan_ns: u64,
     /// Time for resetting the zones of the log that are no longer needed.
     pub reset_ns: u64,
@@ -171,13 +171,15 @@ impl<P: Payload> RedoLog<P> {
     }
 }
 
-/// Scans the spare areas only: they identify each page and its transaction.
+/// Reads every page of the log with its spare area, which identifies it and its transaction: its content must match its checksum, or
+/// its transaction is not whole. That the paper's log is read whole follows from its times (TxCache, table III): 64 ms for 32 MB are
+/// 7.8 us a page, 9.4 times those of TxFlash, which needs only the spare areas of its drive of 32 GB.
 async fn scan_log<M: ZoneMedia>(log: &M) -> Result<Scan> {
     let geometry = log.geometry();
     let mut scan = Scan::default();
     for zone in (0..geometry.zones).map(ZoneNo) {
         let mut filled = None;
-        for append in log.scan_spares(zone).await? {
+        for append in log.scan(zone, 0, None).await? {
             scan.slots += append.spares.len() as u64;
             let epoch = append.header.epoch;
             scan.epoch = scan.epoch.max(epoch);
