@@ -1,6 +1,7 @@
 //! TPC-C's trace: the writes of PostgreSQL's storage engine to its device, recorded while TPC-C runs over it in virtual time.
 //!
-//! The paper records the log operations of PostgreSQL's transactions under DBT-2, with 28 warehouses and 7 connections. Here the engine
+//! The paper records the log operations of PostgreSQL's transactions under DBT-2, with 28 warehouses and 7 connections. DBT-2's connections
+//! are a pool that serves the terminals of all warehouses, ten each (TPC-C, clause 4.2.1), with their keying and think times. Here the engine
 //! ([`wal_engine`]) commits by device transactions, so they correspond to its log operations: the pages that a transaction changed.
 //! Rows are in clustered B+trees, not in PostgreSQL's heaps with separate indexes.
 use std::rc::Rc;
@@ -20,6 +21,9 @@ use super::trace::Transaction;
 
 /// Section IV-A.
 pub(super) const CONNECTIONS: u32 = 7;
+const WAREHOUSES: u16 = 28;
+/// TPC-C, clause 4.2.1.
+const TERMINALS_PER_WAREHOUSE: u32 = 10;
 /// This number gives about the paper's 1,328,700 requests: a writing transaction has 10.6 write commands, and 91.5 % write.
 const PAPER_TRANSACTIONS: u64 = 137_000;
 /// PostgreSQL's pages have 8 KiB.
@@ -50,10 +54,9 @@ pub(super) struct Size {
 
 impl Size {
     pub fn of(scale: Scale) -> Size {
-        // One warehouse more than there are connections. A connection stays at its warehouse.
         let full = |transactions| Size {
             device: "txssd:capacity=4GiB,cache=8k",
-            population: Population::new(8),
+            population: Population::new(WAREHOUSES),
             database_over_buffer: DATABASE_OVER_BUFFER,
             transactions,
             warm_up: 5_000,
@@ -61,7 +64,7 @@ impl Size {
         match scale {
             Scale::Small => Size {
                 device: "txssd:pages=160k,cache=1k",
-                population: Population { warehouses: 8, halvings: 5 },
+                population: Population { warehouses: WAREHOUSES, halvings: 6 },
                 // With the other ratio the buffer would have fewer pages than one transaction reads.
                 database_over_buffer: 4,
                 transactions: 2_500,
@@ -144,15 +147,17 @@ impl Database {
     }
 
     async fn run(&self, runtime: &Virtual, transactions: u64, seed: u64) -> Result<()> {
-        let store = Connections::new(runtime.clone(), Rc::clone(&self.engine), &self.device);
-        let load = TpccOptions::new(CONNECTIONS, transactions, seed);
+        let (engine, device) = (Rc::clone(&self.engine), &self.device);
+        let store = Connections::new(runtime.clone(), engine, device, CONNECTIONS);
+        let terminals = TERMINALS_PER_WAREHOUSE * u32::from(self.size.population.warehouses);
+        let load = TpccOptions { pauses: true, ..TpccOptions::new(terminals, transactions, seed) };
         self.tpcc.run(runtime, &store, load).await?;
         Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::collections::BTreeSet;
     use tantalum_base::{PageDevice, PageNo, Stamp};
@@ -168,6 +173,12 @@ mod tests {
             warm_up: 50,
             ..Size::of(Scale::Small)
         }
+    }
+
+    /// An engine with some rows, and its device.
+    pub async fn tiny_database(runtime: &Virtual) -> Result<(Rc<Engine>, Rc<Recorder<Device>>)> {
+        let database = Database::load(runtime, tiny(), 3).await?;
+        Ok((database.engine, database.device))
     }
 
     fn pages(transaction: &Transaction) -> Vec<PageNo> {
