@@ -3,6 +3,7 @@ use tantalum_base::Result;
 
 use super::super::{Progress, Row, Scale};
 use super::runs::{BUFFER, case, name, over, sizes};
+use super::tried::{parameters_of_ref, proportions};
 use super::workload::{bank, oltp};
 use crate::energy::{Consumption, DATA_DISKS, MAINBOARD, SYSTEM_DISK, data_disk};
 use tantalum_replay::buffer_replay::BufferReplayRow;
@@ -27,8 +28,18 @@ pub(in super::super) fn energy(
     devices(scale, seed, progress, rows)?;
     progress("figure 4.4: in place of the bank trace, mtron");
     buffer_sizes(scale, seed, rows)?;
+    if scale != Scale::Small {
+        let trace = oltp(scale)?;
+        progress("figure 4.2 with a buffer scaled to the warehouses");
+        proportions(&trace, PAGES, seed, rows)?;
+        progress("figure 4.2 with other parameters of REF");
+        parameters_of_ref(&trace, PAGES, seed, rows)?;
+    }
     Ok(())
 }
+
+/// The buffer of figure 4.2 (section 4.2.1).
+const PAGES: u32 = 8_000;
 
 /// A run and its energy.
 struct Measured {
@@ -48,7 +59,7 @@ impl Measured {
 /// Figures 4.2 and 4.3: TPC-C on every device.
 fn devices(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Row>) -> Result<()> {
     let trace = oltp(scale)?;
-    let pages = if scale == Scale::Small { 1_000 } else { 8_000 };
+    let pages = if scale == Scale::Small { 1_000 } else { PAGES };
     let mut all: Vec<(&str, Vec<Measured>)> = Vec::new();
     for (device, _) in DATA_DISKS {
         progress(&format!("figures 4.2 and 4.3: TPC-C, {device}"));

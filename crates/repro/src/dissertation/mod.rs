@@ -9,6 +9,7 @@
 //! cfdc      figures 3.5 to 3.8      energy      figures 4.2 to 4.4
 //! casa      figures 5.2 to 5.8      cost_ratios table 5.2 and figure 5.4
 //! gains     gains of policies over others on any device
+//! tried     numbers for causes of chapter 4's misses that they may rule out
 //! live      the cost ratio of a real device
 //! shapes    statements of the text about the figures, besides their numbers
 //! small     those that are not met at the small scale
@@ -30,6 +31,7 @@ mod shapes;
 mod small;
 #[cfg(test)]
 mod tests;
+mod tried;
 mod workload;
 
 pub(super) use casa::casa;
