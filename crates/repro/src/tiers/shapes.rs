@@ -32,31 +32,31 @@ fn seeks(rows: &Rows<'_>, way: &str) -> Option<f64> {
 pub(crate) const WRITE_CACHE: &[Shape] = &[
     Shape {
         figure: "Figure 6",
-        claim: "admitting writes takes less time than admitting reads, with a cache of any size: reads' over writes'",
+        claim: "from 1,000 to 16,000 pages \"AOW clearly outperforms AOR\": AOR's time over AOW's",
         expected: Above(1.0),
         measure: |rows| over(rows, ("Figure 6", VIRTUAL_TIME), "AOR", "AOW"),
     },
     Shape {
         figure: "Figure 7",
-        claim: "on the high-end device random cache writes take less time than sequential ones: SCW over RCW, 4,000 pages",
+        claim: "\"on the high-end SSD, RCW performance was superior\": SCW's time over RCW's, 4,000 pages",
         expected: Above(1.0),
         measure: |rows| first_over(rows, ("Figure 7", VIRTUAL_TIME), ["SCW", "RCW"], "high-end"),
     },
     Shape {
         figure: "Figure 7",
-        claim: "random cache writes have the higher hit ratio: RCW over SCW, 4,000 pages",
+        claim: "RCW has a \"higher hit ratio\": over SCW's, 4,000 pages",
         expected: Above(1.0),
         measure: |rows| first_over(rows, ("Figure 7", "hit ratio"), ["RCW", "SCW"], ""),
     },
     Shape {
         figure: "Figure 7",
-        claim: "on the low-end device random cache writes are much slower, half as long again at least: RCW over SCW, 4,000 pages",
+        claim: "\"on the low-end SSD, however, RCW is much slower\", half as long again at least: over SCW, 4,000 pages",
         expected: Above(1.5),
         measure: |rows| first_over(rows, ("Figure 7", VIRTUAL_TIME), ["RCW", "SCW"], "low-end"),
     },
     Shape {
         figure: "Figure 8",
-        claim: "coalesced flushing clearly reduces seeks: LRU, DTF and SCW in percent of LRU without tracks",
+        claim: "\"CF clearly reduced the number of seeks\": LRU, DTF and SCW in percent of LRU without tracks",
         expected: Below(100.0),
         measure: |rows| {
             ["LRU, CF", "DTF, CF", "SCW, CF"].map(|way| seeks(rows, way)).into_iter().collect()
@@ -64,7 +64,7 @@ pub(crate) const WRITE_CACHE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 8",
-        claim: "with piggy-backing besides there are even fewer seeks: over those with coalesced flushing alone",
+        claim: "\"CF+PB achieved even more significant improvements\": its seeks over those of CF alone",
         expected: Below(1.0),
         measure: |rows| {
             let both = |order| {
@@ -78,7 +78,7 @@ pub(crate) const WRITE_CACHE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 8",
-        claim: "simple LRU with tracks does remarkably well, within a tenth of the best: its seeks over the fewest of DTF and SCW",
+        claim: "LRU with tracks \"achieved remarkably good performance\", within a tenth of the best: its seeks over the fewest of DTF and SCW",
         expected: Below(1.1),
         measure: |rows| {
             let near = |with: &str| {
@@ -273,13 +273,19 @@ fn collected(rows: &Rows<'_>, name: &str, valid: &[&str]) -> Option<f64> {
     valid.iter().map(of).sum()
 }
 
+/// Share of the collected blocks of which these numbers of pages are moved, in percent.
+fn moved(rows: &Rows<'_>, name: &str, pages: &[&str]) -> Option<f64> {
+    let of = |pages: &&str| rows.of("Figure 7.7", &format!("{name}, {pages} moved pages"));
+    pages.iter().map(of).sum()
+}
+
 const NEARLY_FULL: [&str; 2] = ["96 to 127", "128 to 128"];
 
 /// Chapter 7.
 pub(crate) const NATIVE: &[Shape] = &[
     Shape {
         figure: "Figure 7.5",
-        claim: "NFA and LPD do more than BL on every trace: their throughput over its",
+        claim: "\"NFA and LPD, significantly outperformed BL\" on the three traces: their throughput over its",
         expected: Above(1.0),
         measure: |rows| {
             let drawing = ("Figure 7.5", "throughput");
@@ -288,37 +294,38 @@ pub(crate) const NATIVE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 7.5",
-        claim: "NFA does more than LPD on every trace: its throughput over LPD's",
+        claim: "\"NFA had a clear performance advantage over LPD\" on the three traces: its throughput over LPD's",
         expected: Above(1.0),
         measure: |rows| over(rows, ("Figure 7.5", "throughput"), "NFA", "LPD"),
     },
     Shape {
         figure: "Figure 7.6",
-        claim: "NFA and LPD spend less time on garbage collection than BL: theirs over its",
+        claim: "NFA and LPD \"effectively improved the GC fraction\": theirs over BL's",
         expected: Below(1.0),
         measure: |rows| both_over_bl(rows, "garbage collection"),
     },
     Shape {
         figure: "Figure 7.6",
-        claim: "NFA and LPD hardly spend more time on caching than BL: theirs over its",
+        claim: "\"without significantly increasing\" the time of caching: theirs over BL's",
         expected: Below(1.1),
         measure: |rows| both_over_bl(rows, "cache"),
     },
     Shape {
         figure: "Figure 7.6",
-        claim: "NFA and LPD ask the disk slightly more than BL: their time over its",
-        expected: Within(1.0, 1.1),
+        claim: "NFA and LPD have \"a slightly higher number of disk accesses\" than BL: up to 1.204 times, the misses of the hit ratios in 7.4.2",
+        // NFA hits 0.7438, and BL 5.84 % more: (1 - 0.7438) / (1 - 0.7438 * 1.0584).
+        expected: Within(1.0, 1.204),
         measure: |rows| both_over_bl(rows, "disk"),
     },
     Shape {
         figure: "Figure 7.7",
-        claim: "most blocks that BL collects are nearly full: with 96 valid pages or more, %",
+        claim: "most blocks that BL collects have \"a number of valid pages very close to 128\": 96 or more, %",
         expected: Above(50.0),
         measure: |rows| Some(vec![collected(rows, "BL", &NEARLY_FULL)?]),
     },
     Shape {
         figure: "Figure 7.7",
-        claim: "blocks that LPD collects are somewhat less full: with 96 valid pages or more, its share over BL's",
+        claim: "LPD's dense region is \"slightly farther to the left\": its share of blocks with 96 valid pages or more over BL's",
         expected: Below(1.0),
         measure: |rows| {
             Some(vec![collected(rows, "LPD", &NEARLY_FULL)? / collected(rows, "BL", &NEARLY_FULL)?])
@@ -326,19 +333,21 @@ pub(crate) const NATIVE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 7.7",
-        claim: "most blocks that NFA collects have less than 96 valid pages, %",
+        // After the filter, as the blocks' other pages "could be freed".
+        claim: "of most blocks that NFA collects \"more than 32 pages could be freed\": those of which less than 96 are moved, %",
         expected: Above(50.0),
-        measure: |rows| Some(vec![collected(rows, "NFA", &["0 to 31", "32 to 63", "64 to 95"])?]),
+        measure: |rows| Some(vec![moved(rows, "NFA", &["0 to 31", "32 to 63", "64 to 95"])?]),
     },
     Shape {
         figure: "Figure 7.7",
-        claim: "very few blocks that NFA collects have 96 to 127 valid pages, %",
+        // After the filter, which is the reason that the text gives.
+        claim: "\"the region between 96 and 127 is very sparse\" due to NFA's filter: blocks of which that many pages are moved, %",
         expected: Below(10.0),
-        measure: |rows| Some(vec![collected(rows, "NFA", &["96 to 127"])?]),
+        measure: |rows| Some(vec![moved(rows, "NFA", &["96 to 127"])?]),
     },
     Shape {
         figure: "Figure 7.8",
-        claim: "with no d LPD both collects less and hits more than NFA: the smaller of the two gains, for each d",
+        claim: "\"we could not find a value for d\" with which LPD collects less and hits more than NFA: the smaller of the two gains, for each d",
         expected: Below(0.0),
         measure: |rows| {
             let hits = line(rows, ("Figure 7.8", "hit ratio"), None, "LPD")?;
@@ -349,7 +358,7 @@ pub(crate) const NATIVE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 7.8",
-        claim: "LPD's hits fall the more it deletes at once: with the largest d over those with none",
+        claim: "with the largest d LPD's hit ratio \"drastically dropped\": over that with none",
         expected: Below(1.0),
         measure: |rows| {
             let hits = line(rows, ("Figure 7.8", "hit ratio"), None, "LPD")?;
@@ -358,7 +367,7 @@ pub(crate) const NATIVE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 7.8",
-        claim: "with the largest d LPD still collects more than NFA: over NFA's",
+        claim: "with the largest d LPD's collections are \"still higher than that of NFA\": over NFA's",
         expected: Above(1.0),
         measure: |rows| {
             let collections = line(rows, ("Figure 7.8", "garbage collections"), None, "LPD")?;
@@ -367,7 +376,7 @@ pub(crate) const NATIVE: &[Shape] = &[
     },
     Shape {
         figure: "Figure 7.9",
-        claim: "erases are spread uniformly over the blocks, within a quarter: least and most of a block over the mean",
+        claim: "erases are spread \"uniformly to the blocks\", within a quarter: least and most of a block over the mean",
         expected: Within(0.75, 1.25),
         measure: |rows| {
             let mut spread = Vec::new();
@@ -392,7 +401,7 @@ fn both_over_bl(rows: &Rows<'_>, part: &'static str) -> Option<Vec<f64>> {
 
 /// Not met at the small scale, of the write cache's: its caches of a sixteenth get fewer requests.
 pub(crate) const WRITE_CACHE_NOT_MET: &[&str] = &[
-    "on the low-end device random cache writes are much slower, half as long again at least: RCW over SCW, 4,000 pages",
+    "\"on the low-end SSD, however, RCW is much slower\", half as long again at least: over SCW, 4,000 pages",
 ];
 
 /// Of chapter 6's: LOC with s = 2 and 62 buffer pages loses 0.4 %; the largest sizes do not hold the databases; and the generated
@@ -409,6 +418,6 @@ pub(crate) const ARCHITECTURE_NOT_MET: &[&str] = &[
 pub(crate) const NATIVE_NOT_MET: &[&str] = &[
     "most blocks that NFA collects have less than 96 valid pages, %",
     "very few blocks that NFA collects have 96 to 127 valid pages, %",
-    "with the largest d LPD still collects more than NFA: over NFA's",
-    "erases are spread uniformly over the blocks, within a quarter: least and most of a block over the mean",
+    "with the largest d LPD's collections are \"still higher than that of NFA\": over NFA's",
+    "erases are spread \"uniformly to the blocks\", within a quarter: least and most of a block over the mean",
 ];
