@@ -399,7 +399,7 @@ fn both_over_bl(rows: &Rows<'_>, part: &'static str) -> Option<Vec<f64>> {
     Some([over(rows, drawing, "NFA", "BL")?, over(rows, drawing, "LPD", "BL")?].concat())
 }
 
-/// Not met at the small scale, of the write cache's: its caches of a sixteenth get fewer requests.
+/// Not met at the small scale, of the write cache's: caches over two warehouses, a fiftieth of the paper's, get fewer requests.
 pub(crate) const WRITE_CACHE_NOT_MET: &[&str] = &[
     "\"on the low-end SSD, however, RCW is much slower\", half as long again at least: over SCW, 4,000 pages",
 ];
@@ -416,8 +416,8 @@ pub(crate) const ARCHITECTURE_NOT_MET: &[&str] = &[
 
 /// Of chapter 7's: as at the full scale (`docs/tiers.md`), and one of some 40 blocks is erased a little less often.
 pub(crate) const NATIVE_NOT_MET: &[&str] = &[
-    "most blocks that NFA collects have less than 96 valid pages, %",
-    "very few blocks that NFA collects have 96 to 127 valid pages, %",
+    "of most blocks that NFA collects \"more than 32 pages could be freed\": those of which less than 96 are moved, %",
+    "\"the region between 96 and 127 is very sparse\" due to NFA's filter: blocks of which that many pages are moved, %",
     "with the largest d LPD's collections are \"still higher than that of NFA\": over NFA's",
     "erases are spread \"uniformly to the blocks\", within a quarter: least and most of a block over the mean",
 ];
