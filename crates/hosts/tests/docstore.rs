@@ -104,7 +104,10 @@ where
                 assert_eq!(found, within);
             }
             16..19 => {
-                store.commit().await?;
+                match rng.chance(0.5) {
+                    true => store.commit().await?,
+                    false => store.commit_header().await?,
+                }
                 expected.committed = expected.issued.clone();
             }
             _ if rng.chance(0.5) => store.compact().await?,

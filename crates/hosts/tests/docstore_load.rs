@@ -35,7 +35,16 @@ fn key(number: u64) -> Vec<u8> {
 
 /// A store of documents on a disk of `pages` pages.
 async fn loaded(rt: &Virtual, options: DocStoreOptions, documents: u64, pages: u64) -> Store {
-    let (disk, codec) = (WorstDisk::new(Durability::Volatile, pages), Rc::new(Stamps::default()));
+    loaded_on(rt, Durability::Volatile, options, (documents, pages)).await
+}
+
+async fn loaded_on(
+    rt: &Virtual,
+    durability: Durability,
+    options: DocStoreOptions,
+    (documents, pages): (u64, u64),
+) -> Store {
+    let (disk, codec) = (WorstDisk::new(durability, pages), Rc::new(Stamps::default()));
     let load = DocStoreOptions { batch_updates: 1_000, ..options };
     let store = DocStore::create(rt, &disk, &codec, load).await.unwrap();
     for number in 0..documents {
@@ -50,6 +59,47 @@ fn run<F: Future<Output = ()> + 'static>(seed: u64, test: impl FnOnce(Virtual) -
     let ran = runtime.run(test(runtime.clone()));
     runtime.drop_tasks();
     ran.unwrap_or_else(|deadlock| panic!("{deadlock:?}"));
+}
+
+/// DuraSSD's paper, section 4.3.3: nodes and document are written "as a single unit", with one fsync. This needs a device that keeps the
+/// order of writes.
+#[test]
+fn a_commit_is_flushed_once_where_the_order_of_writes_is_kept() {
+    for (durability, flushes) in
+        [(Durability::OnAck, 0), (Durability::OnFlush, 1), (Durability::Volatile, 2)]
+    {
+        run(1, move |rt| async move {
+            let options = options(Mode::Original, 1);
+            let store = loaded_on(&rt, durability, options, (1_000, 8_000)).await;
+            let before = store.statistics().device;
+            store.set(&key(1), value(1)).await.unwrap();
+            let device = store.statistics().device.since(&before);
+            assert_eq!(device.flushes, flushes, "{durability:?}");
+        });
+    }
+}
+
+/// couchstore appends a header at each commit.
+#[test]
+fn a_header_is_written_on_demand_even_if_nothing_changed() {
+    for mode in Mode::ALL {
+        run(1, move |rt| async move {
+            let options = options(mode, 1_000);
+            let store = loaded_on(&rt, Durability::OnFlush, options, (100, 8_000)).await;
+            let before = store.statistics();
+            store.commit().await.unwrap();
+            assert_eq!(store.statistics().device, before.device, "nothing to commit");
+            store.commit_header().await.unwrap();
+            let after = store.statistics();
+            let device = after.device.since(&before.device);
+            let (flushes, shared) = if mode == Mode::Original { (1, 0) } else { (0, 1) };
+            let counted = (device.pages_read, device.pages_written, device.flushes);
+            assert_eq!((counted, device.pages_shared), ((0, 1, flushes), shared), "{mode:?}");
+            assert_eq!(after.commits.header_pages - before.commits.header_pages, 1);
+            assert_eq!(after.documents, 100);
+            assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(7)));
+        });
+    }
 }
 
 /// The paper's arithmetic (section 5.3.2): with a tree of depth three an update writes its document and three nodes, and here

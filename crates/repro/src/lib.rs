@@ -11,6 +11,7 @@
 //! engines   three storage engines on five devices, which no paper has
 //! energy    idle and peak power of components over virtual time
 //! load      closed-loop clients: random reads or writes, with an fsync after every N
+//! journal   the journal of a file system
 //! mounted   a file system that is mounted with write barriers or without
 //! devices   the devices of the dissertation compared with their data sheets
 //! documents a document store under YCSB, for SHARE's and DuraSSD's papers
@@ -29,6 +30,7 @@ mod documents;
 mod durassd;
 pub mod energy;
 pub mod engines;
+pub mod journal;
 mod lines;
 pub mod load;
 mod mounted;

@@ -13,7 +13,7 @@
 //!
 //! `on_flush` keeps the order of completed writes, so only acknowledgements need a flush there; `on_ack` needs none. A commit by SHARE
 //! passes no barrier: a share is durable when it returns, with all earlier writes.
-use tantalum_base::{Durability, PageDevice, Result};
+use tantalum_base::{Durability, Limits, PageDevice, Result};
 
 use crate::fault_points::Fault;
 use crate::records::{Codec, RecordDevice};
@@ -32,27 +32,38 @@ pub(super) enum Barrier {
 }
 
 impl Barrier {
+    /// Whether a device with these limits needs a flush here.
+    pub(super) fn is_needed(self, limits: &Limits) -> bool {
+        match limits.durability {
+            Durability::Volatile => true,
+            Durability::OnFlush => self.acknowledges(),
+            Durability::OnAck => false,
+        }
+    }
+
+    /// Whether a caller is told afterwards that something is durable.
+    fn acknowledges(self) -> bool {
+        matches!(self, Barrier::AfterHeader | Barrier::AfterOpening)
+    }
+
+    fn is_left_out(self) -> bool {
+        match self {
+            Barrier::BeforeHeader => Fault::NoFlushBeforeHeader.is_planted(),
+            Barrier::AfterHeader => Fault::NoFlushAfterHeader.is_planted(),
+            Barrier::BeforeSwitch => Fault::NoFlushBeforeSwitch.is_planted(),
+            Barrier::BeforeDeletion => Fault::NoFlushBeforeDeletion.is_planted(),
+            Barrier::BetweenDirectories => Fault::NoFlushBetweenDirectories.is_planted(),
+            Barrier::AfterAnnouncement | Barrier::AfterDeletion | Barrier::AfterOpening => false,
+        }
+    }
+
     /// Passes it, with a flush if a device of this durability needs one.
     pub(super) async fn pass<D, C>(self, device: &RecordDevice<D, C>) -> Result<()>
     where
         D: PageDevice,
         C: Codec<Page = D::Page>,
     {
-        let (acknowledges, left_out) = match self {
-            Barrier::BeforeHeader => (false, Fault::NoFlushBeforeHeader.is_planted()),
-            Barrier::AfterHeader => (true, Fault::NoFlushAfterHeader.is_planted()),
-            Barrier::AfterAnnouncement | Barrier::AfterDeletion => (false, false),
-            Barrier::BeforeSwitch => (false, Fault::NoFlushBeforeSwitch.is_planted()),
-            Barrier::BeforeDeletion => (false, Fault::NoFlushBeforeDeletion.is_planted()),
-            Barrier::BetweenDirectories => (false, Fault::NoFlushBetweenDirectories.is_planted()),
-            Barrier::AfterOpening => (true, false),
-        };
-        let needed = match device.limits().durability {
-            Durability::Volatile => true,
-            Durability::OnFlush => acknowledges,
-            Durability::OnAck => false,
-        };
-        match needed && !left_out {
+        match self.is_needed(device.limits()) && !self.is_left_out() {
             true => device.flush().await,
             false => Ok(()),
         }

@@ -10,11 +10,12 @@ use crate::values::{Key, Value};
 pub(super) struct Batch<V> {
     updates: BTreeMap<Key, Option<V>>,
     pages: u64,
+    wants_header: bool,
 }
 
 impl<V> Default for Batch<V> {
     fn default() -> Self {
-        Batch { updates: BTreeMap::new(), pages: 0 }
+        Batch { updates: BTreeMap::new(), pages: 0, wants_header: false }
     }
 }
 
@@ -26,6 +27,16 @@ impl<V: Value> Batch<V> {
         if let Some(replaced) = self.updates.insert(key, value) {
             self.pages -= pages_of(key_bytes, replaced.as_ref());
         }
+    }
+
+    /// From now on its commit writes a header, whatever is in it.
+    pub(super) fn want_header(&mut self) {
+        self.wants_header = true;
+    }
+
+    /// Whether its commit writes a header even if the tree does not change.
+    pub(super) fn wants_header(&self) -> bool {
+        self.wants_header
     }
 
     /// The updates in the order of their keys.

@@ -1,7 +1,7 @@
 //! How a batch is written to the device: this file has all that SHARE changes.
 //!
 //! ```text
-//! Original  | documents, packed | nodes | (flush) | header | (flush)
+//! Original  | documents, packed | nodes | (flush) | header | (flush)      one write, if there is no flush in its middle
 //! SHARE     | documents that need a place | nodes | header | documents that keep theirs |  then one share:
 //!           old places get the new documents, the file's first page gets the header
 //! ```
@@ -17,7 +17,7 @@ use tantalum_runtime::Runtime;
 use super::barrier::Barrier;
 use super::batch::Batch;
 use super::block::{Block, Document};
-use super::files::{Snapshot, write_block};
+use super::files::Snapshot;
 use super::options::Mode;
 use super::store::DocStore;
 use super::tree::{Change, Descent};
@@ -147,28 +147,34 @@ where
             after.count_move(descent.found(at), Some(place));
         }
         let documents = draft.next().0 - before.header.end.0;
-        let has_header = changes.iter().any(|change| *change != Change::Keep);
-        if has_header {
+        let changes_tree = changes.iter().any(|change| *change != Change::Keep);
+        let has_header = changes_tree || batch.wants_header();
+        after.header.number += u64::from(has_header);
+        if changes_tree {
             let tree = descent.apply(&before.header, &changes, &mut draft);
             let header = &mut after.header;
             (header.root, header.depth, header.nodes) = (tree.root, tree.depth, tree.nodes);
-            header.number += 1;
         }
         let nodes = draft.next().0 - before.header.end.0 - documents;
         Ok(Plan { draft, remapped, after, documents, nodes, has_header })
     }
 
-    /// A search for the header finds it by its place, after all the pages that it refers to. So those must be durable
-    /// before it, and it before the commit is acknowledged.
+    /// A search for the header finds it by its place, after all the pages that it refers to. So none of those may be lost if
+    /// it is there, and it must be durable before the commit is acknowledged. A device that keeps the order of writes gets
+    /// all of them as one unit, and one flush.
     async fn append(&self, plan: &mut Plan<V>) -> Result<()> {
         if !plan.has_header {
             return Ok(());
         }
-        self.device.write(&plan.draft).await?;
-        Barrier::BeforeHeader.pass(&self.device).await?;
         let at = plan.draft.next();
         plan.after.header.end = PageNo(at.0 + 1);
-        write_block(&self.device, at, Block::Header(plan.after.header)).await?;
+        if Barrier::BeforeHeader.is_needed(self.device.limits()) {
+            self.device.write(&plan.draft).await?;
+            Barrier::BeforeHeader.pass(&self.device).await?;
+            plan.draft = Draft::new(at);
+        }
+        plan.draft.align(Rc::new(Block::Header(plan.after.header)));
+        self.device.write(&plan.draft).await?;
         Barrier::AfterHeader.pass(&self.device).await
     }
 

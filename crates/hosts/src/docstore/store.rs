@@ -45,7 +45,7 @@ pub(super) struct State<V> {
     open: Batch<V>,
     open_updates: u64,
     committing: Rc<Batch<V>>,
-    /// Numbers of updates so far: accepted, requested to be committed, committed.
+    /// Numbers of updates and demanded headers so far: accepted, requested to be committed, committed.
     taken: u64,
     wanted: u64,
     durable: u64,
@@ -244,6 +244,20 @@ where
     pub async fn commit(self: &Rc<Self>) -> Result<()> {
         let taken = self.state.borrow().taken;
         self.commit_up_to(taken).await
+    }
+
+    /// Like [`commit`](Self::commit), and writes a header even if nothing was updated since the last one, as couchstore does.
+    ///
+    /// # Errors
+    /// As for [`set`](Self::set).
+    pub async fn commit_header(self: &Rc<Self>) -> Result<()> {
+        let number = {
+            let state = &mut *self.state.borrow_mut();
+            state.open.want_header();
+            state.taken += 1;
+            state.taken
+        };
+        self.commit_up_to(number).await
     }
 
     /// Commits waiting updates, and stops a compaction in progress. Afterwards the store changes nothing on the device, and all calls

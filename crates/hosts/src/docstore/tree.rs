@@ -115,7 +115,7 @@ impl Descent {
     {
         debug_assert!(keys.is_sorted_by(|key, next| key < next));
         let mut levels: Vec<Vec<Touched>> = Vec::new();
-        if let Some(root) = header.root {
+        if let Some(root) = header.root.filter(|_| !keys.is_empty()) {
             let node = read_node(device, root, header.depth - 1).await?;
             levels.push(vec![Touched { node, parent: 0, slot: 0, keys: 0..keys.len() }]);
         }

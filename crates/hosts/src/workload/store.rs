@@ -16,6 +16,11 @@ pub trait KeyValueStore: Clone + 'static {
     /// Inserts or replaces a value. The engine decides whether it is durable when this returns.
     async fn put(&self, key: &[u8], value: Self::Value) -> Result<()>;
 
+    /// Called at the end of each operation of a load, which may have several of these calls.
+    async fn operation_ended(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The first `records_max` values from `from` on, in ascending order of their keys.
     async fn scan(&self, from: &[u8], records_max: usize) -> Result<Vec<(Key, Self::Value)>>;
 }

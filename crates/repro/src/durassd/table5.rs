@@ -8,6 +8,7 @@ use tantalum_hosts::workload::ycsb::{Mix, RecordOptions, Workload, YcsbOptions};
 use tantalum_runtime::Virtual;
 
 use super::super::documents::{Documents, Setup};
+use super::super::journal::Journal;
 use super::super::{Progress, Row, Scale};
 
 /// The columns: updates per fsync.
@@ -98,7 +99,7 @@ fn measure(part: &'static Part, scale: Scale, seed: u64) -> Result<[[f64; 5]; 2]
         let size = Size::of(scale);
         let setup = Setup {
             device: format!("durassd:capacity={},barrier={}", size.capacity, part.barrier),
-            journal_pages: size.journal_pages,
+            journal: (Journal::OneRecord, size.journal_pages),
             mode: Mode::Original,
             records: RecordOptions {
                 key_bytes_min: size.key_bytes,

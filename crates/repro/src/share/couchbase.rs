@@ -8,6 +8,7 @@ use tantalum_hosts::workload::ycsb::{Mix, RecordOptions, Workload, YcsbOptions};
 use tantalum_runtime::Virtual;
 
 use super::super::documents::{Compacted, Documents, Outcome, Setup};
+use super::super::journal::Journal;
 use super::super::{Progress, Row, Scale};
 
 /// Figures 7 and 8: updates per fsync, "from one to 256".
@@ -121,7 +122,7 @@ fn measure(mode: Mode, size: Size, seed: u64) -> Result<Measured> {
         let setup = Setup {
             // A compaction by SHARE has all documents in two files at once.
             device: format!("openssd:pages={},share-entries={}", size.drive_pages, size.documents),
-            journal_pages: size.journal_pages,
+            journal: (Journal::BlockAndRecord, size.journal_pages),
             mode,
             records: RecordOptions {
                 field_bytes: size.field_bytes,

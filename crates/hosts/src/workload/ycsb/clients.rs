@@ -216,16 +216,18 @@ impl<S: KeyValueStore> ClosedLoad for Operations<S> {
     /// Returns the number of scanned records.
     async fn perform(&self, operation: Operation) -> Result<u64> {
         let (ycsb, store) = (&*self.ycsb, &self.store);
+        let mut scanned = 0;
         match operation {
             Operation::Read(record) => ycsb.read(store, record).await?,
             Operation::Update(record) => ycsb.write(store, record).await?,
             Operation::Insert => ycsb.insert(store).await?,
-            Operation::Scan(first, records) => return ycsb.scan(store, first, records).await,
+            Operation::Scan(first, records) => scanned = ycsb.scan(store, first, records).await?,
             Operation::ReadModifyWrite(record) => {
                 ycsb.read(store, record).await?;
                 ycsb.write(store, record).await?;
             }
         }
-        Ok(0)
+        store.operation_ended().await?;
+        Ok(scanned)
     }
 }
