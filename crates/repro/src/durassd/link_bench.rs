@@ -8,7 +8,7 @@ use tantalum_hosts::double_write::Form;
 use tantalum_hosts::workload::link_bench::Operation;
 
 use super::super::{Progress, Row, Scale};
-use super::machine::{CLIENTS, Cell, Outcome, Size, measure};
+use super::machine::{Barriers, CLIENTS, Cell, Outcome, Size, measure};
 
 /// The buffer of figure 5 and table 3: 10 GB of 100.
 const BUFFER_PERCENT: u32 = 10;
@@ -28,6 +28,9 @@ const COLUMNS: [&str; 6] = ["mean", "P25", "P50", "P75", "P99", "max"];
 const P99: usize = 4;
 
 const CONFIGURATIONS: [&str; 2] = ["ON/ON, 16 KiB", "OFF/OFF, 4 KiB"];
+
+/// Appended to a case without barriers of the data, in which the log's drive keeps its barriers.
+const LOG_KEEPS: &str = ", log with barriers";
 
 const TABLE_3: [Latencies; 10] = {
     use Operation::*;
@@ -60,8 +63,8 @@ const TABLE_3: [Latencies; 10] = {
 /// The results with pages of one size.
 struct Measured {
     size: &'static str,
-    /// By barrier and double write, each on and off: `[barriers][double write]`.
-    configurations: [[Outcome; 2]; 2],
+    /// By barrier (on, off, off but for the log's drive) and double write (on, off): `[barriers][double write]`.
+    configurations: [[Outcome; 2]; 3],
     /// By buffer, OFF/OFF.
     buffers: Vec<(u32, Outcome)>,
 }
@@ -91,47 +94,54 @@ pub(super) fn run(scale: Scale, seed: u64, progress: Progress, rows: &mut Vec<Ro
 impl Measured {
     fn new(page_pages: u32, size: &'static str, scale: Scale, seed: u64) -> Result<Measured> {
         let cell = |barriers, buffer_percent| Cell { barriers, buffer_percent };
-        let both = [cell(true, BUFFER_PERCENT), cell(false, BUFFER_PERCENT)];
+        let each = [Barriers::On, Barriers::Off, Barriers::OfTheLog];
+        let each = each.map(|barriers| cell(barriers, BUFFER_PERCENT));
         let buffers: Vec<u32> = match scale {
             Scale::Small => vec![7],
             _ => BUFFERS_PERCENT[..BUFFERS_PERCENT.len() - 1].to_vec(),
         };
-        let more = buffers.iter().map(|percent| cell(false, *percent));
+        let more = buffers.iter().map(|percent| cell(Barriers::Off, *percent));
         let sizes = Size::of(scale);
-        let mut on = measure(Form::On, page_pages, (sizes, both.to_vec()), seed)?.into_iter();
-        let cells = both.into_iter().chain(more).collect();
+        let mut on = measure(Form::On, page_pages, (sizes, each.to_vec()), seed)?.into_iter();
+        let cells = each.into_iter().chain(more).collect();
         let mut off = measure(Form::Off, page_pages, (sizes, cells), seed)?.into_iter();
         let mut next = || [on.next(), off.next()].map(|outcome| outcome.expect("one a cell"));
-        let configurations = [next(), next()];
+        let configurations = [next(), next(), next()];
         let buffers = buffers.into_iter().zip(off).collect();
         Ok(Measured { size, configurations, buffers })
     }
 
-    /// The outcome for `barriers` and `double_write` in the paper's words: ON/ON and so on.
-    fn of(&self, barriers: &str, double_write: &str) -> &Outcome {
-        &self.configurations[usize::from(barriers == "OFF")][usize::from(double_write == "OFF")]
+    fn of(&self, barriers: Barriers, double_write: &str) -> &Outcome {
+        let barriers = match barriers {
+            Barriers::On => 0,
+            Barriers::Off => 1,
+            Barriers::OfTheLog => 2,
+        };
+        &self.configurations[barriers][usize::from(double_write == "OFF")]
     }
 
-    fn throughput(&self, barriers: &str, double_write: &str) -> f64 {
+    fn throughput(&self, barriers: Barriers, double_write: &str) -> f64 {
         self.of(barriers, double_write).report.throughput()
     }
 
     /// The figure is a drawing; two of its bars follow from table 3.
     fn add_figure_5(&self, rows: &mut Vec<Row>) {
-        for (barriers, double_write) in [("ON", "ON"), ("ON", "OFF"), ("OFF", "ON"), ("OFF", "OFF")]
-        {
-            let configuration = format!("{barriers}/{double_write}");
-            let case = format!("{configuration}, {}", self.size);
-            let column = CONFIGURATIONS.iter().position(|name| *name == case);
-            let measured = self.throughput(barriers, double_write);
-            let what = ("throughput", "transactions/s");
-            let row = Row::new("Figure 5", case, what, column.map(paper_throughput), measured);
-            rows.push(row.at("", configuration, ("page", self.size)));
+        for barriers in [Barriers::On, Barriers::Off, Barriers::OfTheLog] {
+            for double_write in ["ON", "OFF"] {
+                let configuration = format!("{}/{double_write}", name(barriers));
+                let case = format!("{configuration}, {}", self.size);
+                let column = CONFIGURATIONS.iter().position(|name| *name == case);
+                let measured = self.throughput(barriers, double_write);
+                let (what, kept) = (("throughput", "transactions/s"), kept(barriers));
+                let paper = column.map(paper_throughput);
+                let row = Row::new("Figure 5", format!("{case}{kept}"), what, paper, measured);
+                rows.push(row.at("", format!("{configuration}{kept}"), ("page", self.size)));
+            }
         }
     }
 
     fn add_figure_6(&self, rows: &mut Vec<Row>) {
-        let largest = (BUFFER_PERCENT, self.of("OFF", "OFF"));
+        let largest = (BUFFER_PERCENT, self.of(Barriers::Off, "OFF"));
         let buffers = self.buffers.iter().map(|(percent, outcome)| (*percent, outcome));
         for (percent, outcome) in buffers.chain(std::iter::once(largest)) {
             let case = format!("OFF/OFF, {}, buffer of {percent} %", self.size);
@@ -153,14 +163,32 @@ fn add_ratios(all: &[Measured], rows: &mut Vec<Row>) {
         rows.push(Row::new("Figure 5", case, ("throughput", "times"), Some(paper), measured));
     };
     let of = |barriers, double_write| small.throughput(barriers, double_write);
-    let best_over_worst = of("OFF", "OFF") / large.throughput("ON", "ON");
-    add("OFF/OFF with 4 KiB over ON/ON with 16 KiB", 20.0, best_over_worst);
-    add("barriers off over on, 4 KiB, double write on", 6.0, of("OFF", "ON") / of("ON", "ON"));
-    add("barriers off over on, 4 KiB, double write off", 6.0, of("OFF", "OFF") / of("ON", "OFF"));
-    add("double write off over on, 4 KiB, barriers on", 2.0, of("ON", "OFF") / of("ON", "ON"));
-    add("double write off over on, 4 KiB, barriers off", 1.25, of("OFF", "OFF") / of("OFF", "ON"));
-    let by_size = of("OFF", "OFF") / large.throughput("OFF", "OFF");
-    add("4 KiB over 16 KiB, OFF/OFF", 2.0, by_size);
+    let with = Barriers::On;
+    let case = "double write off over on, 4 KiB, barriers on";
+    add(case, 2.0, of(with, "OFF") / of(with, "ON"));
+    for without in [Barriers::Off, Barriers::OfTheLog] {
+        let kept = kept(without);
+        let mut add = |case: &str, paper, measured| add(&format!("{case}{kept}"), paper, measured);
+        let best_over_worst = of(without, "OFF") / large.throughput(with, "ON");
+        add("OFF/OFF with 4 KiB over ON/ON with 16 KiB", 20.0, best_over_worst);
+        let case = "barriers off over on, 4 KiB, double write";
+        add(&format!("{case} on"), 6.0, of(without, "ON") / of(with, "ON"));
+        add(&format!("{case} off"), 6.0, of(without, "OFF") / of(with, "OFF"));
+        let case = "double write off over on, 4 KiB, barriers off";
+        add(case, 1.25, of(without, "OFF") / of(without, "ON"));
+        let by_size = of(without, "OFF") / large.throughput(without, "OFF");
+        add("4 KiB over 16 KiB, OFF/OFF", 2.0, by_size);
+    }
+}
+
+/// The paper's name of a configuration's barriers.
+fn name(barriers: Barriers) -> &'static str {
+    if barriers == Barriers::On { "ON" } else { "OFF" }
+}
+
+/// The end of the names of cases with these barriers.
+fn kept(barriers: Barriers) -> &'static str {
+    if barriers == Barriers::OfTheLog { LOG_KEEPS } else { "" }
 }
 
 /// The throughput of a closed loop of the paper's clients according to its mean latencies (Little's law).
@@ -173,25 +201,36 @@ fn paper_throughput(column: usize) -> f64 {
 
 fn add_table_3(all: &[Measured], rows: &mut Vec<Row>) {
     let (Some(small), Some(large)) = (all.first(), all.last()) else { return };
-    let outcomes = [large.of("ON", "ON"), small.of("OFF", "OFF")];
+    let outcomes = [
+        (0, Barriers::On, large.of(Barriers::On, "ON")),
+        (1, Barriers::Off, small.of(Barriers::Off, "OFF")),
+        (1, Barriers::OfTheLog, small.of(Barriers::OfTheLog, "OFF")),
+    ];
     for (operation, paper) in &TABLE_3 {
-        let measured = outcomes.map(|outcome| columns(outcome.report.latencies(*operation)));
-        for (configuration, name) in CONFIGURATIONS.iter().enumerate() {
+        let latencies = |outcome: &Outcome| columns(outcome.report.latencies(*operation));
+        let measured = outcomes.map(|(column, barriers, outcome)| {
+            let name = format!("{}{}", CONFIGURATIONS[column], kept(barriers));
+            (column, name, latencies(outcome))
+        });
+        for (configuration, name, measured) in &measured {
             for (column, heading) in COLUMNS.iter().enumerate() {
                 let case = format!("{name}, {}, {heading}", operation.name());
-                let (paper, measured) =
-                    (paper[configuration][column], measured[configuration][column]);
-                let row = Row::new("Table 3", case, ("latency", "ms"), Some(paper), measured);
-                let row = row.at(*name, operation.name(), ("of a transaction", *heading));
+                let paper = paper[*configuration][column];
+                let row =
+                    Row::new("Table 3", case, ("latency", "ms"), Some(paper), measured[column]);
+                let row = row.at(name, operation.name(), ("of a transaction", *heading));
                 // The computing time of a transaction was set by it.
-                let calibrated = *operation == Operation::CountLink && configuration == 0;
+                let calibrated = *operation == Operation::CountLink && *configuration == 0;
                 rows.push(Row { calibrated: calibrated && *heading == "P25", ..row });
             }
         }
-        let times = |latencies: [[f64; 6]; 2]| latencies[0][P99] / latencies[1][P99];
-        let case = format!("ON/ON, 16 KiB over OFF/OFF, 4 KiB, {}, P99", operation.name());
-        let paper = Some(times(*paper));
-        rows.push(Row::new("Table 3", case, ("latency", "times"), paper, times(measured)));
+        let [(_, worst, of_worst), best @ ..] = &measured;
+        for (_, best, of_best) in best {
+            let case = format!("{worst} over {best}, {}, P99", operation.name());
+            let paper = Some(paper[0][P99] / paper[1][P99]);
+            let times = of_worst[P99] / of_best[P99];
+            rows.push(Row::new("Table 3", case, ("latency", "times"), paper, times));
+        }
     }
 }
 

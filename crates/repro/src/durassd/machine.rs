@@ -13,7 +13,7 @@ use tantalum_runtime::sync::Semaphore;
 use tantalum_runtime::{Runtime, Virtual};
 
 use super::super::Scale;
-use super::super::load::FILE_SYSTEM;
+use super::super::load::XFS;
 use super::super::mounted::Mounted;
 
 /// Four processors of eight cores each (section 4.2).
@@ -73,11 +73,32 @@ impl Size {
     }
 }
 
+/// Which file systems are mounted with write barriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Barriers {
+    /// Those of both drives.
+    On,
+    /// None.
+    Off,
+    /// Only that of the log's drive. The paper does not say whether its barriers are off there, too.
+    OfTheLog,
+}
+
+impl Barriers {
+    /// On the drive of the data, and on that of the log.
+    fn by_drive(self) -> [bool; 2] {
+        match self {
+            Barriers::On => [true, true],
+            Barriers::Off => [false, false],
+            Barriers::OfTheLog => [false, true],
+        }
+    }
+}
+
 /// A measurement on a database.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
-    /// Whether the file systems are mounted with write barriers.
-    pub(super) barriers: bool,
+    pub(super) barriers: Barriers,
     /// The buffer, in percent of the database after loading.
     pub(super) buffer_percent: u32,
 }
@@ -141,7 +162,7 @@ impl Machine {
         for capacity in [size.data, size.log] {
             let spec = DeviceSpec::parse(&format!("durassd:capacity={capacity},barrier=on"))?;
             let device: Rc<Device> = spec.build(runtime, seed).await?.device;
-            files.push(Rc::new(Mounted::new(runtime, device, FILE_SYSTEM)));
+            files.push(Rc::new(Mounted::new(runtime, device, XFS)));
         }
         let files = [Rc::clone(&files[0]), Rc::clone(&files[1])];
         let codecs = [(); 2].map(|()| Rc::new(Codec::default()));
@@ -159,7 +180,9 @@ impl Machine {
 
     /// Runs the load on a buffer that is empty at the start.
     async fn measure(&self, cell: Cell, size: Size, seed: u64) -> Result<Outcome> {
-        self.files.iter().for_each(|file| file.set_barriers(cell.barriers));
+        for (file, barriers) in self.files.iter().zip(cell.barriers.by_drive()) {
+            file.set_barriers(barriers);
+        }
         let pool_pages = (self.loaded_pages * u64::from(cell.buffer_percent) / 100) as u32;
         let pages = PageOptions { pool_pages, ..self.options.pages };
         let options = DoubleWriteOptions { pages, ..self.options };
