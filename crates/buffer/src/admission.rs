@@ -118,6 +118,22 @@ impl Admission {
         Some(frame)
     }
 
+    /// Serves a request for reading if the page has a frame with its content and no fix is changing
+    /// it, even if the policy evicted it while it was pinned. Returns the frame; `None` otherwise, with
+    /// nothing changed.
+    pub(crate) fn request_resident(&mut self, page: PageNo) -> Option<u32> {
+        if let Some(frame) = self.request_ready(page) {
+            return Some(frame);
+        }
+        let frame = self.frames.find(page);
+        if frame == NO_FRAME || !self.frames.get(frame).is_readable() {
+            return None;
+        }
+        let admitted = self.admit(page, (Intent::Read, Pin::Passing), true).ok().flatten()?;
+        self.unfix(admitted, Pin::Passing, false, false, false);
+        Some(admitted)
+    }
+
     /// Whether `page` has a frame.
     pub(crate) fn is_resident(&self, page: PageNo) -> bool {
         self.frames.find(page) != NO_FRAME
@@ -255,6 +271,11 @@ impl Admission {
         }
         held.updaters_waiting += u32::from(!std::mem::replace(waits, true));
         None
+    }
+
+    /// Ends the use of the latch by a fix for reading, which keeps its pin.
+    pub(crate) fn leave(&mut self, frame: u32) {
+        self.frames.get_mut(frame).readers -= 1;
     }
 
     /// Ends a read of the page in `frame`.

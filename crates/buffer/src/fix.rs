@@ -4,8 +4,9 @@ use tantalum_base::{Error, ErrorKind, PageNo, Result};
 use tantalum_policy::Physical;
 use tantalum_runtime::Runtime;
 
+use crate::admission::Admission;
 use crate::frames::{Content, Pin};
-use crate::guard::Guard;
+use crate::guard::{Guard, Hold};
 use crate::options::Intent;
 use crate::pool::Pool;
 use crate::store::PageStore;
@@ -34,7 +35,31 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
         self.fix_as(page, (intent, pin)).await
     }
 
+    /// Keeps `page` in the pool until the hold is dropped. Waits for a free frame, and for the page's
+    /// content.
+    ///
+    /// # Errors
+    /// As [`fix`](Self::fix).
+    pub async fn hold(self: &Rc<Self>, page: PageNo) -> Result<Hold<D, R>> {
+        Ok(Hold::of(self.fix(page, Intent::Read).await?))
+    }
+
+    /// Keeps a frame for `page`, which need not be read: it will be overwritten.
+    ///
+    /// # Errors
+    /// As [`fix`](Self::fix), except those of reading.
+    pub async fn hold_frame(self: &Rc<Self>, page: PageNo) -> Result<Hold<D, R>> {
+        Ok(Hold::of(self.pin(page, (Intent::Read, Pin::Read)).await?))
+    }
+
     async fn fix_as(self: &Rc<Self>, page: PageNo, how: (Intent, Pin)) -> Result<Guard<D, R>> {
+        let mut guard = self.pin(page, how).await?;
+        guard.enter().await?;
+        Ok(guard)
+    }
+
+    /// A fix that has a frame, and not the latch yet.
+    async fn pin(self: &Rc<Self>, page: PageNo, how: (Intent, Pin)) -> Result<Guard<D, R>> {
         if page.0 >= self.device.pages() {
             let context = format!("page {page} of {} under a buffer", self.device.pages());
             return Err(Error::new(ErrorKind::OutOfRange, context));
@@ -43,11 +68,10 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
             Some(frame) => frame,
             None => self.admit_when_free(page, how).await?,
         };
-        let mut guard = Guard::pinned(Rc::clone(self), frame, how);
+        let guard = Guard::pinned(Rc::clone(self), frame, how);
         if self.options.writers == 0 && self.state.borrow().has_queued() {
             self.write_queued(true).await;
         }
-        guard.enter().await?;
         Ok(guard)
     }
 
@@ -67,12 +91,27 @@ impl<D: PageStore, R: Runtime> Pool<D, R> {
 
     /// Reads without waiting; `None` if it might have to wait, with nothing changed.
     fn read_now(&self, page: PageNo) -> Option<D::Page> {
+        self.read_if(page, Admission::request_ready)
+    }
+
+    /// Returns a copy of the current page if it is in the pool, in one step; `None` if reading it may
+    /// have to wait, with nothing changed. A page that is [held](Self::hold) is there, unless a guard
+    /// for an update excludes readers.
+    pub fn read_resident(&self, page: PageNo) -> Option<D::Page> {
+        self.read_if(page, Admission::request_resident)
+    }
+
+    fn read_if(
+        &self,
+        page: PageNo,
+        request: impl FnOnce(&mut Admission, PageNo) -> Option<u32>,
+    ) -> Option<D::Page> {
         // Without writers a fix may have to write.
         if self.options.writers == 0 {
             return None;
         }
         let mut state = self.state.borrow_mut();
-        let frame = state.request_ready(page)?;
+        let frame = request(&mut state, page)?;
         self.wake_waiting(&state);
         drop(state);
         self.latch(frame).wake_all();

@@ -106,8 +106,12 @@ impl Frame {
 
     /// Whether its page is cached and can be read now.
     pub(crate) fn is_ready(&self) -> bool {
-        let there = self.cached && self.content == Content::Ready;
-        there && !self.updating && self.updaters_waiting == 0
+        self.cached && self.is_readable()
+    }
+
+    /// Whether its page can be read now.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.content == Content::Ready && !self.updating && self.updaters_waiting == 0
     }
 
     /// Whether a write-back may begin now: not during an update, which may be half done.

@@ -73,6 +73,26 @@ impl<D: PageStore, R: Runtime> Guard<D, R> {
     }
 }
 
+/// Keeps a page in its frame until it is dropped, without the latch: anyone may read and change the
+/// page meanwhile, its holder too.
+pub struct Hold<D: PageStore, R: Runtime>(Guard<D, R>);
+
+impl<D: PageStore, R: Runtime> Hold<D, R> {
+    /// Of a fix for reading, whose latch is given up if it has it.
+    pub(crate) fn of(mut guard: Guard<D, R>) -> Self {
+        if std::mem::take(&mut guard.entered) {
+            guard.pool.state.borrow_mut().leave(guard.frame);
+            guard.pool.latch(guard.frame).wake_all();
+        }
+        Hold(guard)
+    }
+
+    /// The page's number.
+    pub fn number(&self) -> PageNo {
+        self.0.number()
+    }
+}
+
 impl<D: PageStore, R: Runtime> Drop for Guard<D, R> {
     fn drop(&mut self) {
         let mut state = self.pool.state.borrow_mut();

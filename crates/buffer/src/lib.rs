@@ -44,7 +44,7 @@ mod store;
 mod write_back;
 
 pub use buffered::Buffered;
-pub use guard::Guard;
+pub use guard::{Guard, Hold};
 pub use kind::BufferedKind;
 pub use large_pages::LargePages;
 pub use options::{FlusherOptions, Intent, PoolOptions, PrefetchOptions};

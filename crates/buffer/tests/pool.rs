@@ -67,6 +67,54 @@ fn a_failed_read_reaches_all_who_wait_and_leaves_the_page_out() {
     });
 }
 
+/// A guard would make its own task wait here for ever.
+#[test]
+fn a_page_that_is_held_stays_and_anyone_may_change_it() {
+    run(Schedule::Shuffled(3), |runtime| async move {
+        let (device, pool) = lru(&runtime, 4, 1000, small(2));
+        let held = pool.hold(PageNo(7)).await.unwrap();
+        update(&pool, 7, 5).await.unwrap();
+        let others = async || {
+            for page in 100..120 {
+                read(&pool, page).await.unwrap();
+            }
+        };
+        others().await;
+        let evicted = |page| !pool.with_policy(|policy| policy.contains(PageNo(page)));
+        assert!(evicted(7) && pool.is_resident(PageNo(7)));
+        let reads = device.reads.get();
+        assert_eq!(pool.read_resident(held.number()), Some(stamp(7, 5)));
+        assert_eq!(pool.read_resident(PageNo(200)), None);
+        assert_eq!(device.reads.get(), reads);
+        assert!(!evicted(7), "the policy has it again");
+        pool.validate();
+        drop(held);
+        others().await;
+        assert!(!pool.is_resident(PageNo(7)));
+        pool.flush().await.unwrap();
+        assert_eq!(device.held(7), stamp(7, 5));
+    });
+}
+
+#[test]
+fn a_frame_that_is_held_needs_no_read_to_be_overwritten() {
+    run(Schedule::Shuffled(3), |runtime| async move {
+        let (device, pool) = lru(&runtime, 4, 1000, small(2));
+        let held = pool.hold_frame(PageNo(8)).await.unwrap();
+        assert_eq!(pool.read_resident(PageNo(8)), None, "it has no content");
+        let mut guard = pool.fix(PageNo(8), Intent::Overwrite).await.unwrap();
+        *guard.page_mut() = stamp(8, 1);
+        drop((guard, held));
+        assert_eq!(pool.read_resident(PageNo(8)), Some(stamp(8, 1)));
+        assert_eq!(device.reads.get(), 0);
+        // One that is not overwritten is read by the next fix.
+        drop(pool.hold_frame(PageNo(9)).await.unwrap());
+        assert_eq!(read(&pool, 9).await.unwrap(), Stamp::default());
+        assert_eq!(device.reads.get(), 1);
+        pool.validate();
+    });
+}
+
 #[test]
 fn a_pool_full_of_pinned_frames_is_an_error_that_changes_nothing() {
     run(FIFO, |runtime| async move {

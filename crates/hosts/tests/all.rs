@@ -2,6 +2,7 @@
 //! work.
 #![recursion_limit = "256"]
 
+mod commit_turns;
 mod docstore;
 mod docstore_live;
 mod docstore_load;

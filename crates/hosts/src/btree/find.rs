@@ -67,6 +67,15 @@ pub(crate) fn broken(page: PageNo, what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, format!("page {page} of the database {what}"))
 }
 
+/// The page of the leaf that covers `key`.
+pub(crate) async fn leaf_page<V: Value>(
+    pages: &impl TreePages<V>,
+    root: PageNo,
+    key: &[u8],
+) -> Result<PageNo> {
+    Ok(leaf(pages, root, key).await?.leaf.number)
+}
+
 /// The row with `key`.
 pub(crate) async fn find<V: Value>(
     pages: &impl TreePages<V>,

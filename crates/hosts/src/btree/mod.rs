@@ -22,7 +22,7 @@ mod plan;
 mod planned;
 
 pub use change::{Change, PageChanges};
-pub(crate) use find::{TreePages, find, free_pages, scan_leaf};
+pub(crate) use find::{TreePages, find, free_pages, leaf_page, scan_leaf};
 pub use page::{Content, Entries, Lsn, Space, TreePage};
 pub(crate) use plan::Plan;
 

@@ -14,6 +14,7 @@ use super::locks::Locks;
 use super::options::DatabaseOptions;
 use super::statistics::EngineStatistics;
 use super::transaction::Transaction;
+use super::turn::kept_pages_max;
 use super::way::Way;
 use super::{HomePool, pool_of};
 use crate::btree::{
@@ -72,6 +73,8 @@ where
     pub(super) whole_before: Cell<Lsn>,
     /// Held while pages are changed, by one transaction at a time.
     pub(super) commit_turn: Semaphore,
+    /// The frames that commits keep before their turn.
+    pub(super) kept_pages: Semaphore,
     pub(super) checkpoint_turn: Semaphore,
     pub(super) structure_version: Cell<u64>,
     pub(super) transactions: Cell<u64>,
@@ -163,6 +166,7 @@ where
         });
         let homes = Homes::new(runtime, drives.data(), (options.pages, layout), &commits);
         let pool = pool_of(runtime, &homes, &options.pages)?;
+        let kept_pages_max = kept_pages_max(pool.frames());
         Ok(Rc::new(Database {
             runtime: runtime.clone(),
             options,
@@ -174,6 +178,7 @@ where
             locks: Locks::default(),
             whole_before,
             commit_turn: Semaphore::new("its turn to commit", 1),
+            kept_pages: Semaphore::new("frames to keep its pages", kept_pages_max),
             checkpoint_turn: Semaphore::new("its turn to make a checkpoint", 1),
             structure_version: Cell::new(0),
             transactions: Cell::new(0),

@@ -4,11 +4,11 @@
 //! ```text
 //! engine       create, open, find, scan, close            way         the part of each engine: how it reaches the device
 //! transaction  changes that are made together             options     sizes
-//! locks        row locks of transactions                  layout      places on the device
-//! commits      a redo log, or transactions of the device  drives      one device, or two with the log apart
-//! checkpoint   fuzzy checkpoints, which free log space    statistics
-//! recovery     after a crash                              as_rows     the database as a target of workloads
-//! homes        the steps by which a batch is written home
+//! turn         the step in which they take effect         layout      places on the device
+//! locks        row locks of transactions                  drives      one device, or two with the log apart
+//! commits      a redo log, or transactions of the device  statistics
+//! checkpoint   fuzzy checkpoints, which free log space    as_rows     the database as a target of workloads
+//! recovery     after a crash                              homes       the steps by which a batch is written home
 //! ```
 //!
 //! The life of a changed row, in this order:
@@ -35,6 +35,7 @@ mod options;
 mod recovery;
 mod statistics;
 mod transaction;
+mod turn;
 mod way;
 
 use std::rc::Rc;

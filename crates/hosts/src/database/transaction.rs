@@ -7,19 +7,18 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, Result};
-use tantalum_buffer::Intent;
 use tantalum_runtime::Runtime;
 
 use super::engine::Database;
 use super::locks::Held;
 use super::way::Way;
-use crate::btree::{KEY_BYTES_MAX, Lsn, Plan, TreePage, find};
+use crate::btree::{KEY_BYTES_MAX, TreePage};
 use crate::records::Codec;
-use crate::redo::{Block, Group};
+use crate::redo::Block;
 use crate::values::{Key, Tree, Value};
 
 /// Changes of rows; `None` if the row is deleted.
-type Changes<V> = BTreeMap<(Tree, Key), Option<V>>;
+pub(super) type Changes<V> = BTreeMap<(Tree, Key), Option<V>>;
 
 /// A transaction. Dropped, it has changed nothing.
 pub struct Transaction<R: Runtime, D: PageDevice, V: Value, C, W: Way>
@@ -139,10 +138,6 @@ where
             return Ok(());
         }
         let engine = Rc::clone(&self.engine);
-        // Pages are read before this commit gets its turn, so that others need not wait for the reads.
-        for (tree, key) in changes.keys() {
-            find(&*engine, tree.root(), key).await?;
-        }
         let lsn = engine.take_effect(changes).await?;
         // A transaction that changes these rows now commits after this one.
         drop(self);
@@ -181,66 +176,5 @@ where
 {
     fn drop(&mut self) {
         self.engine.locks.unlock(&mut self.held);
-    }
-}
-
-impl<R, D, V, C, W> Database<R, D, V, C, W>
-where
-    R: Runtime,
-    D: PageDevice,
-    V: Value,
-    C: Codec<Page = D::Page, Record = Block<V>>,
-    W: Way,
-{
-    /// A commit holds the frames of all pages that it changes, and leaves one frame for concurrent reads.
-    fn check_frames(&self, pages: usize) -> Result<()> {
-        let frames = self.pool.frames().total as usize;
-        if pages >= frames {
-            let context = format!(
-                "a commit changes {pages} pages of the database, and the pool has {frames} frames"
-            );
-            return Err(Error::new(ErrorKind::OutOfSpace, context));
-        }
-        Ok(())
-    }
-
-    /// Puts changes into the log and the pool, in one step; returns the LSN of their group, if anything changed.
-    async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
-        let _turn = self.commit_turn.acquire(1).await;
-        let pages = self.options.pages;
-        let sizes = (pages.database_pages, pages.device_pages_per_page);
-        let mut plan = Plan::new(self, sizes);
-        for ((tree, key), change) in changes {
-            match change {
-                Some(value) => plan.put(tree.root(), &key, value).await?,
-                None => plan.delete(tree.root(), &key).await?,
-            }
-        }
-        loop {
-            let whole_before = self.whole_before.get();
-            let group = Group { pages: plan.changes(whole_before) };
-            if group.pages.is_empty() {
-                return Ok(None);
-            }
-            self.check_frames(group.pages.len())?;
-            // This comes before the pages are held: making room in the log writes pages.
-            self.commits.room(&group).await?;
-            let mut held = Vec::with_capacity(group.pages.len());
-            for page in plan.pages() {
-                held.push(self.pool.fix(page, Intent::Overwrite).await?);
-            }
-            // A checkpoint that began meanwhile requires more whole pages, for which there may be no room.
-            if self.whole_before.get() != whole_before {
-                continue;
-            }
-            let whole = group.pages.iter().filter(|page| page.replaces()).count();
-            self.counts.borrow_mut().whole_pages += whole as u64;
-            if plan.changes_structure() {
-                self.structure_version.set(self.structure_version.get() + 1);
-            }
-            let frames = held.iter_mut().map(|held| held.page_mut());
-            let lsn = self.commits.append(group, |lsn| plan.take_effect(lsn, frames));
-            return Ok(Some(lsn));
-        }
     }
 }
