@@ -97,6 +97,12 @@ fn a_header_is_written_on_demand_even_if_nothing_changed() {
             assert_eq!((counted, device.pages_shared), ((0, 1, flushes), shared), "{mode:?}");
             assert_eq!(after.commits.header_pages - before.commits.header_pages, 1);
             assert_eq!(after.documents, 100);
+            // With an update a commit writes as much as without the demand: by SHARE only the document.
+            store.set(&key(7), value(8)).await.unwrap();
+            store.commit_header().await.unwrap();
+            let written = store.statistics().device.since(&after.device).pages_written;
+            assert_eq!(written, if mode == Mode::Original { 1 + u64::from(after.depth) + 1 } else { 1 });
+            store.set(&key(7), value(7)).await.unwrap();
             assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(7)));
         });
     }
