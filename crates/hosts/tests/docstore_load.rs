@@ -101,7 +101,10 @@ fn a_header_is_written_on_demand_even_if_nothing_changed() {
             store.set(&key(7), value(8)).await.unwrap();
             store.commit_header().await.unwrap();
             let written = store.statistics().device.since(&after.device).pages_written;
-            assert_eq!(written, if mode == Mode::Original { 1 + u64::from(after.depth) + 1 } else { 1 });
+            assert_eq!(
+                written,
+                if mode == Mode::Original { 1 + u64::from(after.depth) + 1 } else { 1 }
+            );
             store.set(&key(7), value(7)).await.unwrap();
             assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(7)));
         });
