@@ -70,7 +70,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: dissertation::energy,
         shapes: dissertation::ENERGY,
         not_met_small: dissertation::ENERGY_NOT_MET,
-        full_seconds: 41,
+        full_seconds: 150,
     },
     Experiment {
         name: "casa",
