@@ -22,10 +22,7 @@ fn recovery_takes_as_long_as_what_it_must_read() {
     let crossings = |ms: f64| ms / channels_ms;
     assert!((1.0..1.3).contains(&crossings(serves)), "WAL {serves} ms");
     assert!((1.9..4.5).contains(&crossings(home)), "WAL {serves} ms, then {home} ms");
-    assert!(
-        serves > 10.0 * few && serves > tx_cache && tx_flash > 10.0 * serves,
-        "WAL {serves} ms"
-    );
+    assert!(serves > 10.0 * few && serves > tx_cache && tx_flash > serves, "WAL {serves} ms");
     assert!((30.0..500.0).contains(&tx_flash), "TxFlash {tx_flash} ms");
     assert!(of("TxCache, 16 transactions, indexes") > tx_cache);
     // One more header is one more access.
