@@ -11,6 +11,22 @@
 #include <stdint.h>
 
 /**
+ * The version of this header, 0.2.0, as three numbers. Until 1.0 a new minor version may change the
+ * interface. The loader refuses a shared library of another one, as its name ends in it.
+ */
+#define TANTALUM_VERSION_MAJOR 0
+
+/**
+ * See TANTALUM_VERSION_MAJOR.
+ */
+#define TANTALUM_VERSION_MINOR 2
+
+/**
+ * See TANTALUM_VERSION_MAJOR.
+ */
+#define TANTALUM_VERSION_PATCH 0
+
+/**
  * For tantalum_create: give up what the volume's file or device holds.
  */
 #define TANTALUM_CREATE_OVERWRITE 1
@@ -205,6 +221,11 @@ typedef struct TantalumPair {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * The version of the library that is running, such as "0.2.0". The text is static.
+ */
+const char *tantalum_version(void);
 
 /**
  * The message of this thread's last call that did not return TANTALUM_STATUS_OK: where, what and

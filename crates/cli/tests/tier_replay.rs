@@ -44,7 +44,10 @@ fn what_contradicts_itself_is_refused_in_one_line() {
     for (more, why) in [
         (&["--tier", "bcache", "--tier-size", "10%"][..], "accepted: write_cache, loc"),
         (&["--tier", "loc", "--tier-size", "10%", "--tier-costs", "1,2"], "four numbers"),
-        (&["--tier", "write_cache:place=sequential,order=lru", "--tier-size", "10%"], "contradict"),
+        (
+            &["--tier", "write_cache:place=sequential,order=lru", "--tier-size", "10%"],
+            "cannot be combined",
+        ),
     ] {
         let told = refused(&[&base[..], more].concat());
         assert!(told.contains(why), "{more:?}: {told}");
