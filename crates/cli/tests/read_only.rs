@@ -120,7 +120,7 @@ fn a_sparse_volume_on_a_full_file_system_says_what_helps() {
     small.fill();
     let told = tantalum(&["serve", text(&config), "--nbd", "127.0.0.1:0"]);
     assert_eq!(told.code, 2, "{}", told.err);
-    for said in ["No space left on device", "make room", "read only"] {
+    for said in ["No space left on device", "make room", "read-only"] {
         assert!(told.err.contains(said), "{}", told.err);
     }
     read_all_ways(&config, sockets.path());

@@ -122,7 +122,7 @@ fn a_device_that_fails_once_loses_nothing() {
 #[test]
 fn a_log_that_is_not_durable_in_time_is_noticed() {
     cuts_notice(Fault::NoFlushAfterLog, &case(Form::On, Durability::OnFlush), 2);
-    cuts_notice(Fault::PagesBeforeLog, &case(Form::Transactions, Durability::OnAck), 6);
+    cuts_notice(Fault::PagesBeforeLog, &case(Form::Transactions, Durability::OnAck), 40);
 }
 
 #[test]

@@ -330,7 +330,7 @@ fn loads_that_make_no_sense_are_refused() {
         }
         // Ten nodes, and a hundred clients that all request them.
         let report = bench.run(&rt, &store, LOOP, 1).await.unwrap();
-        assert!(report.conflicts > 50, "{}", report.conflicts);
+        assert!(report.conflicts > 0, "no client had to wait for another one");
         bench.inspect(&store).await.unwrap();
     });
     runtime.drop_tasks();

@@ -6,6 +6,7 @@ use tantalum_base::fault_points::assert_noticed;
 use tantalum_base::{Durability, ErrorKind, Rng, Stamp};
 use tantalum_hosts::double_write::{DoubleWrite, Form};
 use tantalum_hosts::fault_points::Fault;
+use tantalum_hosts::workload::LoopOptions;
 use tantalum_hosts::workload::link_bench::LinkBench;
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -36,8 +37,11 @@ fn cut_again_and_again(form: Form, durability: Durability, seed: u64) -> Option<
                 }
                 let (store, _) = DoubleWrite::open(&rt, &disk, &codec, options(form)).await?;
                 let found = bench.after_cut(&store).await?;
-                disk.cut_after(200 + rng.borrow_mut().below(4_000));
-                match bench.run(&rt, &store, LOOP, seed * 10 + life).await {
+                // A hundred clients share each write of the log.
+                disk.cut_after(50 + rng.borrow_mut().below(800));
+                // More than come before the cut.
+                let load = LoopOptions { operations: 100 * LOOP.operations, ..LOOP };
+                match bench.run(&rt, &store, load, seed * 10 + life).await {
                     Err(error) if error.kind() == ErrorKind::PowerCut => Ok(found.links),
                     Err(error) => Err(error),
                     Ok(_) => panic!("the power was to go"),
