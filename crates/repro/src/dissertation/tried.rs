@@ -1,4 +1,4 @@
-//! What was tried on the figures of chapter 4 that are missed: each is a number for a cause that may be ruled out by it.
+//! Possible causes of the figures of chapter 4 that are missed: for each a number, which may rule it out.
 use std::sync::Arc;
 use tantalum_base::Result;
 use tantalum_replay::buffer_replay::BufferReplayRow;
