@@ -105,6 +105,11 @@ fn a_header_is_written_on_demand_even_if_nothing_changed() {
                 written,
                 if mode == Mode::Original { 1 + u64::from(after.depth) + 1 } else { 1 }
             );
+            // The same for an update that changes nothing.
+            let before = store.statistics().commits.header_pages;
+            store.delete(&key(100)).await.unwrap();
+            store.commit_header().await.unwrap();
+            assert_eq!(store.statistics().commits.header_pages, before + 1, "{mode:?}");
             store.set(&key(7), value(7)).await.unwrap();
             assert_eq!(store.get(&key(7)).await.unwrap(), Some(value(7)));
         });

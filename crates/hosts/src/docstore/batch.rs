@@ -29,14 +29,14 @@ impl<V: Value> Batch<V> {
         }
     }
 
-    /// From now on its commit writes a header even if it has no updates.
+    /// From now on its commit writes a header even if its updates change nothing.
     pub(super) fn want_header(&mut self) {
         self.wants_header = true;
     }
 
-    /// Whether its commit writes a header although it has no updates.
-    pub(super) fn is_header_alone(&self) -> bool {
-        self.wants_header && self.updates.is_empty()
+    /// Whether its commit writes a header even if its updates change nothing.
+    pub(super) fn wants_header(&self) -> bool {
+        self.wants_header
     }
 
     /// The updates in the order of their keys.

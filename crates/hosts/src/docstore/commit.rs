@@ -148,7 +148,7 @@ where
         }
         let documents = draft.next().0 - before.header.end.0;
         let changes_tree = changes.iter().any(|change| *change != Change::Keep);
-        let has_header = changes_tree || batch.is_header_alone();
+        let has_header = changes_tree || batch.wants_header() && remapped.is_empty();
         after.header.number += u64::from(has_header);
         if changes_tree {
             let tree = descent.apply(&before.header, &changes, &mut draft);

@@ -246,7 +246,7 @@ where
         self.commit_up_to(taken).await
     }
 
-    /// Like [`commit`](Self::commit), and writes a header even if nothing was updated since the last one, as couchstore does.
+    /// Like [`commit`](Self::commit), and writes a header even if nothing has changed since the last one, as couchstore does.
     ///
     /// # Errors
     /// As for [`set`](Self::set).
@@ -273,7 +273,7 @@ where
         Ok(())
     }
 
-    /// Waits until the first `number` updates are durable. Simultaneous callers share a commit, which runs as its own task.
+    /// Waits until the first `number` updates and demanded headers are durable. Simultaneous callers share a commit, which runs as its own task.
     async fn commit_up_to(self: &Rc<Self>, number: u64) -> Result<()> {
         let begins = {
             let state = &mut *self.state.borrow_mut();
