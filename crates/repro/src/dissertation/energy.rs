@@ -8,9 +8,9 @@ use super::workload::{bank, oltp};
 use crate::energy::{Consumption, DATA_DISKS, MAINBOARD, SYSTEM_DISK, data_disk};
 use tantalum_replay::buffer_replay::BufferReplayRow;
 
-const CFDC: &str = "cfdc:window=0.5,cluster=16";
-const CFLRU: &str = "cflru:window=0.5";
-const REF: &str = "ref:window=0.5,block=16,victims=4";
+pub(super) const CFDC: &str = "cfdc:window=0.5,cluster=16";
+pub(super) const CFLRU: &str = "cflru:window=0.5";
+pub(super) const REF: &str = "ref:window=0.5,block=16,victims=4";
 /// Section 4.2.1: windows were not tuned.
 const POLICIES: [&str; 5] = ["lru", CFLRU, "lru_wsr", REF, CFDC];
 
@@ -42,13 +42,13 @@ pub(in super::super) fn energy(
 const PAGES: u32 = 8_000;
 
 /// A run and its energy.
-struct Measured {
-    run: BufferReplayRow,
-    taken: Consumption,
+pub(super) struct Measured {
+    pub run: BufferReplayRow,
+    pub taken: Consumption,
 }
 
 impl Measured {
-    fn of(run: BufferReplayRow) -> Option<Measured> {
+    pub fn of(run: BufferReplayRow) -> Option<Measured> {
         let disk = data_disk(&run.device)?;
         let computed_s = run.computed_seconds;
         let taken = Consumption::of(run.seconds, disk, run.device_busy_seconds, computed_s);

@@ -5,13 +5,11 @@ use tantalum_replay::buffer_replay::BufferReplayRow;
 use tantalum_replay::cache_replay::CacheTrace;
 
 use super::super::Row;
+use super::energy::{CFDC, CFLRU, Measured, REF};
 use super::runs::over;
-use crate::energy::{Consumption, data_disk};
 
 /// The text's devices: SSD2, on which CFDC gains most here, and those whose savings over REF it states, HDD1 and SSD3.
 const DEVICES: [&str; 3] = ["mtron", "wd800aajs", "x25-m"];
-const CFDC: &str = "cfdc:window=0.5,cluster=16";
-const CFLRU: &str = "cflru:window=0.5";
 
 /// Warehouses of the dissertation's trace (appendix B.1.1) and of ours.
 const WAREHOUSES: u32 = 50;
@@ -19,7 +17,7 @@ const OUR_WAREHOUSES: u32 = 10;
 
 /// REF as in section 3.3, and with other windows and other numbers of victim blocks.
 const REFS: [&str; 5] = [
-    "ref:window=0.5,block=16,victims=4",
+    REF,
     "ref:window=0.25,block=16,victims=4",
     "ref:window=0.75,block=16,victims=4",
     "ref:window=0.5,block=16,victims=1",
@@ -27,9 +25,7 @@ const REFS: [&str; 5] = [
 ];
 
 fn joules(run: &BufferReplayRow) -> Option<f64> {
-    let disk = data_disk(&run.device)?;
-    let taken = Consumption::of(run.seconds, disk, run.device_busy_seconds, run.computed_seconds);
-    Some(taken.joules())
+    Measured::of(run.clone()).map(|measured| measured.taken.joules())
 }
 
 /// How much less in percent.
@@ -46,7 +42,7 @@ pub(super) fn proportions(
 ) -> Result<()> {
     let pages = pages * OUR_WAREHOUSES / WAREHOUSES;
     for device in DEVICES {
-        let runs = over(device, trace, &[CFDC, CFLRU, "lru", REFS[0]], &[pages], seed)?;
+        let runs = over(device, trace, &[CFDC, CFLRU, "lru", REF], &[pages], seed)?;
         let [cfdc, cflru, lru, other] = &runs[..] else { continue };
         let mut row = |name: &str, what, measured| {
             let case = format!("{device}, {pages} pages, CFDC over {name}");
