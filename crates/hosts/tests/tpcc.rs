@@ -219,7 +219,7 @@ fn a_commit_that_is_acknowledged_too_early_is_noticed() {
             let ended = cut::<Stamp, ValueStamp, Stamps>(Form::On, Durability::OnFlush, seed, 4);
             ended.err().map(|error| error.to_string())
         };
-        (0..4).find_map(lost)
+        (0..12).find_map(lost)
     });
 }
 

@@ -165,8 +165,8 @@ where
             )),
         });
         let homes = Homes::new(runtime, drives.data(), (options.pages, layout), &commits);
-        let pool = pool_of(runtime, &homes, &options.pages)?;
-        let kept_pages_max = kept_pages_max(pool.frames());
+        let kept_pages_max = kept_pages_max(options.pages.pool_pages);
+        let pool = pool_of(runtime, &homes, &options.pages, kept_pages_max)?;
         Ok(Rc::new(Database {
             runtime: runtime.clone(),
             options,
@@ -178,7 +178,7 @@ where
             locks: Locks::default(),
             whole_before,
             commit_turn: Semaphore::new("its turn to commit", 1),
-            kept_pages: Semaphore::new("frames to keep its pages", kept_pages_max),
+            kept_pages: Semaphore::new("frames to keep its pages", kept_pages_max.into()),
             checkpoint_turn: Semaphore::new("its turn to make a checkpoint", 1),
             structure_version: Cell::new(0),
             transactions: Cell::new(0),

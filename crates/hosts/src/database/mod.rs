@@ -58,11 +58,13 @@ pub use way::{DeviceNeed, Way};
 
 pub(crate) type HomePool<R, D, C, P, B, W> = Rc<Pool<HomeStore<R, D, C, P, B, W>, R>>;
 
-/// A pool over `homes`, with LRU replacement. Pages that wait for a batch or are being written also count as memory of the pool.
+/// A pool over `homes`, with LRU replacement. Pages that wait for a batch or are being written also count as memory of the pool,
+/// and so do the `kept_pages` that have frames although the policy evicted them.
 pub(crate) fn pool_of<R, D, C, P, B, W>(
     runtime: &R,
     homes: &Rc<Homes<R, D, C, P, B, W>>,
     options: &PageOptions<W>,
+    kept_pages: u32,
 ) -> Result<HomePool<R, D, C, P, B, W>>
 where
     R: Runtime,
@@ -72,11 +74,12 @@ where
     B: BatchRules,
     W: Way,
 {
-    let frames = options.pool_pages - 2 * options.batch_pages;
+    let transit_frames = kept_pages + 2 * options.batch_pages;
+    let frames = options.pool_pages - transit_frames;
     let workload = Workload { pages_end: options.database_pages, future: &[] };
     let policy = PolicySpec::parse("lru")?.build(frames, workload)?;
     let batches = PoolOptions {
-        transit_frames: Some(2 * options.batch_pages),
+        transit_frames: Some(transit_frames),
         writers: 1,
         batch_pages: Some(options.batch_pages),
         ..PoolOptions::default()

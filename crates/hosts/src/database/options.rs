@@ -14,7 +14,7 @@ pub struct PageOptions<W> {
     pub database_pages: u64,
     /// Device pages in a database page: 1, 2, 4 for 4, 8, 16 KiB.
     pub device_pages_per_page: u32,
-    /// Number of database pages in memory, including those that are being written out.
+    /// Number of database pages in memory, including those that are being written out and those that commits keep.
     pub pool_pages: u32,
     /// Number of database pages in a batch; the double-write area has the same size.
     pub batch_pages: u32,

@@ -4,12 +4,13 @@
 //! in which it does not wait for pages. If one is missing all the same, as a tree changed meanwhile or a page is split, it gives the turn
 //! back, brings that page in and tries again. So reads of many commits are under way together.
 //!
-//! Half of the pool's frames may be kept this way; each commit says beforehand how many it needs. One that needs more waits until it
-//! is the only one, and then reads in its turn.
+//! A quarter of the pool's frames may be kept this way, and the pool has as many transit frames beside those of two batches: with fewer,
+//! kept pages that the policy evicts leave none for a full batch, and batches become small. Each commit says beforehand how many pages it
+//! needs. One that needs more than a quarter waits until it is the only one, and then reads in its turn.
 use std::cell::Cell;
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, PageDevice, PageNo, Result};
-use tantalum_buffer::{Hold, Intent, PoolFrames};
+use tantalum_buffer::{Hold, Intent};
 use tantalum_runtime::Runtime;
 
 use super::commits::Commits;
@@ -28,9 +29,9 @@ const MORE_PAGES: u64 = 8;
 
 type Kept<R, D, C, V, W> = Hold<HomeStore<R, D, C, Rc<TreePage<V>>, Commits<D, C, V>, W>, R>;
 
-/// Number of pages that all commits together may keep in a pool with these frames.
-pub(super) fn kept_pages_max(frames: PoolFrames) -> u64 {
-    u64::from(frames.total / 2).max(1)
+/// Number of pages that all commits together may keep in a pool of `pool_pages` frames.
+pub(super) fn kept_pages_max(pool_pages: u32) -> u32 {
+    (pool_pages / 4).max(1)
 }
 
 /// The result of a turn, or of several.
@@ -97,7 +98,7 @@ where
 {
     /// Puts changes into the log and the pool, in one step; returns the LSN of their group, if anything changed.
     pub(super) async fn take_effect(&self, changes: Changes<V>) -> Result<Option<Lsn>> {
-        let all = kept_pages_max(self.pool.frames());
+        let all = self.kept_pages_max();
         let mut most = changes.len() as u64;
         loop {
             let _kept = self.kept_pages.acquire(most.min(all)).await;
@@ -205,6 +206,10 @@ where
 
     /// Whether it can do so beside all pages that commits may keep.
     fn has_frames_beside(&self, pages: usize) -> bool {
-        pages as u64 + kept_pages_max(self.pool.frames()) < u64::from(self.pool.frames().total)
+        pages as u64 + self.kept_pages_max() < u64::from(self.pool.frames().total)
+    }
+
+    fn kept_pages_max(&self) -> u64 {
+        kept_pages_max(self.pool.frames().total).into()
     }
 }

@@ -66,7 +66,7 @@ impl<R: Runtime, D: PageDevice<Page = Stamp>> PageLoad<R, D> {
         let (homes, at_home) = homes_on(runtime, device, options);
         let image = |page| Image::new(PageNo(page), 1, options.device_pages_per_page);
         homes.load((0..options.database_pages).map(image)).await?;
-        let pool = pool_of(runtime, &homes, &options)?;
+        let pool = pool_of(runtime, &homes, &options, 0)?;
         pool.start();
         let versions = RefCell::new(vec![1; options.database_pages as usize]);
         Ok(Rc::new(PageLoad { homes, pool, options, versions, at_home, accesses: Cell::new(0) }))

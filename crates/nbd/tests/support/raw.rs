@@ -21,6 +21,36 @@ pub fn negotiated(socket: &Path) -> UnixStream {
     stream
 }
 
+/// A connection that is ready for requests, `BLOCK_STATUS` too.
+pub fn with_block_status(socket: &Path) -> UnixStream {
+    let mut stream = greeted(socket);
+    stream.write_all(&3_u32.to_be_bytes()).unwrap();
+    let query = b"base:allocation";
+    let mut context = [0, 1, query.len() as u32].map(u32::to_be_bytes).concat();
+    context.extend(query);
+    for (option, data) in [(8_u32, Vec::new()), (10, context)] {
+        stream.write_all(b"IHAVEOPT").unwrap();
+        stream.write_all(&[option, data.len() as u32].map(u32::to_be_bytes).concat()).unwrap();
+        stream.write_all(&data).unwrap();
+        while option_reply(&mut stream) != ACKNOWLEDGED {}
+    }
+    // EXPORT_NAME with the empty name, without the zeros behind its answer.
+    stream.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+    stream.read_exact(&mut [0; 10]).unwrap();
+    stream
+}
+
+const ACKNOWLEDGED: u32 = 1;
+
+/// Reads the reply to an option; returns its type.
+fn option_reply(stream: &mut UnixStream) -> u32 {
+    let mut reply = [0; 20];
+    stream.read_exact(&mut reply).unwrap();
+    let number = |at: usize| u32::from_be_bytes(reply[at..at + 4].try_into().unwrap());
+    stream.read_exact(&mut vec![0; number(16) as usize]).unwrap();
+    number(12)
+}
+
 /// A request's header.
 pub fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
     let mut bytes = 0x2560_9513_u32.to_be_bytes().to_vec();
