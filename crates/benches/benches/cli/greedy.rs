@@ -127,11 +127,7 @@ fn beside(socket: &Path, others: Others) -> Measured {
 }
 
 /// Reads and writes a page at a time until `is_over` the seconds since it began.
-fn polite(
-    mut stream: UnixStream,
-    seed: u64,
-    is_over: impl Fn(f64) -> bool,
-) -> Histogram<u64> {
+fn polite(mut stream: UnixStream, seed: u64, is_over: impl Fn(f64) -> bool) -> Histogram<u64> {
     let mut rng = Rng::new(seed);
     let mut latencies_ns = Histogram::new(3).expect("three digits");
     let mut reply = [0; 16 + 4096];
