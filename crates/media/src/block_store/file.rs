@@ -14,11 +14,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_runtime::Live;
+use tantalum_runtime::{Live, join_all};
 use tantalum_runtime::live::{LiveFile, ParentOnly, ZeroedSpace};
 
 /// Bytes of zeros per write, when a range is prepared or must be zeroed by writing.
 const ZEROS_BYTES: u64 = 1 << 20;
+
+/// Writes of zeros in flight. One at a time reaches a third of the rate of four on a cloud's volume.
+const ZEROS_IN_FLIGHT: u64 = 4;
 
 /// Maximum bytes zeroed per system call. Such a call cannot be interrupted, and a device may be slow at it.
 const ZEROING_BYTES: u64 = 1 << 30;
@@ -210,16 +213,25 @@ impl FileStore {
         hole.is_ok_and(|hole| hole >= offset + bytes)
     }
 
-    /// Writes zeros, a piece at a time.
+    /// Writes zeros in pieces, several at a time.
     async fn write_zeros(&self, offset: u64, bytes: u64) -> Result<()> {
-        let mut buf = self.buffer(ZEROS_BYTES.min(bytes) as usize);
+        let next = Cell::new(offset);
+        let lanes = ZEROS_IN_FLIGHT.min(bytes.div_ceil(ZEROS_BYTES));
+        join_all((0..lanes).map(|_| self.write_next_zeros(&next, offset + bytes)).collect())
+            .await
+            .map(drop)
+    }
+
+    /// Writes zeros from `next` on, a piece at a time, up to `end`.
+    async fn write_next_zeros(&self, next: &Cell<u64>, end: u64) -> Result<()> {
+        let mut buf = self.buffer(ZEROS_BYTES as usize);
         buf.fill(0);
-        let mut at = offset;
-        while at < offset + bytes {
-            let len = ZEROS_BYTES.min(offset + bytes - at) as usize;
-            buf.set_len(len);
+        while next.get() < end {
+            let at = next.get();
+            let len = ZEROS_BYTES.min(end - at);
+            next.set(at + len);
+            buf.set_len(len as usize);
             buf = self.write(at, buf, false).await?;
-            at += len as u64;
         }
         self.recycle(buf);
         Ok(())

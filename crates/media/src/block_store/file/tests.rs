@@ -39,6 +39,31 @@ fn what_was_written_is_read_and_the_lock_holds() {
 }
 
 #[test]
+fn a_range_is_prepared_whole_and_nothing_beside_it_is_changed() {
+    const MIB: u64 = 1 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let live = live();
+    let store = FileStore::create(&live, &path, 8 * MIB, FileStoreOptions::default()).unwrap();
+    // Pieces for several writes at a time, the last of them short.
+    let (first, end) = (4096, 6 * MIB + 8192);
+    live.run(async move {
+        for at in [0, end] {
+            let mut buf = store.buffer(4096);
+            buf.fill(7);
+            store.recycle(store.write(at, buf, false).await.unwrap());
+        }
+        assert!(!store.is_written(first, 4096));
+        store.prepare(first, end - first).await.unwrap();
+        assert!(store.is_written(0, end + 4096) && !store.is_written(end, 8192));
+        for (at, byte) in [(0, 7), (first, 0), (end - 4096, 0), (end, 7)] {
+            let buf = store.read(at, store.buffer(4096)).await.unwrap();
+            assert!(buf.iter().all(|found| *found == byte), "{at}");
+        }
+    });
+}
+
+#[test]
 fn readers_share_the_file_with_readers_alone_and_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
