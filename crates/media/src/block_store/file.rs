@@ -14,8 +14,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tantalum_base::{Error, ErrorKind, Result};
-use tantalum_runtime::{Live, join_all};
 use tantalum_runtime::live::{LiveFile, ParentOnly, ZeroedSpace};
+use tantalum_runtime::{Live, join_all};
 
 /// Bytes of zeros per write, when a range is prepared or must be zeroed by writing.
 const ZEROS_BYTES: u64 = 1 << 20;
