@@ -188,6 +188,10 @@ fn of_a_volume(fault: Volume) -> Test {
         Volume::StoresNotAskedFirst => {
             ("crates/volume/tests/tiered/places.rs", "a_home_in_use_leaves_the_flash_as_it_was")
         }
+        Volume::UnclaimedHomeTaken => (
+            PAIRS,
+            "a_flash_that_comes_back_without_the_journal_is_refused_where_its_home_was_used_since",
+        ),
         Volume::UnseenClaimIgnored => (
             "crates/volume/tests/tiered/unseen_claim.rs",
             "a_claim_that_cannot_be_seen_is_found_by_a_page",

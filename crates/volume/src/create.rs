@@ -151,10 +151,11 @@ async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Su
     let path = config.data_path()?;
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
+        // The home's owner comes first: its pages may be lost, and `--force`, which the flash's content may ask for, loses them.
+        refuse_owned_home(live, config).await?;
         if !is_given_up(live, config, superblock.store_bytes()).await? {
             refuse_data(live, config, &path).await?;
         }
-        refuse_owned_home(live, config).await?;
     }
     if let Some(its) = &config.home {
         refuse_claimed_home(&its.home_path(&config.path), overwrite)?;

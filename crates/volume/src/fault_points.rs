@@ -10,6 +10,8 @@ tantalum_base::fault_points! {
     RescuedHomeUnwatched,
     /// The flash of a new volume is written before home and journal are checked to be available.
     StoresNotAskedFirst,
+    /// A home without a claim is taken without a journal if its pages are the flash's.
+    UnclaimedHomeTaken,
     /// A home without a journal counts as one without a claim if it shows none, even if it could not show one.
     UnseenClaimIgnored,
 }

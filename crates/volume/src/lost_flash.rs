@@ -190,8 +190,8 @@ pub(crate) fn without_either(journal: &Path, home: &Path) -> Error {
 /// The error for a missing journal beside a home.
 pub(crate) fn without_journal(journal: &Path) -> Error {
     let context = format!(
-        "{}, {JOURNAL_GONE} (put it back; or set home.destage = \"dense\": the volume \
-         gets a new one and loses nothing)",
+        "{}, {JOURNAL_GONE} (put it back; or, if the home was neither rescued nor detached \
+         since, set home.destage = \"dense\": the volume gets a new one)",
         journal.display()
     );
     JOURNAL_GONE.error(ErrorKind::Io, context)

@@ -9,7 +9,7 @@ use tantalum_runtime::live::wall_clock::unix_ms;
 use crate::config::VolumeConfig;
 use crate::flash::{FlashVolume, OpenReport, open_flash};
 use crate::open_options::OpenOptions;
-use crate::refusals::{CLAIM_UNKNOWN, COMPARED, UNPROVEN};
+use crate::refusals::{CLAIM_GONE, CLAIM_UNKNOWN, COMPARED, UNPROVEN};
 use crate::store::{
     VolumeStore, journal_to_make, open_store, open_tiered_stores, reread_partitions,
 };
@@ -71,7 +71,7 @@ pub async fn open_tiered_volume(
 /// Whether an opening was refused because the home is another one. Nothing was written to that home.
 fn is_another_home(error: &Error) -> bool {
     let told = error.to_string();
-    [COMPARED, UNPROVEN, CLAIM_UNKNOWN, OTHERS_HOME]
+    [COMPARED, UNPROVEN, CLAIM_GONE, CLAIM_UNKNOWN, OTHERS_HOME]
         .iter()
         .any(|refusal| told.contains(refusal.words()))
 }

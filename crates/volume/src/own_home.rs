@@ -2,13 +2,22 @@
 //!
 //! Before this test, nothing is written to a home that does not show its claim.
 use tantalum_base::{Error, ErrorKind, PAGE_BYTES, PageBuf, PageDevice, PageNo, Payload, Result};
-use tantalum_cache::claim::{SECTOR_BYTES, Trust, accept, of_another};
+use tantalum_cache::claim::{Claim, SECTOR_BYTES, Trust, accept, of_another};
+use tantalum_cache::journal::{Journal, is_no_journal};
 use tantalum_media::BlockStore;
 use tantalum_runtime::Runtime;
 use tantalum_runtime::life_cycle::is_damage;
 
+use crate::config::VolumeConfig;
+use crate::fault_points::Fault;
+use crate::home_config::ClaimConfig;
+use crate::open_options::OpenOptions;
 use crate::refusals::{COMPARED, UNPROVEN};
-use crate::tiered::TieredDevice;
+use crate::superblock::Superblock;
+use crate::tiered::{
+    TieredDevice, TieredStores, home_config, is_ordered, open_cache, pair, told_home,
+};
+use crate::unseen_claim::{Unseen, refuse_unclaimed, unknown_claim, unseen_claim};
 
 /// Number of clean pages that are compared with the home at an opening.
 const COMPARED_PAGES: usize = 8;
@@ -41,6 +50,16 @@ enum Compared {
     /// Some sectors are stored with the claim although they should be without it, or the reverse.
     Mixed,
     Differs,
+}
+
+/// The proof that a home without a claim must give, beside an equal page for each other one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Proof {
+    /// One page at least is equal.
+    an_equal_page: bool,
+    /// No page differs: the journal is lost, and with it the record of a rescue or a detach, after which the home may have newer
+    /// pages than the flash.
+    no_other_page: bool,
 }
 
 /// Compares some clean pages with their content on the home.
@@ -107,7 +126,7 @@ pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
 ) -> Result<Ends> {
     let home = tiered.home().store();
     if matches!(home.trust(), Trust::Unseen | Trust::Doubted) {
-        prove(tiered, false).await?;
+        prove(tiered, Proof::default()).await?;
         home.allow_writes();
     }
     let ends = write_ends(tiered).await?;
@@ -117,32 +136,102 @@ pub(crate) async fn accept_home<R: Runtime, S: BlockStore>(
     Ok(ends)
 }
 
-/// Refuses a home before anything is changed, if it has another volume's claim, or if it shows no claim and more compared pages
-/// differ than are equal. If it `must_show` that it is the volume's own, there must be an equal page.
+/// Checks that the home is the volume's own, if loss is accepted or the journal is lost. This must precede any change of the
+/// stores. Returns the claim on the home, if it was found only by comparison with pages of the flash.
+///
+/// # Errors
+/// `Corrupt` if the home is another one, if no page shows that it is the volume's own, or if it is unknown whether it has a claim.
+/// If the journal is lost and loss is not accepted, also if it has no claim.
+pub(crate) async fn prove_first<R: Runtime, S: BlockStore + Clone>(
+    runtime: &R,
+    stores: &TieredStores<S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+    options: OpenOptions,
+) -> Result<Option<Claim>> {
+    let is_lost = is_journal_lost(stores, config, superblock).await;
+    let OpenOptions { read_only, accept_loss, .. } = options;
+    if read_only && accept_loss || !accept_loss && !is_lost {
+        return Ok(None);
+    }
+    let journal = stores.journal.clone().filter(|_| !is_lost);
+    let TieredStores { flash, home, .. } = stores;
+    let stores = TieredStores { flash: flash.clone(), home: home.clone(), journal };
+    let looking = OpenOptions { read_only: true, ..options };
+    let look = |claim| {
+        open_cache(runtime, stores.clone(), config, superblock, looking, claim, Box::new(|| 0))
+    };
+    let mut tiered = match look(None).await {
+        Ok((tiered, _)) => tiered,
+        // The end of the flash's log is damaged, and the home still lacks the epoch in the journal.
+        Err(error) if error.kind() == ErrorKind::ReadOnly => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let at_home = |error: Error| error.wrap(told_home(config));
+    let unseen = match is_lost && !Fault::UnseenClaimIgnored.is_planted() {
+        true => unseen_claim(&tiered, superblock.volume_id).await.map_err(at_home)?,
+        false => Unseen::Absent,
+    };
+    if let Unseen::Found(claim) = &unseen {
+        drop(tiered);
+        (tiered, _) = look(Some(**claim)).await?;
+    }
+    let is_claim_wanted = home_config(config)?.claim == ClaimConfig::Xor;
+    let proof = Proof { an_equal_page: is_lost && is_claim_wanted, no_other_page: is_lost };
+    let proven = prove_home(&tiered, superblock.volume_id, proof).await;
+    proven.map_err(at_home)?;
+    match unseen {
+        Unseen::Found(claim) => return Ok(Some(*claim)),
+        Unseen::Unknown if is_claim_wanted => return Err(at_home(unknown_claim())),
+        Unseen::Unknown | Unseen::Absent => {}
+    }
+    if is_lost && !accept_loss && tiered.home().store().claim().is_none() {
+        refuse_unclaimed().map_err(at_home)?;
+    }
+    Ok(None)
+}
+
+/// Whether the journal of a volume with dense destaging is missing or damaged. An opening to write replaces it.
+async fn is_journal_lost<S: BlockStore + Clone>(
+    stores: &TieredStores<S>,
+    config: &VolumeConfig,
+    superblock: &Superblock,
+) -> bool {
+    if is_ordered(config) {
+        return false;
+    }
+    let Some(store) = stores.journal.clone() else { return true };
+    let opened = Journal::<S, PageBuf>::open(store, pair(superblock), 0).await;
+    opened.is_err_and(|error| is_no_journal(&error))
+}
+
+/// Refuses a home before anything is changed, if it has another volume's claim, or if it shows no claim and lacks the `wanted` proof.
 ///
 /// # Errors
 /// As [`accept_home`].
-pub(crate) async fn prove_home<R: Runtime, S: BlockStore>(
+async fn prove_home<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
     volume_id: u128,
-    must_show: bool,
+    wanted: Proof,
 ) -> Result<()> {
     let home = tiered.home().store();
     match (home.trust(), home.claim()) {
         (_, Some(claim)) if claim.volume_id() != volume_id => Err(of_another(&claim)),
-        (Trust::Unseen | Trust::Doubted, _) => prove(tiered, must_show).await,
+        (Trust::Unseen | Trust::Doubted, _) => prove(tiered, wanted).await,
         (Trust::Own | Trust::Torn, _) => Ok(()),
     }
 }
 
-/// Refuses the home if more of the compared pages differ than are equal. If the home is doubted, or if it `must_show` that it is
-/// the volume's own, there must be an equal page.
+/// Refuses the home if more of the compared pages differ than are equal, or if it lacks the `wanted` proof. If the home is doubted,
+/// there must be an equal page.
 async fn prove<R: Runtime, S: BlockStore>(
     tiered: &TieredDevice<R, S>,
-    must_show: bool,
+    wanted: Proof,
 ) -> Result<()> {
     let (mut same, mut different, mut first) = (0, 0, None);
-    for page in tiered.drive().ftl().clean_pages(PROVING_PAGES) {
+    // One different page decides, so all are compared.
+    let pages = if wanted.no_other_page { usize::MAX } else { PROVING_PAGES };
+    for page in tiered.drive().ftl().clean_pages(pages) {
         let Some(content) = clean_content(tiered, page).await? else { continue };
         // A page of zeros proves nothing: any disk has zeros.
         if content == PageBuf::zero() {
@@ -151,11 +240,15 @@ async fn prove<R: Runtime, S: BlockStore>(
         match compare_page(tiered, page, &content).await? {
             Compared::Same | Compared::Mixed => same += 1,
             Compared::Differs => {
+                if wanted.no_other_page {
+                    return Err(differs(page, ""));
+                }
                 different += 1;
                 first = first.or(Some(page));
             }
         }
     }
+    let must_show = wanted.an_equal_page;
     let is_doubted = must_show || tiered.home().store().trust() == Trust::Doubted;
     match first {
         Some(page) if different > same => Err(differs(page, "")),

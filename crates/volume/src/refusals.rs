@@ -107,6 +107,8 @@ tantalum_base::refusals! {
     COMPARED = "home does not hold page",
     /// Nothing shows that the home is the volume's own.
     UNPROVEN = "no page shows that this home is the volume's own",
+    /// The home has no claim, and the record of its use without the cache is lost.
+    CLAIM_GONE = "the journal is lost, and the home has no claim that would show that it was not used without its cache",
     /// It is unknown whether the ends of the home are stored with a claim.
     CLAIM_UNKNOWN = "nothing tells whether the home has a claim",
     /// The home was detached or rescued, and changed since.

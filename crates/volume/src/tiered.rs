@@ -24,14 +24,13 @@ use crate::fault_points::Fault;
 use crate::flash::{
     OpenReport, check_sizes, mend_copies, read_copies, spare_bytes, within_data, zones,
 };
-use crate::home_config::{ClaimConfig, HomeConfig};
+use crate::home_config::HomeConfig;
 use crate::open_options::OpenOptions;
-use crate::own_home::{Ends, accept_home, compare, prove_home};
+use crate::own_home::{Ends, accept_home, compare, prove_first};
 use crate::recorded::Recorded;
 use crate::refusals::{DENSE, GIVEN_BACK};
 use crate::room::Room;
 use crate::superblock::Superblock;
-use crate::unseen_claim::{Unseen, unknown_claim, unseen_claim};
 
 /// The cache of a tiered volume.
 pub type TieredDevice<R, S> = Tiered<R, FileZones<S>, Image<Claimed<Watched<S>>>, S>;
@@ -44,10 +43,10 @@ const JOURNAL_MEMORY_PAGES: u32 = 16384;
 
 /// The context of an error if the journal cannot be opened, with advice.
 const JOURNAL_REFUSED: &str = "the journal beside the home (put its own back, or the volume's own \
-                               flash if the flash is another volume's; or move this journal away \
-                               and set home.destage = \"dense\": the volume gets a new one and \
-                               loses nothing; `tantalum attach --force` gives up the newer pages \
-                               in the flash)";
+                               flash if the flash is another volume's; or, if no other cache had \
+                               this home since, move this journal away and set home.destage = \
+                               \"dense\": the volume gets a new one; `tantalum attach --force` \
+                               gives up the newer pages in the flash)";
 
 /// The context of an error if the journal cannot be read now.
 const JOURNAL_UNREAD: &str = "the journal beside the home cannot be read now; nothing was changed, and this may pass: try again";
@@ -151,10 +150,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
     Image::<_, PageBuf>::new(stores.home.clone(), superblock.pages).context(|| "the home")?;
     let at_home = |error: Error| error.wrap(told_home(config));
     let flash = stores.flash.clone();
-    let claim_found = match options.read_only {
-        true => None,
-        false => prove_first(runtime, &stores, config, &superblock, options).await?,
-    };
+    let claim_found = prove_first(runtime, &stores, config, &superblock, options).await?;
     let unix_ms = Box::new(unix_ms);
     let (tiered, recovery) =
         open_cache(runtime, stores, config, &superblock, options, claim_found, unix_ms).await?;
@@ -184,7 +180,7 @@ pub async fn open_tiered<R: Runtime, S: BlockStore + Clone>(
 
 /// Opens flash, journal and home as a cache, which is not started. `claim_found` is the result of [`prove_first`]. Unless
 /// `options` are read-only, an interrupted change of the home's claim is finished, and the flash gets a new checkpoint.
-async fn open_cache<R: Runtime, S: BlockStore + Clone>(
+pub(crate) async fn open_cache<R: Runtime, S: BlockStore + Clone>(
     runtime: &R,
     stores: TieredStores<S>,
     config: &VolumeConfig,
@@ -224,65 +220,6 @@ async fn open_cache<R: Runtime, S: BlockStore + Clone>(
     let runtime = runtime.clone();
     let parts = TieredParts { runtime, drive, home, journal, unix_ms, options };
     Ok((Tiered::new(parts)?, recovery))
-}
-
-/// Checks that the home is the volume's own, if loss is accepted or a lost journal will be replaced. This must precede any change
-/// of the stores. Returns the claim on the home, if it was found only by comparison with pages of the flash.
-///
-/// # Errors
-/// `Corrupt` if the home is another one, if no page shows that it is the volume's own, or if it is unknown whether it has a claim.
-async fn prove_first<R: Runtime, S: BlockStore + Clone>(
-    runtime: &R,
-    stores: &TieredStores<S>,
-    config: &VolumeConfig,
-    superblock: &Superblock,
-    options: OpenOptions,
-) -> Result<Option<Claim>> {
-    let is_lost = is_journal_lost(stores, config, superblock).await;
-    if !options.accept_loss && !is_lost {
-        return Ok(None);
-    }
-    let journal = stores.journal.clone().filter(|_| !is_lost);
-    let TieredStores { flash, home, .. } = stores;
-    let stores = TieredStores { flash: flash.clone(), home: home.clone(), journal };
-    let looking = OpenOptions { read_only: true, ..options };
-    let look = |claim| {
-        open_cache(runtime, stores.clone(), config, superblock, looking, claim, Box::new(|| 0))
-    };
-    let mut tiered = match look(None).await {
-        Ok((tiered, _)) => tiered,
-        // The end of the flash's log is damaged, and the home still lacks the epoch in the journal.
-        Err(error) if error.kind() == ErrorKind::ReadOnly => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let at_home = |error: Error| error.wrap(told_home(config));
-    let unseen = match is_lost && !Fault::UnseenClaimIgnored.is_planted() {
-        true => unseen_claim(&tiered, superblock.volume_id).await.map_err(at_home)?,
-        false => Unseen::Absent,
-    };
-    if let Unseen::Found(claim) = &unseen {
-        drop(tiered);
-        (tiered, _) = look(Some(**claim)).await?;
-    }
-    let is_claim_wanted = home_config(config)?.claim == ClaimConfig::Xor;
-    let proven = prove_home(&tiered, superblock.volume_id, is_lost && is_claim_wanted).await;
-    proven.map_err(at_home)?;
-    match unseen {
-        Unseen::Found(claim) => Ok(Some(*claim)),
-        Unseen::Unknown if is_claim_wanted => Err(at_home(unknown_claim())),
-        Unseen::Unknown | Unseen::Absent => Ok(None),
-    }
-}
-
-/// Whether the journal of a volume with dense destaging is missing or damaged, so that a new one replaces it.
-async fn is_journal_lost<S: BlockStore + Clone>(
-    stores: &TieredStores<S>,
-    config: &VolumeConfig,
-    superblock: &Superblock,
-) -> bool {
-    let Some(store) = stores.journal.clone().filter(|_| !is_ordered(config)) else { return false };
-    let opened = Journal::<S, PageBuf>::open(store, pair(superblock), 0).await;
-    opened.is_err_and(|error| is_no_journal(&error))
 }
 
 /// Checks by the marks in the journal whether another program changed the home, and watches the home from now on if the volume is

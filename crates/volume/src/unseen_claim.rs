@@ -1,5 +1,5 @@
 //! A home that cannot show its claim. If the journal with its record is lost, the claim is found; if the flash is lost, a rescue of
-//! the home is refused.
+//! the home is refused. So is a home without a claim, if the journal is lost.
 //!
 //! No sector at the ends of such a home is zero. So it is unknown whether it has a claim, and its ends may be read wrongly. Pages
 //! that home and flash have in common decide: if a page was stored with the claim, it differs from the flash's content by the
@@ -13,8 +13,9 @@ use tantalum_media::BlockStore;
 use tantalum_media::block_store::StoreLayer;
 use tantalum_runtime::Runtime;
 
+use crate::fault_points::Fault;
 use crate::own_home::clean_content;
-use crate::refusals::{CLAIM_UNKNOWN, NOT_SHOWN};
+use crate::refusals::{CLAIM_GONE, CLAIM_UNKNOWN, NOT_SHOWN};
 use crate::tiered::TieredDevice;
 
 /// The result of the search.
@@ -66,6 +67,24 @@ fn text_between(content: &[u8], stored: &[u8]) -> Option<Claim> {
     let text: Vec<u8> = content.iter().zip(stored).map(|(a, b)| a ^ b).collect();
     let claim = Claim::of_sector(text.get(..SECTOR_BYTES)?)?;
     text.chunks(SECTOR_BYTES).all(|sector| sector == claim.sector()).then_some(claim)
+}
+
+/// Refuses a home without a claim, if the journal is lost. The journal would tell whether the home was rescued or detached, after
+/// which it may have newer pages than the flash.
+///
+/// # Errors
+/// `Corrupt`.
+pub(crate) fn refuse_unclaimed() -> Result<()> {
+    if Fault::UnclaimedHomeTaken.is_planted() {
+        return Ok(());
+    }
+    let context = format!(
+        "{CLAIM_GONE}: it may have been rescued or detached, and have newer pages than the flash (put the journal back. Only if \
+         nothing has written to this home without its cache, `tantalum check --accept-loss` takes it with the pages of the flash \
+         over it, if those that both have are equal; else `tantalum attach --force` puts a new cache over the home as it is, and \
+         gives up the pages in the flash)"
+    );
+    Err(CLAIM_GONE.error(ErrorKind::Corrupt, context))
 }
 
 /// The refusal of a home if it is unknown whether it has a claim.

@@ -20,9 +20,11 @@ const TRIM_PAGES: u64 = 8192;
 /// out of memory dies.
 const CLONE_PAGES_MAX: u64 = 1 << 24;
 
-/// The reason for which a tiered volume refuses such a change.
-pub const TIERED: &str =
-    "pages at home cannot be shared, and clients give pages up themselves (blkdiscard)";
+/// The reason for which a tiered volume refuses a share or a clone.
+const NOT_SHARED: &str = "pages at home cannot be shared";
+
+/// The reason for which a tiered volume refuses a trim.
+const NOT_TRIMMED: &str = "serve it, and give the pages up on the device (`blkdiscard --offset A --length LEN`, `fstrim`)";
 
 /// The process that makes a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +82,19 @@ impl Pages {
 }
 
 impl Remap {
+    /// The reason for which a tiered volume refuses it.
+    pub fn not_on_a_tiered_volume(self) -> &'static str {
+        match self {
+            Remap::Share(_) | Remap::Clone { .. } => NOT_SHARED,
+            Remap::Trim(_) => NOT_TRIMMED,
+        }
+    }
+
     /// Makes the change: on the volume that the server of `config` has open, or else on the volume opened here.
     pub fn run(self, config: &VolumeConfig) -> anyhow::Result<Done> {
         let path = config.path.display();
         if config.kind == Kind::Tiered {
-            bail!("{path} is a tiered volume: {TIERED}");
+            bail!("{path} is a tiered volume: {}", self.not_on_a_tiered_volume());
         }
         let opened = {
             let live = Live::new(LiveOptions::default())?;

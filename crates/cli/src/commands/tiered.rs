@@ -344,7 +344,7 @@ pub fn detach(args: &DetachArgs) -> anyhow::Result<Verdict> {
         if statistics.lost_pages > 0 {
             let context = format!(
                 "{} pages are newer in the flash, {PAGES_LOST}: home has older content of them, and the \
-                 volume stays (`tantalum check` names them; write or trim them, and detach it then)",
+                 volume stays (`tantalum check` names them; write them, or discard them on the served device, and detach it then)",
                 statistics.lost_pages
             );
             return Err(PAGES_LOST.error(ErrorKind::Uncorrectable, context));

@@ -22,7 +22,8 @@ pub struct Args {
 }
 
 const AFTER_HELP: &str = "While the volume is served, its server does the trim. More than \
-32 MiB are trimmed in pieces, so that clients do not wait.
+32 MiB are trimmed in pieces, so that clients do not wait. \
+Of a tiered volume pages are given up on the served device instead (`blkdiscard`).
 
 Examples:
   tantalum trim vol/VOLUME.toml 1GiB 1GiB";

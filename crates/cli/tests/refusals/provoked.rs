@@ -323,6 +323,13 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         ),
     ),
     (
+        media::READ_ONLY_DEVICE,
+        By(
+            "crates/media/src/block_store/opening/tests.rs::a_device_that_is_read_only_is_refused_before_anything_is_written",
+            DEVICE,
+        ),
+    ),
+    (
         media::MOUNTED,
         By("crates/cli/tests/devices.rs::a_device_that_is_mounted_is_no_store_of_a_volume", DEVICE),
     ),
@@ -523,6 +530,15 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         Attached(|place| {
             place.write("home", 0, &vec![0; 32 << 20]);
             place.refused("check @v.toml --accept-loss")
+        }),
+    ),
+    (
+        volume::CLAIM_GONE,
+        Attached(|place| {
+            edit(&place.at("v.toml"), "# destage = \"ordered\"", "destage = \"dense\"");
+            fs::remove_file(place.at("home.journal")).unwrap();
+            place.write("home", 0, &vec![0; 32 << 20]);
+            place.refused("detach @v.toml")
         }),
     ),
     (

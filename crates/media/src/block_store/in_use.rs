@@ -157,6 +157,13 @@ impl Kernel {
         Some(std::fs::read_to_string(name).ok()?.trim_end().to_owned())
     }
 
+    /// Whether `path` leads to a block device that is set to read-only.
+    pub(super) fn is_read_only(&self, path: &Path) -> bool {
+        let Place::Device(number) = Place::of(path) else { return false };
+        let told = std::fs::read_to_string(self.folder_of(number).join("ro"));
+        told.is_ok_and(|told| told.trim_end() == "1")
+    }
+
     /// The kernel's directory for the device with this number.
     fn folder_of(&self, number: u64) -> PathBuf {
         self.sys.join(format!("dev/block/{}:{}", major(number), minor(number)))

@@ -6,7 +6,7 @@
 use super::Place;
 use super::file::FileStoreOptions;
 use super::in_use::{Kernel, is_busy};
-use super::refusals::{FOLDER, IN_USE, NO_STORE, NOT_ALLOWED, OPEN, OPEN_HERE};
+use super::refusals::{FOLDER, IN_USE, NO_STORE, NOT_ALLOWED, OPEN, OPEN_HERE, READ_ONLY_DEVICE};
 use crate::fault_points::Fault;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -30,6 +30,7 @@ pub(super) fn open_alone(
     let asks = !options.read_only && !Fault::OthersNotAsked.is_planted();
     if asks {
         refuse_used(path)?;
+        refuse_read_only(path)?;
     }
     // `O_EXCL` together with `O_CREAT` would have another meaning.
     let exclusive = asks && Place::of(path).is_device();
@@ -100,6 +101,18 @@ fn refuse_used(path: &Path) -> Result<()> {
             Err(Error::new(ErrorKind::InvalidInput, context))
         }
     }
+}
+
+/// Fails if the kernel writes nothing to the device. It could be opened, and each write would fail.
+fn refuse_read_only(path: &Path) -> Result<()> {
+    if !Kernel::running().is_read_only(path) {
+        return Ok(());
+    }
+    let at = path.display();
+    let context = format!(
+        "{at} {READ_ONLY_DEVICE}: `blockdev --setrw {at}`, unless it is write-protected, or was set up so (`losetup -r`)"
+    );
+    Err(READ_ONLY_DEVICE.error(ErrorKind::ReadOnly, context))
 }
 
 /// Locks the file, shared with other readers if `shared`. This is a kernel lock, so no lock file is left behind.

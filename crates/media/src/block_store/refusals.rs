@@ -6,6 +6,8 @@ tantalum_base::refusals! {
     NO_STORE = ": a file or a block device is needed",
     /// The user has no permission.
     NOT_ALLOWED = "may not be opened by this user",
+    /// The kernel writes nothing to it.
+    READ_ONLY_DEVICE = "is a read-only device",
     /// A file system on it is mounted.
     MOUNTED = "is mounted at",
     /// The kernel uses it as swap space.

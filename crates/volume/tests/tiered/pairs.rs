@@ -187,6 +187,59 @@ fn a_flash_that_comes_back_is_refused_where_its_home_was_used_since() {
     }
 }
 
+/// The error of opening a volume whose flash was away, whose home was rescued and then changed in `page`, and whose journal was
+/// lost. It is destaged `"dense"` now, as an error about a lost journal advises. A home that is refused is not changed.
+fn back_without_journal(claim: ClaimConfig, page: u64, options: OpenOptions) -> Option<String> {
+    let mut rig = Rig::over("ordered", 1, MemoryStore::new(PAGES * PAGE_BYTES as u64));
+    rig.config.home.as_mut().unwrap().claim = claim;
+    rig.live(|life| async move {
+        for number in 100..300 {
+            life.write(number, 1).await.unwrap();
+        }
+        life.write_home().await.unwrap();
+        life.home.fail(Fails::Changes(ErrorKind::Io));
+        life.write(200, 2).await.unwrap();
+        // The record of clean pages is written.
+        life.volume.close().await.unwrap();
+    });
+    Rig::rescued([rig.home.clone(), rig.journal.clone()]);
+    rig.home.flip_bit(page * PAGE_BYTES as u64 + 80, 3);
+    rig.journal = MemoryStore::new(rig.journal.image().len() as u64);
+    rig.config.home.as_mut().unwrap().destage = DestageConfig::Dense;
+    let before = rig.home.image();
+    let refused = rig.live_as(options, |opened| async move {
+        let life = match opened {
+            Ok(life) => life,
+            Err(error) => return Some(error.to_string()),
+        };
+        life.write_home().await.unwrap();
+        None
+    });
+    assert!(refused.is_none() || rig.home.image() == before, "a home that is refused was changed");
+    refused
+}
+
+/// Page 250 is in the flash, too, as it was when the home was rescued; page 1000 is not.
+#[test]
+fn a_flash_that_comes_back_without_the_journal_is_refused_where_its_home_was_used_since() {
+    let read_only = OpenOptions { read_only: true, ..OpenOptions::default() };
+    for claim in [ClaimConfig::Xor, ClaimConfig::None] {
+        for options in [OpenOptions::default(), read_only] {
+            let error = back_without_journal(claim, 1000, options).expect("refused");
+            assert!(error.contains("the home has no claim that would show"), "{error}");
+            assert!(error.contains("attach --force"), "{error}");
+        }
+        for options in [OpenOptions::default(), read_only, ACCEPT] {
+            let error = back_without_journal(claim, 250, options).expect("refused");
+            assert!(error.contains("home does not hold page 250"), "{error}");
+        }
+    }
+    assert_noticed(VolumeFault::UnclaimedHomeTaken, || {
+        let refused = back_without_journal(ClaimConfig::Xor, 1000, OpenOptions::default());
+        refused.is_none().then(|| "older pages go over it".into())
+    });
+}
+
 const ACCEPT: OpenOptions =
     OpenOptions { read_only: false, accept_loss: true, system_cache: false };
 

@@ -12,6 +12,9 @@ const SHOWING: u64 = 5;
 /// Pages at the ends of the home that only home has.
 const AT_HOME: [u64; 4] = [0, 255, PAGES - 256, PAGES - 1];
 
+const ACCEPTING: OpenOptions =
+    OpenOptions { read_only: false, accept_loss: true, system_cache: false };
+
 /// A home without a sector of zeros, but for those of page `SHOWING`, if there `is_zero` one.
 fn home(is_zero: bool) -> MemoryStore {
     let mut image: Vec<u8> = (0..PAGES).flat_map(|number| page(number, 9).to_vec()).collect();
@@ -43,7 +46,12 @@ fn without_journal(rig: &Rig) -> Rig {
 
 /// The first page that is read wrong.
 fn wrong_page(rig: &Rig) -> Option<String> {
-    rig.live(|life| async move {
+    wrong_page_as(rig, OpenOptions::default())
+}
+
+fn wrong_page_as(rig: &Rig, options: OpenOptions) -> Option<String> {
+    rig.live_as(options, |opened| async move {
+        let life = opened.unwrap();
         for number in AT_HOME.into_iter().chain([SHOWING, 1000]) {
             let count = if number == SHOWING { 1 } else { 9 };
             if life.read(number).await.unwrap() != page(number, count) {
@@ -75,8 +83,7 @@ fn ends_that_may_be_stored_either_way_are_not_read() {
         life.write_home().await.unwrap();
     });
     let lost = without_journal(&rig);
-    let accepting = OpenOptions { accept_loss: true, ..OpenOptions::default() };
-    for options in [OpenOptions::default(), accepting] {
+    for options in [OpenOptions::default(), ACCEPTING] {
         let before = [&lost.flash, &lost.home].map(MemoryStore::image);
         let error = lost.live_as(options, |opened| async move { opened.err() });
         let error = error.expect("it is refused");
@@ -93,6 +100,9 @@ fn ends_that_may_be_stored_either_way_are_not_read() {
 #[test]
 fn a_home_without_a_claim_is_known_by_a_page() {
     // A claim could not be seen there, so that it got none.
-    let rig = used(home(false), |_| async {});
-    assert_eq!(wrong_page(&without_journal(&rig)), None);
+    let lost = without_journal(&used(home(false), |_| async {}));
+    let error = lost.live_as(OpenOptions::default(), |opened| async move { opened.err() });
+    let error = error.expect("the home may have been used since").to_string();
+    assert!(error.contains("the home has no claim that would show"), "{error}");
+    assert_eq!(wrong_page_as(&lost, ACCEPTING), None);
 }

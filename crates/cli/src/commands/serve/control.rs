@@ -9,7 +9,7 @@
 //! - `share A B LEN`, `clone [A B LEN]`, `clone-over [A B LEN]`, `trim A LEN`, in pages, of a volume of kind flash: `done A B LEN SHARED_SLOTS`.
 //!
 //! Every process that may write to the socket's file may send requests.
-use crate::commands::remap::{MadeBy, Remap, TIERED};
+use crate::commands::remap::{MadeBy, Remap};
 use crate::commands::told_counters::tell_holder;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -132,7 +132,7 @@ impl Shared {
     async fn remap(&self, line: &str, stream: &Stream) -> Result<()> {
         let remap: Remap = line.trim().parse()?;
         let Served::Flash(volume) = &self.served else {
-            return Err(Error::new(ErrorKind::Unsupported, TIERED));
+            return Err(Error::new(ErrorKind::Unsupported, remap.not_on_a_tiered_volume()));
         };
         let done = remap.apply(volume, MadeBy::Server).await?;
         tracing::info!("request {}: done", line.trim());

@@ -21,6 +21,11 @@ fn run(program: &str, args: &[&Path]) -> std::io::Result<Output> {
 impl Loop {
     /// `None` if no loop device can be created.
     fn new() -> Option<Self> {
+        Self::with(&[])
+    }
+
+    /// With these options of `losetup`, and no file system if there are any.
+    fn with(more: &[&str]) -> Option<Self> {
         if !can_loop() || !installed(&["mkfs.ext4"]) {
             return None;
         }
@@ -28,12 +33,15 @@ impl Loop {
         let file = folder.path().join("file");
         File::create(&file).unwrap().set_len(16 << 20).unwrap();
         std::fs::create_dir(folder.path().join("mounted")).unwrap();
-        let options = ["-f", "--show"].map(Path::new);
-        let made = run("losetup", &[options[0], options[1], &file]).unwrap();
+        let mut args: Vec<_> = ["-f", "--show"].iter().chain(more).map(Path::new).collect();
+        args.push(&file);
+        let made = run("losetup", &args).unwrap();
         assert!(made.status.success(), "{made:?}");
         let device = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim_end());
         let made = Loop { folder, device };
-        assert!(run("mkfs.ext4", &[Path::new("-q"), &made.device]).unwrap().status.success());
+        if more.is_empty() {
+            assert!(run("mkfs.ext4", &[Path::new("-q"), &made.device]).unwrap().status.success());
+        }
         Some(made)
     }
 
@@ -112,6 +120,16 @@ fn an_open_device_cannot_be_mounted_and_is_nobody_elses() {
         FileStoreOptions::default(),
     );
     made_anew.unwrap();
+}
+
+#[test]
+fn a_device_that_is_read_only_is_refused_before_anything_is_written() {
+    let Some(made) = Loop::with(&["-r"]) else { return };
+    let error = open(&made.device, false).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly);
+    let told = format!("{} {READ_ONLY_DEVICE}: `blockdev", made.device.display());
+    assert!(error.to_string().starts_with(&told), "{error}");
+    open(&made.device, true).unwrap();
 }
 
 #[test]
