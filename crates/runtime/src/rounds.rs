@@ -3,7 +3,8 @@
 //! Each connection has a [`Seat`]. Its tasks wait for a turn before each step of their work, and pay for it with
 //! credit, which the seats receive in turn. So a client that sends much waits until it has credit again, and a client
 //! that sends little always has credit. The device serves requests in order of arrival. So large steps also wait until
-//! few pages of other large steps are in flight, and are granted to one seat after the other.
+//! few pages of other large steps are in flight, fewer still beside a seat that takes small steps, and are granted to one
+//! seat after the other.
 //!
 //! Credit is paid in units of about a page that is copied and checked.
 use crate::task::waiting_on;
@@ -35,6 +36,10 @@ const COMPANY_TURNS: u64 = 64;
 const SMALL_PAGES_MAX: u64 = 16;
 /// Pages of large steps in flight at once; one step may have more.
 const LARGE_PAGES_MAX: u64 = 2048;
+/// The same beside another seat that takes small steps, each of which waits behind them at the device.
+const LARGE_PAGES_BESIDE_SMALL: u64 = 256;
+/// A seat takes small steps if it took one in the last turns of the executor.
+const SMALL_TURNS: u64 = 1024;
 
 /// The credit of a request for `pages` pages. Large steps pay for their pages themselves.
 pub const fn request_cost(pages: u64) -> u64 {
@@ -70,6 +75,8 @@ struct Place {
     credit: Cell<i64>,
     /// The turn of the executor in which it last asked for a step.
     asked: Cell<u64>,
+    /// The turn of the executor in which it last took a small step at the device.
+    small_step: Cell<Option<u64>>,
     small: RefCell<VecDeque<Waiter>>,
     large: RefCell<VecDeque<Waiter>>,
 }
@@ -99,6 +106,7 @@ impl Rounds {
         let place = Rc::new(Place {
             credit: Cell::new(SAVED_MAX),
             asked: Cell::new(table.turns.get()),
+            small_step: Cell::new(None),
             small: RefCell::default(),
             large: RefCell::default(),
         });
@@ -129,11 +137,12 @@ impl Seat {
     /// finished. A small step does not wait, because its pages were paid with the request.
     pub async fn step(&self, pages: u64) -> Step<'_> {
         if pages <= SMALL_PAGES_MAX {
+            self.place.small_step.set(Some(self.table.turns.get()));
             return Step(None);
         }
         self.place.asked.set(self.table.turns.get());
         let large = &self.place.large;
-        if self.table.large.borrow().is_empty() && self.table.has_room(pages) {
+        if self.table.large.borrow().is_empty() && self.table.has_room(&self.place, pages) {
             self.place.pay(pages);
             self.table.large_pages.set(self.table.large_pages.get() + pages);
         } else {
@@ -277,9 +286,22 @@ impl Place {
 }
 
 impl Table {
-    fn has_room(&self, pages: u64) -> bool {
+    /// Whether `place` may have one more large step in flight.
+    fn has_room(&self, place: &Rc<Place>, pages: u64) -> bool {
         let taken = self.large_pages.get();
-        taken == 0 || taken + pages <= LARGE_PAGES_MAX
+        taken == 0 || taken + pages <= self.large_pages_max(place)
+    }
+
+    fn large_pages_max(&self, place: &Rc<Place>) -> u64 {
+        let turn = self.turns.get();
+        let takes_small = |other: &Rc<Place>| {
+            let is_recent = other.small_step.get().is_some_and(|at| at + SMALL_TURNS >= turn);
+            is_recent && !Rc::ptr_eq(other, place)
+        };
+        match self.seats.borrow().iter().any(takes_small) {
+            true => LARGE_PAGES_BESIDE_SMALL,
+            false => LARGE_PAGES_MAX,
+        }
     }
 
     fn give_back(&self, pages: u64) {
@@ -323,7 +345,7 @@ impl Table {
         for _ in 0..most {
             let Some(place) = self.large.borrow().front().map(Rc::clone) else { return false };
             let cost = place.large.borrow().front().map_or(0, |waiter| waiter.cost);
-            if !self.has_room(cost) {
+            if !self.has_room(&place, cost) {
                 return false;
             }
             self.large.borrow_mut().pop_front();
@@ -340,117 +362,4 @@ impl Table {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Virtual;
-    use crate::virtual_time::Schedule;
-
-    /// Work done by each client, of `greedy` that ask for steps without a pause from many tasks, and of one that
-    /// works on one request at a time, of which each takes several turns of the executor.
-    fn shares(greedy: usize, cost: u64) -> Vec<u64> {
-        let runtime = Virtual::new(Schedule::Fifo);
-        let clock = runtime.clone();
-        let done: Rc<Vec<Cell<u64>>> = Rc::new((0..=greedy).map(|_| Cell::new(0)).collect());
-        let (counts, rounds) = (Rc::clone(&done), Rounds::default());
-        let run = runtime.run(async move {
-            let over = Rc::new(Cell::new(false));
-            for number in 1..=greedy {
-                let seat = Rc::new(rounds.seat(&clock));
-                for _ in 0..64 {
-                    let (seat, counts) = (Rc::clone(&seat), Rc::clone(&counts));
-                    let over = Rc::clone(&over);
-                    drop(clock.spawn("greedy", async move {
-                        while !over.get() {
-                            seat.turn(cost).await;
-                            counts[number].set(counts[number].get() + 1);
-                        }
-                    }));
-                }
-            }
-            let seat = rounds.seat(&clock);
-            for _ in 0..1_000 {
-                seat.turn(request_cost(1)).await;
-                for _ in 0..5 {
-                    yield_now().await;
-                }
-                counts[0].set(counts[0].get() + 1);
-            }
-            over.set(true);
-        });
-        run.unwrap();
-        done.iter().map(Cell::get).collect()
-    }
-
-    #[test]
-    fn a_modest_client_has_its_share_beside_greedy_ones() {
-        for greedy in [1, 3, 15] {
-            let shares = shares(greedy, request_cost(1));
-            let fair = shares.iter().sum::<u64>() / (greedy as u64 + 1);
-            assert!(shares[0] >= fair / 2 || greedy < 15, "{shares:?}");
-            let [least, most] = [shares[1..].iter().min(), shares[1..].iter().max()];
-            let (least, most) = (least.unwrap(), most.unwrap());
-            assert!(most - least <= most / 4 + 64, "greedy ones share alike: {shares:?}");
-        }
-    }
-
-    #[test]
-    fn large_steps_take_turns_and_few_are_in_flight() {
-        let runtime = Virtual::new(Schedule::Fifo);
-        let clock = runtime.clone();
-        let rounds = Rounds::default();
-        let order = runtime.run(async move {
-            let (order, flight) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(0u64)));
-            let mut tasks = Vec::new();
-            for number in 0..3 {
-                let seat = Rc::new(rounds.seat(&clock));
-                for _ in 0..[40, 10, 10][number] {
-                    let (seat, clock_of_task) = (Rc::clone(&seat), clock.clone());
-                    let (order, flight) = (Rc::clone(&order), Rc::clone(&flight));
-                    tasks.push(clock.spawn("writer", async move {
-                        let _step = seat.step(256).await;
-                        order.borrow_mut().push(number);
-                        flight.set(flight.get() + 256);
-                        assert!(flight.get() <= LARGE_PAGES_MAX, "too much is in flight");
-                        clock_of_task.sleep(1_000).await;
-                        flight.set(flight.get() - 256);
-                    }));
-                }
-            }
-            for task in tasks {
-                task.await;
-            }
-            order.take()
-        });
-        let order = order.unwrap();
-        assert_eq!(order.len(), 60);
-        let early = &order[8..38];
-        for number in 0..3 {
-            let steps = early.iter().filter(|other| **other == number).count();
-            assert!((9..=12).contains(&steps), "they take turns: {order:?}");
-        }
-    }
-
-    #[test]
-    fn a_wait_given_up_leaves_nothing() {
-        let runtime = Virtual::new(Schedule::Fifo);
-        let clock = runtime.clone();
-        let rounds = Rounds::default();
-        let table = Rc::clone(&rounds.0);
-        let run = runtime.run(async move {
-            let (one, two) = (rounds.seat(&clock), rounds.seat(&clock));
-            let held = one.step(LARGE_PAGES_MAX + 1).await;
-            let limit = clock.sleep(1_000);
-            crate::first(two.step(100), limit).await;
-            drop(held);
-            one.turn(SAVED_MAX.unsigned_abs() * 2).await;
-            crate::first(one.turn(1), std::future::ready(())).await;
-            two.step(100).await;
-            yield_now().await;
-            yield_now().await;
-        });
-        run.unwrap();
-        assert_eq!((table.waiting.get(), table.large_pages.get()), (0, 0));
-        assert!(table.large.borrow().is_empty() && table.seats.borrow().is_empty());
-        assert!(!table.is_running.get());
-    }
-}
+mod tests;
