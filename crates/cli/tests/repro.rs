@@ -144,6 +144,16 @@ fn it_ends_with_how_much_of_the_paper_is_met() {
     assert!(table.contains("\nholds    Figure 7.5: "), "{table}");
 }
 
+/// The small scale has known differences, also where it is not measured as a check.
+#[test]
+fn what_is_known_to_differ_is_told_at_the_small_scale() {
+    let args = ["repro", "nfa", "--scale", "small", "--format", "json"];
+    let json: Value = serde_json::from_str(&good(&args)).unwrap();
+    let shapes = json["shapes"].as_array().unwrap();
+    assert!(!shapes.is_empty());
+    assert!(shapes.iter().all(|shape| shape["holds"] != shape["known_to_differ"]), "{json}");
+}
+
 #[test]
 fn unknown_names_are_refused_with_those_there_are() {
     let message = refused(&["repro", "durasd"]);

@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     interruption::watch()?;
     let measured = measure(args, experiments, (load, scale))?;
     let mut table = Table::new(schema::REPRO);
-    let mut outcome = Outcome::new(args.quick);
+    let mut outcome = Outcome::new(scale, args.quick);
     let mut sections = Vec::new();
     for (experiment, Measured { rows, is_whole }) in experiments.iter().zip(&measured) {
         rows.iter().for_each(|row| push(&mut table, experiment.name, row));

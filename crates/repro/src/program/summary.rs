@@ -1,10 +1,11 @@
 //! The summary of `tantalum repro`: the papers' shapes, checked, and how many of their numbers are met.
 use super::page::rounded;
 use tantalum_report::{Report, Section, Table, Value, number, schema};
-use tantalum_repro::{Experiment, Row, Summary, Surprise, surprises};
+use tantalum_repro::{Experiment, Row, Scale, Summary, Surprise, surprises};
 
 /// The outcome of all experiments that ran.
 pub struct Outcome {
+    scale: Scale,
     /// Whether shapes are checked against the list of those that are known not to hold.
     quick: bool,
     total: Summary,
@@ -16,9 +17,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of no experiment yet; with `quick` shapes will be checked.
-    pub fn new(quick: bool) -> Outcome {
+    /// The outcome of no experiment yet at `scale`; with `quick`, which is the small scale, shapes will be checked.
+    pub fn new(scale: Scale, quick: bool) -> Outcome {
         Outcome {
+            scale,
             quick,
             total: Summary::default(),
             lines: Vec::new(),
@@ -36,13 +38,17 @@ impl Outcome {
     pub fn add(&mut self, experiment: &Experiment, rows: &[Row], is_whole: bool) {
         let Experiment { name, shapes, not_met_small, .. } = experiment;
         let summary = Summary::of(rows, shapes);
+        // The list is about the small scale, and says nothing about another.
+        let is_known = |claim| match self.scale {
+            Scale::Small => Value::Bool(not_met_small.contains(&claim)),
+            Scale::Full | Scale::Paper => Value::Null,
+        };
         self.lines.push(format!("{name}: {summary}"));
         self.total += summary;
         for shape in *shapes {
             let Some((numbers, holds)) = shape.check(rows) else { continue };
             let numbers: Vec<String> =
                 numbers.iter().map(|measured| rounded(*measured, 3).plain()).collect();
-            let listed = self.quick.then(|| not_met_small.contains(&shape.claim));
             self.shapes.push_named([
                 ("experiment", (*name).into()),
                 ("figure", shape.figure.into()),
@@ -50,7 +56,7 @@ impl Outcome {
                 ("expected", shape.expected.to_string().into()),
                 ("numbers", numbers.join(", ").into()),
                 ("holds", holds.into()),
-                ("known_to_differ", listed.map_or(Value::Null, Value::Bool)),
+                ("known_to_differ", is_known(shape.claim)),
             ]);
         }
         if self.quick && is_whole {
@@ -166,12 +172,15 @@ mod tests {
     }
 
     /// The outcome of one number, 5, with known differences, and its report.
-    fn told(quick: bool, not_met_small: &'static [&'static str]) -> (usize, String) {
+    fn told(
+        (scale, quick): (Scale, bool),
+        not_met_small: &'static [&'static str],
+    ) -> (usize, String) {
         let run = |_, _, _: tantalum_repro::Progress, _: &mut Vec<Row>| Ok(());
         let (shapes, full_seconds) = (SHAPES, 1);
         let experiment =
             Experiment { name: "one", title: "One", run, shapes, not_met_small, full_seconds };
-        let mut outcome = Outcome::new(quick);
+        let mut outcome = Outcome::new(scale, quick);
         outcome.add(
             &experiment,
             &[Row::new("Figure 1", "a case", ("rate", "IOPS"), None, 5.0)],
@@ -184,13 +193,13 @@ mod tests {
 
     #[test]
     fn a_check_names_what_is_not_as_known() {
-        let (surprises, text) = told(true, &["it is fast"]);
+        let (surprises, text) = told((Scale::Small, true), &["it is fast"]);
         assert_eq!(surprises, 0);
         let line = "\ndiffers  Figure 1: it is fast (expected above 10; measured 5)\n";
         assert!(text.contains(line) && text.contains("\nholds    Figure 2"), "{text}");
         assert!(text.ends_with("1 of 2 shapes hold: as known at the small scale\n"), "{text}");
 
-        let (surprises, text) = told(true, &["it is cheap"]);
+        let (surprises, text) = told((Scale::Small, true), &["it is cheap"]);
         assert_eq!(surprises, 2);
         assert!(text.contains("\nDIFFERS  Figure 1: it is fast"), "{text}");
         assert!(
@@ -203,8 +212,17 @@ mod tests {
         );
         assert!(text.ends_with("hold: 2 NOT as known at the small scale\n"), "{text}");
 
-        let (surprises, text) = told(false, &["it is cheap"]);
+        let (surprises, text) = told((Scale::Small, false), &["it is cheap"]);
         assert_eq!(surprises, 0);
         assert!(text.ends_with("1 of 2 shapes hold\n"), "{text}");
+    }
+
+    /// The list is of the small scale, whether it was asked for as a check or not.
+    #[test]
+    fn a_known_difference_is_told_at_the_small_scale_alone() {
+        let (_, text) = told((Scale::Small, false), &["it is fast"]);
+        assert!(text.contains("\ndiffers  Figure 1: it is fast"), "{text}");
+        let (_, text) = told((Scale::Full, false), &["it is fast"]);
+        assert!(text.contains("\nDIFFERS  Figure 1: it is fast"), "{text}");
     }
 }
