@@ -50,6 +50,8 @@ fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
     figures_are_of_each_experiment(rows);
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("All is as known at the small scale"));
+    let hold = format!("{} of {} shapes hold", report["shapes_hold"], shapes.len());
+    assert!(html.contains(&hold) && !html.contains("The shapes hold"), "{hold}");
     for name in ["durassd", "share", "txcache", "write-cache", "layers", "engines"] {
         assert!(rows.iter().any(|row| row["experiment"] == name), "{name}");
     }

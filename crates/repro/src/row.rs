@@ -121,7 +121,8 @@ impl Row {
 /// The size of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// For tests: seconds in a debug build, on small devices; the shape holds, but the noise is larger.
+    /// For tests: seconds in a debug build, on small devices, with more noise; some shapes do not hold there
+    /// ([`Experiment::not_met_small`](super::Experiment::not_met_small)).
     Small,
     /// The default of `tantalum repro`: at most a few minutes in a release build.
     Full,

@@ -2,23 +2,21 @@
 //! measured ones.
 use tantalum_report::html::{Drawn, Measure, Number, Point, draw, scatter};
 use tantalum_report::{Column, Page, Section, Style, Table, Value, number};
-use tantalum_repro::{Place, Row, Scale, X};
+use tantalum_repro::{Place, Row, X};
 
 /// Minimum number of a paper's numbers in one unit for a drawing of ours against these.
 const SCATTER_MIN: usize = 8;
 
-/// The page of all rows, with the `sections` of their figures.
-pub fn page(title: String, scale: Scale, rows: &[Row], mut sections: Vec<Section>) -> Page {
+/// The page of all rows: it begins with `paragraphs`, and has the `sections` of their figures.
+pub fn page(
+    title: String,
+    paragraphs: Vec<String>,
+    rows: &[Row],
+    mut sections: Vec<Section>,
+) -> Page {
     let against = against_paper(rows);
     if !against.drawn.is_empty() {
         sections.push(against);
-    }
-    let mut paragraphs = Vec::new();
-    if scale == Scale::Small {
-        paragraphs.push(
-            "Scale small: small devices and short loads. The shapes hold, the values need not."
-                .to_owned(),
-        );
     }
     let page = Page { title, verdict: verdict(rows), paragraphs, sections, ..Page::default() };
     Page { numbers: numbers(rows), ..page }

@@ -119,7 +119,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         _ => "The papers' figures, measured again".to_owned(),
     };
     let rows: Vec<Row> = measured.into_iter().flat_map(|measured| measured.rows).collect();
-    let drawn = page::page(title, scale, &rows, sections);
+    let drawn = page::page(title, outcome.paragraphs(), &rows, sections);
     args.output.print_page(&report, format, &drawn)?;
     Ok(match interruption::verdict(&report) {
         Verdict::Good if outcome.surprises() > 0 => Verdict::FoundWrong,

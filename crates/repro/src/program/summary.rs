@@ -119,6 +119,25 @@ impl Outcome {
         report.closing = Some(format!("{}: {verdict}", self.total));
     }
 
+    /// The beginning of the page: the scale, and how many shapes hold there.
+    pub fn paragraphs(&self) -> Vec<String> {
+        let mut paragraphs = Vec::new();
+        if self.scale == Scale::Small {
+            let told = "Scale small: small devices and short loads, so that values may be far from the papers'.";
+            paragraphs.push(told.to_owned());
+        }
+        let Summary { shapes, hold, .. } = self.total;
+        if shapes > 0 {
+            let is_known = |row: &&Vec<Value>| word(row) == KNOWN_TO_DIFFER;
+            let known = match self.shapes.rows().iter().filter(is_known).count() {
+                0 => String::new(),
+                known => format!("; known not to hold at this scale: {known} of the others"),
+            };
+            paragraphs.push(format!("{hold} of {shapes} shapes hold{known}."));
+        }
+        paragraphs
+    }
+
     /// The shapes as a section of the page, if there are any.
     pub fn section(&self) -> Option<Section> {
         let any = !self.shapes.rows().is_empty();
@@ -137,19 +156,29 @@ impl Outcome {
     }
 }
 
-/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)"; a known difference is not in capitals.
+/// The word of a shape that does not hold, and is known not to.
+const KNOWN_TO_DIFFER: &str = "differs";
+
+/// Whether a shape holds, as a word; a known difference is not in capitals.
+fn word(row: &[Value]) -> &'static str {
+    let [.., holds, known_to_differ] = row else { unreachable!("a shape has seven cells") };
+    match (holds, known_to_differ) {
+        (Value::Bool(true), _) => "holds  ",
+        (_, Value::Bool(true)) => KNOWN_TO_DIFFER,
+        _ => "DIFFERS",
+    }
+}
+
+/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)".
 fn line(row: &[Value]) -> String {
-    let [_, figure, claim, expected, numbers, holds, known_to_differ] = row else {
+    let [_, figure, claim, expected, numbers, ..] = row else {
         unreachable!("a shape has seven cells")
     };
-    let word = match (holds, known_to_differ) {
-        (Value::Bool(true), _) => "holds  ",
-        (_, Value::Bool(true)) => "differs",
-        _ => "DIFFERS",
-    };
-    let (figure, claim) = (figure.plain(), claim.plain());
     format!(
-        "{word}  {figure}: {claim} (expected {}; measured {})",
+        "{}  {}: {} (expected {}; measured {})",
+        word(row),
+        figure.plain(),
+        claim.plain(),
         expected.plain(),
         numbers.plain()
     )
@@ -171,11 +200,8 @@ mod tests {
         Shape { figure, claim: "", expected, measure }
     }
 
-    /// The outcome of one number, 5, with known differences, and its report.
-    fn told(
-        (scale, quick): (Scale, bool),
-        not_met_small: &'static [&'static str],
-    ) -> (usize, String) {
+    /// The outcome of one number, 5, with known differences.
+    fn outcome((scale, quick): (Scale, bool), not_met_small: &'static [&'static str]) -> Outcome {
         let run = |_, _, _: tantalum_repro::Progress, _: &mut Vec<Row>| Ok(());
         let (shapes, full_seconds) = (SHAPES, 1);
         let experiment =
@@ -186,6 +212,12 @@ mod tests {
             &[Row::new("Figure 1", "a case", ("rate", "IOPS"), None, 5.0)],
             true,
         );
+        outcome
+    }
+
+    /// Surprises of the outcome, and its report.
+    fn told(scale: (Scale, bool), not_met_small: &'static [&'static str]) -> (usize, String) {
+        let outcome = outcome(scale, not_met_small);
         let mut report = Report::new(1, config_hash(["".to_owned()]), Table::new(schema::REPRO));
         outcome.tell(&mut report);
         (outcome.surprises(), report.render(OutputFormat::Table).unwrap())
@@ -224,5 +256,21 @@ mod tests {
         assert!(text.contains("\ndiffers  Figure 1: it is fast"), "{text}");
         let (_, text) = told((Scale::Full, false), &["it is fast"]);
         assert!(text.contains("\nDIFFERS  Figure 1: it is fast"), "{text}");
+    }
+
+    #[test]
+    fn the_page_begins_with_how_many_shapes_hold() {
+        let paragraphs =
+            |scale, not_met: &'static [&'static str]| outcome((scale, false), not_met).paragraphs();
+        let [scale, told] = &paragraphs(Scale::Small, &["it is fast"])[..] else {
+            panic!("two paragraphs")
+        };
+        assert!(scale.starts_with("Scale small") && !scale.contains("hold"), "{scale}");
+        let known = "known not to hold at this scale: 1 of the others.";
+        assert_eq!(*told, format!("1 of 2 shapes hold; {known}"));
+        // One that holds is not among those that do not, whatever the list says.
+        assert_eq!(paragraphs(Scale::Small, &["it is cheap"])[1], "1 of 2 shapes hold.");
+        assert_eq!(paragraphs(Scale::Full, &["it is fast"]), ["1 of 2 shapes hold."]);
+        assert_eq!(Outcome::new(Scale::Paper, false).paragraphs(), Vec::<String>::new());
     }
 }
