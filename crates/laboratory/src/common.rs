@@ -8,6 +8,7 @@ use tantalum_policy::PolicySpec;
 use tantalum_report::{Report, Value, number};
 use tantalum_runtime::live::memory;
 use tantalum_runtime::supervision;
+use tantalum_trace::layout::TRUNCATIONS;
 use tantalum_trace::{
     Account, Expand, Expression, Objects, OpenOptions, PageEvent, PageEvents, open,
 };
@@ -85,17 +86,28 @@ impl TraceArgs {
         if dropped.is_empty() {
             return;
         }
-        let dropped = dropped.join(", ");
-        report.notes.push(format!("left out of the trace: {dropped}{}", self.remedy()));
-        report.fields.push(("dropped", dropped.into()));
+        let told = self.dropped_in_words();
+        report.notes.push(format!("left out of the trace: {told}{}", self.remedy()));
+        report.fields.push(("dropped", dropped.join(", ").into()));
     }
 
     /// The data of the trace that were left out, in words; `None` if there are none, or the trace was not read to its
     /// end.
     pub fn left_out(&self) -> Option<String> {
-        let dropped = self.account.dropped();
-        (!dropped.is_empty())
-            .then(|| format!("without {} of the trace{}", dropped.join(", "), self.remedy()))
+        let told = self.dropped_in_words();
+        (!told.is_empty()).then(|| format!("without {told} of the trace{}", self.remedy()))
+    }
+
+    /// The data that were left out, with their number where it is known: `times, 46 truncations`.
+    fn dropped_in_words(&self) -> String {
+        let truncations = self.account.truncations();
+        let words = |kind: &'static str| match truncations {
+            1 if kind == TRUNCATIONS => "1 truncation".to_owned(),
+            2.. if kind == TRUNCATIONS => format!("{} {kind}", number::thousands(truncations)),
+            _ => kind.to_owned(),
+        };
+        let told: Vec<String> = self.account.dropped().into_iter().map(words).collect();
+        told.join(", ")
     }
 
     fn remedy(&self) -> &'static str {

@@ -87,6 +87,28 @@ fn every_output_about_a_trace_counts_its_requests() {
     }
 }
 
+/// Truncations become no pages. Where bytes stay bytes, nothing is left out.
+#[test]
+fn truncations_that_are_left_out_are_told_with_their_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = "op,file_kind,offset,length\nW,a,0,8192\nT,a,0,0\nT,a,0,0\n";
+    let trace = file(folder.path(), "b.csv", blocks);
+    let to = |format| lab(&["trace", "convert", text(&trace), "-", "--to", format]);
+    let ran = to("page_csv");
+    assert!(
+        ran.code == 0 && ran.err.contains("-: without 2 truncations of the trace"),
+        "{}",
+        ran.err
+    );
+    let ran = to("block_csv");
+    assert!(ran.out == blocks && !ran.err.contains("without"), "{}", ran.err);
+    let replay = ["replay", text(&trace), "--policy", "lru", "--size", "1"];
+    let table = good(&replay);
+    assert!(table.contains("left out of the trace: 2 truncations"), "{table}");
+    let json = good(&[&replay[..], &["--format", "json"]].concat());
+    assert!(json.contains("\"dropped\": \"truncations\""), "{json}");
+}
+
 /// The end of a name states the format, as in reading.
 #[test]
 fn a_converted_trace_has_the_format_and_the_compression_that_its_name_says() {

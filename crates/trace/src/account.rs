@@ -9,6 +9,7 @@ pub struct Account(Arc<Mutex<Told>>);
 struct Told {
     requests: Option<u64>,
     dropped: Vec<&'static str>,
+    truncations: u64,
 }
 
 impl Account {
@@ -21,6 +22,17 @@ impl Account {
     /// Kinds of data of the trace that no event holds, such as `times`, each once.
     pub fn dropped(&self) -> Vec<&'static str> {
         self.told().dropped.clone()
+    }
+
+    /// Truncations of files among the data that were left out, if their number is known; 0 for parts of traces, which
+    /// are read more than once.
+    pub fn truncations(&self) -> u64 {
+        self.told().truncations
+    }
+
+    /// Sets the number of truncations that were left out. The last call counts, as for the requests.
+    pub fn set_truncations(&self, truncations: u64) {
+        self.told().truncations = truncations;
     }
 
     /// Sets the number of reads and writes. The last call counts: parts of a trace end before the whole trace does.

@@ -1,13 +1,16 @@
 //! Block events as page events: the address spaces of the volumes are laid end to end.
 //!
 //! Reads and writes become the pages that they touch, a discard the pages that it covers completely, a sync or the
-//! removal of a file a commit point (SQLite's DELETE journal commits by removing it). Truncation is left out: the trace
-//! does not contain the previous length of the file.
+//! removal of a file a commit point (SQLite's DELETE journal commits by removing it). Truncation is left out, and
+//! counted: the trace does not contain the previous length of the file.
 use crate::event::{BlockEvent, BlockOp, PageEvent};
 use crate::reader::Reader;
 use std::io::Read;
 use std::path::Path;
 use tantalum_base::{Error, ErrorKind, PageNo, Result, ResultExt};
+
+/// The kind of data in an [`Account`](crate::Account) that has a number.
+pub const TRUNCATIONS: &str = "truncations";
 
 /// The number of bytes that each volume needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -143,7 +146,7 @@ impl Layout {
 
     /// Reads `reader` as page events. Requests to volumes without a position are skipped.
     pub fn pages(self, reader: Reader<BlockEvent>) -> PagesOfBlocks {
-        PagesOfBlocks { layout: self, reader, extent_of: Vec::new(), ended: false }
+        PagesOfBlocks { layout: self, reader, extent_of: Vec::new(), truncations: 0, ended: false }
     }
 
     /// The page event for `event`, if there is one; `extent` is that of its volume.
@@ -191,13 +194,21 @@ pub struct PagesOfBlocks {
     reader: Reader<BlockEvent>,
     /// Index of the extent of each volume seen so far; `None` if it has no position.
     extent_of: Vec<Option<usize>>,
+    /// Truncations so far, which are left out.
+    truncations: u64,
     ended: bool,
 }
 
 impl PagesOfBlocks {
     /// Kinds of data of the trace, as far as it was read, that no event holds.
     pub fn dropped(&self) -> Vec<&'static str> {
-        self.reader.dropped()
+        let truncations = (self.truncations > 0).then_some(TRUNCATIONS);
+        self.reader.dropped().into_iter().chain(truncations).collect()
+    }
+
+    /// The number of truncations among them.
+    pub fn truncations(&self) -> u64 {
+        self.truncations
     }
 
     /// The positions of the volumes.
@@ -215,6 +226,7 @@ impl PagesOfBlocks {
         let Some(extent) = self.extent_of[usize::from(event.file_kind.0)] else {
             return Ok(None);
         };
+        self.truncations += u64::from(event.op == BlockOp::Truncate);
         self.layout.page_event(event, &self.layout.extents[extent])
     }
 

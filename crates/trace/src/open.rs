@@ -266,6 +266,7 @@ impl Iterator for Counted {
             None => {
                 self.account.set_requests(self.requests);
                 self.account.add_dropped(&self.origin.dropped());
+                self.account.set_truncations(self.origin.truncations());
             }
         }
         event
@@ -318,6 +319,14 @@ impl Origin {
             Origin::Page(reader) => reader.dropped(),
             Origin::Block(pages) => pages.dropped(),
             Origin::Generated(_) | Origin::Concat(_) => Vec::new(),
+        }
+    }
+
+    /// The number of truncations that were left out; 0 if it is not known.
+    fn truncations(&self) -> u64 {
+        match self {
+            Origin::Block(pages) => pages.truncations(),
+            Origin::Page(_) | Origin::Generated(_) | Origin::Concat(_) => 0,
         }
     }
 }

@@ -39,6 +39,30 @@ fn volumes_lie_end_to_end_or_alone() {
     assert!(of(&["3"]).unwrap_err().to_string().contains("no volumes"));
 }
 
+/// No page event holds them. Those of volumes that are not read are not counted, nor those of parts, which are read twice.
+#[test]
+fn truncations_are_left_out_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let text =
+        "op,file_kind,offset,length\nW,db,0,4096\nT,wal,0,0\nT,db,4096,0\nW,wal,0,9\nT,wal,0,0\n";
+    std::fs::write(&path, text).unwrap();
+    let of = |trace: &Path, volumes: &[&str]| {
+        let volumes = volumes.iter().map(|name| (*name).to_owned()).collect();
+        let options = OpenOptions { volumes, ..OpenOptions::default() };
+        let events: Result<Vec<PageEvent>> = open_pages(trace, &options).unwrap().collect();
+        let account = options.account;
+        (events.unwrap().len(), account.dropped().join(", "), account.truncations())
+    };
+    let told = |truncations| (2, "truncations".to_owned(), truncations);
+    assert_eq!(of(&path, &[]), told(3));
+    assert_eq!(of(&path, &["db"]), (1, "truncations".to_owned(), 1));
+    let parts = format!("concat:{}", path.display());
+    assert_eq!(of(Path::new(&parts), &[]), told(0));
+    std::fs::write(&path, "op,file_kind,offset,length\nW,db,0,4096\n").unwrap();
+    assert_eq!(of(&path, &[]), (1, String::new(), 0));
+}
+
 #[test]
 fn page_size_and_expansion_are_options() {
     let folder = tempfile::tempdir().unwrap();
