@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind, Result};
 pub enum Size {
     /// Bytes: `64MiB`, `1GB`, `512B`.
     Bytes(u64),
-    /// A bare count, by default of pages: `4096`, `4k`, `2m`.
+    /// A bare count, by default of pages: `4096`, `4k`, `2m`, `1g`.
     Count(u64),
     /// A share of a total that the context defines, as a fraction: `10%` is 0.1.
     Share(f64),
@@ -40,6 +40,8 @@ impl Size {
             "" => Size::Count(scaled(1)?),
             "k" | "K" => Size::Count(scaled(1 << 10)?),
             "m" | "M" => Size::Count(scaled(1 << 20)?),
+            "g" | "G" => Size::Count(scaled(1 << 30)?),
+            "t" | "T" => Size::Count(scaled(1 << 40)?),
             "%" if value <= 100.0 => Size::Share(value / 100.0),
             "%" => return Err(refused(format!("size {text:?} is a share of more than 100%"))),
             "B" => Size::Bytes(scaled(1)?),
@@ -60,7 +62,7 @@ impl Size {
     pub fn parse_bytes(text: &str) -> Result<u64> {
         match Size::parse(text)? {
             Size::Bytes(bytes) => Ok(bytes),
-            _ => Err(refused(format!("size {text:?} needs a unit of bytes, such as MiB or GB"))),
+            _ => Err(refused(format!("size {text:?} needs a unit of bytes{}", units_for(text)))),
         }
     }
 
@@ -86,8 +88,20 @@ pub fn human_bytes(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
+/// The units that a count may be meant to have: `1g` may be 1GiB or 1GB.
+fn units_for(text: &str) -> String {
+    let letter = text.trim().chars().last().filter(char::is_ascii_alphabetic);
+    letter.map_or(", such as MiB or GB".to_owned(), |letter| {
+        let (number, letter) = (text.trim().trim_end_matches(letter), letter.to_ascii_uppercase());
+        format!(": {number}{letter}iB or {number}{letter}B")
+    })
+}
+
 fn bad(text: &str) -> Error {
-    refused(format!("size {text:?} is not a number with a unit: 4096, 4k, 64MiB, 1GB or 10%"))
+    refused(format!(
+        "size {text:?} is not a number with a unit: 4096, 4k, 64MiB, 1GB or 10% (k, m, g and t count in powers of 1024; \
+         KiB to TiB and kB to TB are bytes)"
+    ))
 }
 
 fn refused(context: String) -> Error {
@@ -103,8 +117,28 @@ mod tests {
         let bytes = |text| Size::parse_bytes(text).unwrap();
         assert_eq!([bytes("500MB"), bytes("0.5KiB")], [500_000_000, 512]);
         assert_eq!([bytes("1.1GiB"), bytes("4.35GB")], [1_181_116_006, 4_350_000_000]);
-        for text in ["1.5", "1.5B", "1.1k", "99999999TiB"] {
+        for text in ["1.5", "1.5B", "1.1k", "99999999TiB", "99999999t"] {
             assert!(Size::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_count_has_the_suffixes_of_a_refusal_and_is_no_size_in_bytes() {
+        for (text, count) in [("3k", 3 << 10), ("3M", 3 << 20), ("1.5g", 3 << 29), ("2t", 2 << 40)]
+        {
+            assert_eq!(Size::parse(text).unwrap(), Size::Count(count), "{text}");
+        }
+        let bytes = |text| Size::parse_bytes(text).unwrap_err().to_string();
+        assert!(
+            bytes("1g").ends_with("\"1g\" needs a unit of bytes: 1GiB or 1GB"),
+            "{}",
+            bytes("1g")
+        );
+        assert!(bytes("512").ends_with("such as MiB or GB"), "{}", bytes("512"));
+        let told = Size::parse("1e6").unwrap_err().to_string();
+        assert!(
+            told.contains("\"1e6\" is not a number") && told.contains("k, m, g and t"),
+            "{told}"
+        );
     }
 }

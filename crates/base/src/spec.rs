@@ -11,6 +11,10 @@ use std::ops::RangeInclusive;
 /// If given as a parameter, the error lists the accepted parameters.
 const HELP: &str = "help";
 
+/// How a whole number is written, for a refusal.
+const COUNT_FORM: &str =
+    "write a whole number: 1000000, or with k, m, g or t, which count in powers of 1024";
+
 /// A name and its parameters that have not been read yet.
 #[derive(Clone, Debug)]
 pub struct Spec<'a> {
@@ -75,7 +79,7 @@ impl<'a> Spec<'a> {
         self.name
     }
 
-    /// Reads a whole number in `range`. The suffixes `k` and `m` are powers of 1024.
+    /// Reads a whole number in `range`. The suffixes `k`, `m`, `g` and `t` are powers of 1024.
     pub fn count(
         &mut self,
         key: &'static str,
@@ -84,8 +88,11 @@ impl<'a> Spec<'a> {
     ) -> Result<u64> {
         let words = format!("{} to {}, default {default}", range.start(), range.end());
         let Some(value) = self.take(key, words) else { return Ok(default) };
-        let count = count_of(value).filter(|count| range.contains(count));
-        count.ok_or_else(|| self.refuse(key, value))
+        match count_of(value) {
+            Some(count) if range.contains(&count) => Ok(count),
+            Some(_) => Err(self.refuse(key, value)),
+            None => Err(bad(format!("{}; {COUNT_FORM}", self.refused(key, value)))),
+        }
     }
 
     /// Reads the capacity of a device in pages, in `range`. It is given either as `pages`, a count, or as `capacity`,
@@ -106,19 +113,18 @@ impl<'a> Spec<'a> {
                 return Err(bad(format!("{text:?}: either \"pages\" or \"capacity\", not both")));
             }
         };
-        match count.filter(|count| range.contains(count)) {
-            Some(count) => Ok(count),
-            None => {
-                let (least, most) = (*range.start(), *range.end());
-                let bytes = |pages: u64| human_bytes(pages.saturating_mul(PAGE_BYTES as u64));
-                Err(bad(format!(
-                    "{:?}: {key}={value} is not accepted; pages is {least} to {most}, capacity is {} to {}",
-                    self.text,
-                    bytes(least),
-                    bytes(most)
-                )))
-            }
+        if let Some(count) = count.filter(|count| range.contains(count)) {
+            return Ok(count);
         }
+        let (least, most) = (*range.start(), *range.end());
+        let bytes = |pages: u64| human_bytes(pages.saturating_mul(PAGE_BYTES as u64));
+        let form = if count.is_none() { format!("; {COUNT_FORM}") } else { String::new() };
+        Err(bad(format!(
+            "{:?}: {key}={value} is not accepted; pages is {least} to {most}, capacity is {} to {}{form}",
+            self.text,
+            bytes(least),
+            bytes(most)
+        )))
     }
 
     /// Reads a number in `range`.
@@ -196,9 +202,13 @@ impl<'a> Spec<'a> {
 
     /// The error for a `value` that `key` does not accept.
     pub fn refuse(&self, key: &str, value: &str) -> Error {
+        bad(self.refused(key, value))
+    }
+
+    fn refused(&self, key: &str, value: &str) -> String {
         let words = self.accepted.iter().rev().find(|(asked, _)| *asked == key);
         let words = words.map_or("", |(_, words)| words);
-        bad(format!("{:?}: {key}={value} is not accepted; {key} is {words}", self.text))
+        format!("{:?}: {key}={value} is not accepted; {key} is {words}", self.text)
     }
 }
 
@@ -288,6 +298,17 @@ mod tests {
         let mut spec = Spec::parse("zipf:theta=9").unwrap();
         let error = spec.number("theta", 0.0..=2.0, 1.0).unwrap_err().to_string();
         assert!(error.contains("theta=9") && error.contains("0 to 2"), "{error}");
+
+        // A number that is too large has the right form.
+        for (text, form) in [("zipf:requests=1e6", true), ("zipf:requests=6", false)] {
+            let mut spec = Spec::parse(text).unwrap();
+            let error = spec.count("requests", 0..=5, 1).unwrap_err().to_string();
+            assert!(error.contains("is not accepted; requests is 0 to 5"), "{error}");
+            assert_eq!(error.contains("k, m, g or t"), form, "{error}");
+        }
+        let mut spec = Spec::parse("disk:pages=1e6").unwrap();
+        let error = spec.capacity_pages(2..=1 << 20, 7).unwrap_err().to_string();
+        assert!(error.contains("k, m, g or t"), "{error}");
 
         let mut spec = Spec::parse("clock:bit=1").unwrap();
         spec.count("bits", 1..=7, 1).unwrap();
