@@ -66,6 +66,8 @@ fn what_cannot_be_is_refused_before_the_trace_is_read() {
     let refusal = |args: &[&str]| refused(&[&["advise", "/nowhere"], args].concat());
     assert!(refusal(&["--flash", "ssd-z"]).contains("durassd"));
     assert!(refusal(&["--flash", "ssd-a", "--policy", "lur"]).contains("second_chance"));
+    let told = refusal(&["--flash", "ssd-a,ssd-b"]);
+    assert!(told.contains("--flash ssd-a,ssd-b: one device") && told.contains("such as ssd-a"));
     assert!(refusal(&["--flash", "ssd-a", "--slack=-1"]).contains("--slack"));
     assert!(refusal(&["--flash", "ssd-a", "--worth", "100"]).contains("--worth"));
     let free = ["--flash", "ssd-a", "--price-memory", "0", "--price-flash", "0"];

@@ -1,6 +1,6 @@
 //! `tantalum curve`: the counts of replays at all sizes, samples, output and refusals.
 mod support;
-use support::{good, refused, sample};
+use support::{good, refused, sample, tantalum};
 use tantalum_report::schema;
 
 fn rows(args: &[&str]) -> Vec<serde_json::Value> {
@@ -83,7 +83,7 @@ fn without_sizes_they_are_powers_of_two_up_to_all_pages() {
 #[test]
 fn a_sample_says_its_rate_and_error_and_repeats() {
     let trace = "zipf:pages=20000,requests=100000,theta=0.8,seed=4";
-    for sampling in [["--sample", "0.1"], ["--sample-pages", "1000"]] {
+    for sampling in [["--sample", "0.1"], ["--sample", "10%"], ["--sample-pages", "1k"]] {
         let args = [&["curve", trace, "--size", "1000"], &sampling[..]].concat();
         let point = &rows(&args)[0];
         let exact = &rows(&["curve", trace, "--size", "1000"])[0];
@@ -112,8 +112,16 @@ fn a_page_draws_the_curve() {
 #[test]
 fn refusals_name_what_is_wrong() {
     let trace = "scan:pages=50,requests=500";
-    let error = refused(&["curve", trace, "--sample", "2"]);
-    assert!(error.contains("over 0 and at most 1"), "{error}");
+    for (option, value, said) in [
+        ("--sample", "2", "over 0 and at most 1, such as 0.01 or 1%"),
+        ("--sample", "0%", "over 0 and at most 1, such as 0.01 or 1%"),
+        ("--sample", "-1", "over 0 and at most 1, such as 0.01 or 1%"),
+        ("--sample", "half", "over 0 and at most 1, such as 0.01 or 1%"),
+        ("--sample-pages", "1GiB", "such as 8192 or 8k"),
+    ] {
+        let run = tantalum(&["curve", trace, option, value]);
+        assert!(run.code == 2 && run.err.contains(said), "{value}: {}", run.err);
+    }
     let error = refused(&["curve", trace, "--sample-pages", "4"]);
     assert!(error.contains("at least 64"), "{error}");
     let error = refused(&["curve", trace, "--size", "0"]);

@@ -1,7 +1,7 @@
 //! `tantalum advise TRACE --flash DEVICE --size ...`: recommends a policy and an amount of memory.
-use crate::commands::device_size::device_for;
+use crate::commands::device_size::{device_for, one_device};
 use crate::common::{CLIENTS_MAX, CacheSize, TraceArgs};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use std::sync::Arc;
 use tantalum_console::Verdict;
 use tantalum_console::interruption;
@@ -43,10 +43,15 @@ pub struct Args {
     #[arg(long, default_value_t = 3, value_name = "N")]
     tries: usize,
     /// Percentage of the time that each doubling of the memory must save; by default 10
-    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["slack", "price_memory"])]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = percent,
+        conflicts_with_all = ["slack", "price_memory"]
+    )]
     worth: Option<f64>,
     /// Instead, advise the smallest size that needs at most this percentage more time than the fastest
-    #[arg(long, value_name = "PERCENT", conflicts_with = "price_memory")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "price_memory")]
     slack: Option<f64>,
     /// Price of a GiB of memory per month, in any currency: advise the size with the least price times time
     #[arg(long, value_name = "PRICE", requires = "price_flash")]
@@ -90,7 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let sizes = CacheSize::parse_list(&args.size.join(","))?;
     let clients = 1..=CLIENTS_MAX;
     ensure!(clients.contains(&args.clients), "--clients: accepted: 1 to {CLIENTS_MAX}");
-    let device = DeviceSpec::parse(&args.flash)?;
+    let device = one_device("--flash", &args.flash)?;
     rule(args, &device)?;
     args.trace.seed()?;
 
@@ -131,6 +136,12 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     }
     args.output.print_page(&report, format, &page(&trace.name, &options, &advice))?;
     Ok(interruption::verdict(&report))
+}
+
+/// Parses a percentage: `10` or `10%`.
+fn percent(text: &str) -> anyhow::Result<f64> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    number.parse().ok().context("accepted: a number of percent, such as 10")
 }
 
 /// The requested rule, for `device`.

@@ -1,8 +1,9 @@
 //! `tantalum curve TRACE`: the misses of LRU at many cache sizes, in one pass over the trace.
 use super::replay::pages::curve_page;
 use crate::common::{CacheSize, TraceArgs, ratios};
-use anyhow::bail;
+use anyhow::{Context, bail};
 use tantalum_base::ErrorKind;
+use tantalum_base::size::Size;
 use tantalum_console::Verdict;
 use tantalum_console::interruption;
 use tantalum_console::output::{OutputArgs, quoted};
@@ -24,11 +25,17 @@ pub struct Args {
     /// to all distinct pages
     #[arg(long, value_name = "SIZE,...", allow_negative_numbers = true)]
     size: Vec<String>,
-    /// Follow only this share of the pages, such as 0.01 (SHARDS)
-    #[arg(long, value_name = "RATE", conflicts_with = "sample_pages")]
+    /// Follow only this share of the pages, such as 0.01 or 1% (SHARDS)
+    #[arg(
+        long,
+        value_name = "RATE",
+        value_parser = rate,
+        conflicts_with = "sample_pages",
+        allow_negative_numbers = true
+    )]
     sample: Option<f64>,
     /// Follow at most this many pages: constant memory (SHARDS with a fixed size)
-    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PAGES", value_parser = sample_pages)]
     sample_pages: Option<u32>,
     /// Seed that selects the pages to follow
     #[arg(long, default_value_t = 1, value_name = "SEED")]
@@ -106,6 +113,25 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let page = curve_page(&args.trace.name(), &report);
     args.output.print_page(&report, format, &page)?;
     Ok(interruption::verdict(&report))
+}
+
+/// Parses a share of the pages: `0.01` or `1%`.
+fn rate(text: &str) -> anyhow::Result<f64> {
+    let rate = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    rate.ok()
+        .filter(|rate| *rate > 0.0 && *rate <= 1.0)
+        .context("accepted: a share of the pages over 0 and at most 1, such as 0.01 or 1%")
+}
+
+/// Parses a number of pages to follow: `8192` or `8k`.
+fn sample_pages(text: &str) -> anyhow::Result<u32> {
+    match Size::parse(text) {
+        Ok(Size::Count(pages @ 1..)) if pages <= u64::from(u32::MAX) => Ok(pages as u32),
+        _ => bail!("accepted: a number of pages, such as 8192 or 8k"),
+    }
 }
 
 /// Refuses policies other than LRU, and names the command that counts them.

@@ -1,8 +1,9 @@
 //! The default size of a simulated device: just large enough for the trace, not that of its data sheet. Space that a
 //! trace never touches takes long to fill and to age, and affects no figure.
-use tantalum_base::PAGE_BYTES;
+use anyhow::bail;
 use tantalum_base::size::human_bytes;
 use tantalum_base::spec::is_same;
+use tantalum_base::{PAGE_BYTES, Spec};
 use tantalum_models::DeviceSpec;
 
 /// Smallest default size: traces with fewer pages all get the same device.
@@ -19,6 +20,27 @@ pub fn device_for(text: &str, pages: u64) -> tantalum_base::Result<DeviceSpec> {
         text.trim_end_matches(':'),
         pages.max(PAGES_MIN)
     ))
+}
+
+/// The device that `text` names, for an `option` that takes one.
+///
+/// # Errors
+/// If it is no device, or several.
+pub fn one_device(option: &str, text: &str) -> anyhow::Result<DeviceSpec> {
+    let error = match DeviceSpec::parse(text) {
+        Ok(device) => return Ok(device),
+        Err(error) => error,
+    };
+    let names = Spec::list(text);
+    if let Some(first) = names.iter().find(|name| DeviceSpec::parse(name).is_ok())
+        && names.len() > 1
+    {
+        bail!(
+            "{option} {text}: one device is accepted, and these are {}; name one, such as {first}",
+            names.len()
+        );
+    }
+    Err(error.into())
 }
 
 fn is_sized(text: &str) -> bool {
@@ -56,6 +78,12 @@ mod tests {
         assert_eq!(pages("durassd:capacity=256MiB", 50_000), 65_536);
         assert_eq!(pages("durassd:barrier=on,pages=40k", 50_000), 40_960);
         assert_eq!(pages("DuraSSD:Capacity=256MiB", 50_000), 65_536);
+        let one = |text| one_device("--flash", text);
+        assert_eq!(one("durassd:barrier=on,pages=40k").unwrap().pages(), 40_960);
+        let several = one("ssd-a:pages=40k,trim=x,ssd-b").unwrap_err().to_string();
+        assert!(several.contains("--flash") && several.contains("such as ssd-b"), "{several}");
+        let wrong = one("durasd").unwrap_err().to_string();
+        assert!(wrong.contains("did you mean") && !wrong.contains("--flash"), "{wrong}");
         let told =
             |texts: &[&str]| told(&texts.iter().map(|&text| text.into()).collect::<Vec<_>>(), 9);
         assert_eq!(told(&["durassd:pages=40k"]), None);

@@ -1,4 +1,5 @@
 //! `tantalum serve --device DEVICE --nbd ADDRESS`.
+use crate::commands::device_size::one_device;
 use clap::ArgGroup;
 use std::rc::Rc;
 use tantalum_base::{PageBuf, PageDevice, Result};
@@ -33,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let outside = args.listening.outside()?;
     let options = args.listening.options(&outside)?;
     let _log = args.logs.start()?;
-    let spec = DeviceSpec::parse(&args.device)?;
+    let spec = one_device("--device", &args.device)?;
     let socket_group = args.listening.socket_group(None)?;
     let live = Live::new(LiveOptions { socket_group, ..LiveOptions::default() })?;
     let (handle, seed, logs) = (live.clone(), args.device_seed, args.logs.clone());

@@ -102,9 +102,15 @@ impl Curve {
             Sampling::Pages(pages) if pages >= SAMPLED_PAGES_MIN => {
                 Inner::Sampled(Box::new(Sampled::new(1.0, pages as usize, options.seed)))
             }
-            Sampling::Rate(_) => return Err(bad("a rate over 0 and at most 1 can be sampled")),
+            Sampling::Rate(rate) => {
+                return Err(bad(&format!(
+                    "a rate over 0 and at most 1, such as 0.01, can be sampled, and not {rate}"
+                )));
+            }
             Sampling::Pages(_) => {
-                return Err(bad(&format!("at least {SAMPLED_PAGES_MIN} pages can be sampled")));
+                return Err(bad(&format!(
+                    "at least {SAMPLED_PAGES_MIN} pages can be sampled, such as 8192"
+                )));
             }
         };
         match &mut inner {
