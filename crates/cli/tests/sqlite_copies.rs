@@ -126,6 +126,8 @@ fn what_is_refused_leaves_all_as_it_was() {
     server.terminate();
     let export = ["sqlite", "export", text(&volume), text(&other)];
     assert!(refused(&export).contains("other.db exists already"));
+    let nowhere = refused(&["sqlite", "export", text(&volume), "/nowhere/x.db"]);
+    assert!(nowhere.contains("the folder /nowhere does not exist"), "{nowhere}");
     good(&["sqlite", "import", text(&file), text(&volume), "--force"]);
     let back = folder.path().join("back.db");
     good(&["sqlite", "export", text(&volume), text(&back)]);

@@ -1,6 +1,6 @@
 //! Options that several commands accept, and all printing and writing of results.
 use crate::interruption;
-use crate::whole_file::{WholeFile, folder_of, is_same_file};
+use crate::whole_file::{WholeFile, folder_of, is_same_file, no_folder};
 use anyhow::{Context, bail};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -113,6 +113,9 @@ impl Kind {
     fn check(self, path: Option<&Path>) -> anyhow::Result<()> {
         let Kind { option, name, .. } = self;
         let Some(path) = path else { return Ok(()) };
+        if let Some(why) = no_folder(path) {
+            bail!("{option}: {} cannot be written: {why}", path.display());
+        }
         // The file is replaced as a whole, so a device or a link would be lost.
         let there = path.symlink_metadata();
         if there.as_ref().is_ok_and(|there| !there.is_file()) || !folder_of(path).is_dir() {

@@ -1,7 +1,7 @@
 //! Output files that get their names only when they are complete. Until then, an older file of that name stays. So
 //! neither a failure nor a kill leaves an incomplete file that looks complete.
 use std::fs::{File, Metadata};
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -21,7 +21,7 @@ impl WholeFile {
     /// replaced file keeps its permissions.
     ///
     /// # Errors
-    /// If no file can be made in the folder.
+    /// If no file can be made in the folder; `NotFound` names a folder that does not exist.
     pub fn begin(path: &Path) -> Result<WholeFile> {
         let there = path.metadata().ok();
         let path = if there.is_some() { path.canonicalize()? } else { path.to_owned() };
@@ -29,7 +29,8 @@ impl WholeFile {
         let mut builder = tempfile::Builder::new();
         builder.prefix(UNFINISHED.0).suffix(UNFINISHED.1);
         builder.permissions(PermissionsExt::from_mode(mode & 0o666));
-        let file = builder.tempfile_in(folder_of(&path)).map_err(|error| without_name(&error))?;
+        let file =
+            builder.tempfile_in(folder_of(&path)).map_err(|error| without_name(&error, &path))?;
         if there.is_some() {
             // The mask of the process applies only to new files.
             file.as_file().set_permissions(PermissionsExt::from_mode(mode & 0o777))?;
@@ -74,9 +75,28 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// `error` without the temporary name of the incomplete file, which the user does not know.
-fn without_name(error: &Error) -> Error {
-    error.kind().into()
+/// Why there can be no file at `path`, if what should be its folder is none; `None` if it is one.
+pub fn no_folder(path: &Path) -> Option<String> {
+    let folder = folder_of(path);
+    let shown = folder.display();
+    match folder.metadata() {
+        Ok(there) if there.is_dir() => None,
+        Ok(_) => Some(format!("{shown} is not a folder: name another place")),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Some(format!("the folder {shown} does not exist: make it, or name another place"))
+        }
+        // Whoever makes the file gets the reason.
+        Err(_) => None,
+    }
+}
+
+/// The `error` of making the file at `path`, without the temporary name of the incomplete file, which the user does not
+/// know.
+fn without_name(error: &Error, path: &Path) -> Error {
+    match no_folder(path) {
+        Some(why) => Error::new(error.kind(), why),
+        None => error.kind().into(),
+    }
 }
 
 #[cfg(test)]
@@ -102,7 +122,10 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let error = WholeFile::begin(&folder.path().join("none/out")).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
-        assert!(!error.to_string().contains(UNFINISHED.1), "{error}");
+        let missing = format!("the folder {} does not exist", folder.path().join("none").display());
+        assert!(error.to_string().starts_with(&missing), "{error}");
+        let error = WholeFile::begin(&path.join("out")).unwrap_err();
+        assert!(error.to_string().contains("out is not a folder"), "{error}");
     }
 
     #[test]

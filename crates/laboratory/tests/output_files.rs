@@ -173,3 +173,26 @@ fn a_file_that_cannot_be_made_is_named() {
     let told = refused(&["trace", "generate", "scan:pages=3", "/nowhere/out.csv"]);
     assert!(told.contains("/nowhere/out.csv") && !told.contains(".tantalum-"), "{told}");
 }
+
+/// Every output says which folder it lacks; a folder is no file.
+#[test]
+fn a_folder_that_is_missing_is_named() {
+    let folder = folder();
+    let into = folder.path().join("missing/out");
+    let missing = format!("the folder {} does not exist", folder.path().join("missing").display());
+    let scan = "scan:pages=3,requests=3";
+    for words in [
+        ["trace", "generate", scan, text(&into)].to_vec(),
+        ["trace", "convert", scan, text(&into)].to_vec(),
+        ["curve", scan, "--report", text(&into)].to_vec(),
+        ["trace", "stat", scan, "--facts", text(&into)].to_vec(),
+    ] {
+        let told = refused(&words);
+        assert!(told.contains(&missing), "{told}");
+    }
+    for verb in ["generate", "convert"] {
+        let told = refused(&["trace", verb, scan, text(folder.path())]);
+        assert!(told.contains("is a folder: name a file in it"), "{told}");
+    }
+    assert!(names(folder.path()).is_empty());
+}

@@ -9,6 +9,7 @@ use tantalum::Volume;
 use tantalum_base::size::human_bytes;
 use tantalum_console::Verdict;
 use tantalum_console::output::print_line;
+use tantalum_console::whole_file::{folder_of, no_folder};
 use tantalum_media::block_store::PRIVATE_MODE;
 use tantalum_report::number;
 use tantalum_volume::{VolumeConfig, new_file_mode};
@@ -78,10 +79,10 @@ fn remove_left_behind(folder: &Path) {
 
 /// Writes the database to a new file with the permissions of the volume. It gets its name when it is complete.
 fn write(from: &Connection, file: &Path, mode: u32) -> anyhow::Result<()> {
-    let folder = match file.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
+    if let Some(why) = no_folder(file) {
+        bail!(why);
+    }
+    let folder = folder_of(file);
     let permissions = std::fs::Permissions::from_mode(mode);
     remove_left_behind(folder);
     let mut builder = tempfile::Builder::new();

@@ -29,6 +29,9 @@ impl Out {
                 input.display()
             );
         }
+        if path.is_dir() {
+            bail!("{} is a folder: name a file in it", path.display());
+        }
         if let Some(ending) = other_packing(path) {
             bail!(
                 "{}: traces are written as .zst, as .gz or plain, and not as {ending}: name another output file",
