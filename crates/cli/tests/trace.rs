@@ -64,6 +64,9 @@ fn bytes_become_pages_and_stay_bytes_where_asked() {
     assert!(!out.exists(), "nothing unfinished is left");
     let error = refused(&["trace", "convert", &pages, text(&out), "--to", "xls"]);
     assert!(error.contains("\"xls\"") && error.contains("page_csv, block_csv"), "{error}");
+    assert!(!error.contains("msr"), "a format that is only read: {error}");
+    let error = refused(&["trace", "generate", "scan:pages=3", text(&out), "--to", "xls"]);
+    assert!(error.contains("page_csv, block_csv") && !error.contains("msr"), "{error}");
     let error = refused(&["trace", "convert", &pages, text(&out), "--to", "msr"]);
     assert!(
         error.contains("msr can only be read; formats for writing: page_csv, block_csv"),

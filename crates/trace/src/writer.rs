@@ -3,7 +3,7 @@
 //! The buffer is written to the file as whole lines, also when compressed: after a kill, everything but the last buffer
 //! can be read.
 use crate::event::{BlockEvent, PageEvent};
-use crate::formats::{Encode, Format, written_names};
+use crate::formats::{Encode, Format, only_read};
 use crate::open::{AnyReader, OpenOptions, open};
 use crate::reader::Reader;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -197,12 +197,7 @@ impl<E> std::fmt::Debug for Writer<E> {
 fn encoder<E>(format: &'static dyn Format<E>, text: &str) -> Result<Box<dyn Encode<E>>> {
     let mut spec = Spec::parse(text)?;
     let encoder = format.encoder(&mut spec)?;
-    let encoder = encoder.ok_or_else(|| {
-        Error::new(
-            ErrorKind::Unsupported,
-            format!("{} can only be read; formats for writing: {}", format.name(), written_names()),
-        )
-    })?;
+    let encoder = encoder.ok_or_else(|| only_read(format.name()))?;
     spec.finish()?;
     Ok(encoder)
 }

@@ -220,6 +220,20 @@ impl AnyFormat {
         found.copied().ok_or_else(|| spec.unknown_name("trace format", &names))
     }
 
+    /// The same for a trace that will be written: an unknown name is refused with the names of formats that can be.
+    ///
+    /// # Errors
+    /// `InvalidInput`, and `Unsupported` for a format that can only be read.
+    pub fn by_written_name(text: &str) -> Result<AnyFormat> {
+        let spec = Spec::parse(text)?;
+        let written: Vec<&str> = written().map(AnyFormat::name).collect();
+        match ALL.iter().find(|format| is_same(format.name(), spec.name())) {
+            Some(format) if format.is_written() => Ok(*format),
+            Some(format) => Err(only_read(format.name())),
+            None => Err(spec.unknown_name("trace format for writing", &written)),
+        }
+    }
+
     /// The format of a trace that begins with `head`, if it is certain; `None` if it matches no format.
     ///
     /// # Errors
@@ -247,11 +261,20 @@ pub fn names() -> String {
     names.join(", ")
 }
 
+fn written() -> impl Iterator<Item = &'static AnyFormat> {
+    ALL.iter().filter(|format| format.is_written())
+}
+
 /// The names of the formats that can be written, for messages.
 pub fn written_names() -> String {
-    let written = ALL.iter().filter(|format| format.is_written());
-    let names: Vec<&str> = written.map(AnyFormat::name).collect();
+    let names: Vec<&str> = written().map(AnyFormat::name).collect();
     names.join(", ")
+}
+
+/// The error for a trace that would be written in the format `name`.
+pub(crate) fn only_read(name: &str) -> Error {
+    let context = format!("{name} can only be read; formats for writing: {}", written_names());
+    Error::new(ErrorKind::Unsupported, context)
 }
 
 /// The first line of `head`, without its end.

@@ -1,12 +1,10 @@
 //! `tantalum trace convert IN OUT`.
 use super::out::{Out, format_of};
 use crate::common::{TraceArgs, tell_written};
-use anyhow::bail;
 use std::path::PathBuf;
 use tantalum_console::Verdict;
 use tantalum_report::{config_hash, number};
 use tantalum_runtime::supervision;
-use tantalum_trace::formats::written_names;
 use tantalum_trace::{AnyFormat, OpenOptions, PageEvent, Rescue, writer};
 
 /// Rewrite a trace in another format or compression, cut its bytes into pages, or join several traces
@@ -36,11 +34,7 @@ const AFTER_HELP: &str = "Examples:
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
-    let text = format_of(args.to.as_deref(), &args.out);
-    let to = AnyFormat::by_name(text)?;
-    if !to.is_written() {
-        bail!("{} can only be read; formats for writing: {}", to.name(), written_names());
-    }
+    let (to, text) = format_of(args.to.as_deref(), &args.out)?;
     let seed = args.trace.seed()?;
     let inputs = args.trace.files()?;
     let rescue = args.rescue.then(Rescue::default);

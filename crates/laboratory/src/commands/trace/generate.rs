@@ -46,8 +46,8 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
         .as_deref()
         .context("name a generator, such as zipf:pages=1m (--list prints all)")?;
     let out = args.out.as_deref().context("name the file of the trace after the generator")?;
-    let text = format_of(args.to.as_deref(), out);
-    let AnyFormat::Page(format) = AnyFormat::by_name(text)? else {
+    let (format, text) = format_of(args.to.as_deref(), out)?;
+    let AnyFormat::Page(format) = format else {
         bail!("generators make traces of pages; {text} has bytes in volumes");
     };
     let generator = Generator::parse(spec)?;

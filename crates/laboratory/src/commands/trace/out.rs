@@ -85,10 +85,15 @@ impl Out {
     }
 }
 
-/// The format to write to `path`: the one `asked` for, or else the one that the name indicates, or `page_csv`.
-pub fn format_of<'a>(asked: Option<&'a str>, path: &Path) -> &'a str {
+/// The format to write to `path`, and its text: the one `asked` for, or else the one that the name indicates, or
+/// `page_csv`.
+///
+/// # Errors
+/// If nothing can be written in it.
+pub fn format_of<'a>(asked: Option<&'a str>, path: &Path) -> anyhow::Result<(AnyFormat, &'a str)> {
     let by_name = || AnyFormat::by_ending(path).filter(AnyFormat::is_written);
-    asked.unwrap_or_else(|| by_name().map_or("page_csv", |format| format.name()))
+    let text = asked.unwrap_or_else(|| by_name().map_or("page_csv", |format| format.name()));
+    Ok((AnyFormat::by_written_name(text)?, text))
 }
 
 /// The end of the name `path` if it promises a compression that is not written.
