@@ -121,6 +121,24 @@ fn a_converted_trace_has_the_format_and_the_compression_that_its_name_says() {
     assert!(std::fs::read_to_string(at("t.lis")).unwrap().contains("op,page"));
     good(&["trace", "generate", "scan:pages=3,requests=3", text(&at("t.oracleGeneral"))]);
     assert_eq!(at("t.oracleGeneral").metadata().unwrap().len(), 72);
+    for name in ["t.parquet", "t.PARQUET.zst", "t.msr.gz"] {
+        for verb in ["convert", "generate"] {
+            let told = refused(&["trace", verb, "scan:pages=3", text(&at(name))]);
+            assert!(told.contains("--to") && told.contains("page_csv, block_csv"), "{told}");
+            assert!(!at(name).exists());
+        }
+    }
+    for name in ["plain", "upper.CSV.gz", "packed.zst"] {
+        good(&["trace", "generate", "scan:pages=3,requests=3", text(&at(name))]);
+    }
+    good(&[
+        "trace",
+        "generate",
+        "scan:pages=3,requests=3",
+        text(&at("t.parquet")),
+        "--to",
+        "page_csv",
+    ]);
     for name in ["t.csv.bz2", "t.csv.xz"] {
         let told = refused(&["trace", "convert", "scan:pages=3", text(&at(name))]);
         assert!(told.contains(".zst") && told.contains(".gz"), "{told}");

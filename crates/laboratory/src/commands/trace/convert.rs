@@ -17,7 +17,7 @@ pub struct Args {
     out: PathBuf,
     /// Format to write: page_csv, page_binary (16 bytes per event, lossless), plain_text (page numbers), csv
     /// (time,obj_id,obj_size,op), oracle_general (libCacheSim), lis (ARC), block_csv. By default the one that the name
-    /// of the output ends in, or page_csv
+    /// of the output ends in; page_csv for .csv and for no ending
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
     /// Convert the complete part of a trace that was cut off, such as by a kill of its recorder; report the place, and

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tantalum_base::{Error, ErrorKind as Kind, Result};
 use tantalum_console::interruption;
 use tantalum_console::whole_file::{WholeFile, is_same_file};
-use tantalum_trace::formats::Format;
+use tantalum_trace::formats::{Format, written_names};
 use tantalum_trace::{AnyFormat, Writer};
 
 /// The place of a written trace.
@@ -86,14 +86,39 @@ impl Out {
 }
 
 /// The format to write to `path`, and its text: the one `asked` for, or else the one that the name indicates, or
-/// `page_csv`.
+/// `page_csv` for a name without an ending.
 ///
 /// # Errors
-/// If nothing can be written in it.
+/// If nothing can be written in it, or the ending says another format.
 pub fn format_of<'a>(asked: Option<&'a str>, path: &Path) -> anyhow::Result<(AnyFormat, &'a str)> {
-    let by_name = || AnyFormat::by_ending(path).filter(AnyFormat::is_written);
-    let text = asked.unwrap_or_else(|| by_name().map_or("page_csv", |format| format.name()));
+    let text = asked.map_or_else(|| by_ending(path), Ok)?;
     Ok((AnyFormat::by_written_name(text)?, text))
+}
+
+/// The format that the name of `path` indicates.
+fn by_ending(path: &Path) -> anyhow::Result<&'static str> {
+    if let Some(format) = AnyFormat::by_ending(path).filter(AnyFormat::is_written) {
+        return Ok(format.name());
+    }
+    let of = |path: &Path| path.extension().map(|ending| ending.to_string_lossy().into_owned());
+    let is_packed = of(path).is_some_and(|ending| ending == "zst" || ending == "gz");
+    let ending = if is_packed { of(&path.with_extension("")) } else { of(path) };
+    match ending {
+        // The name of a stream says nothing, and another packing is refused as such.
+        Some(ending)
+            if !ending.eq_ignore_ascii_case("csv")
+                && !is_stream(path)
+                && other_packing(path).is_none() =>
+        {
+            bail!(
+                "{}: .{ending} is the ending of no format that can be written: name the format ({}) with --to, or a \
+                 file in .csv, .lis or .oracleGeneral, also with .zst or .gz behind it",
+                path.display(),
+                written_names()
+            )
+        }
+        _ => Ok("page_csv"),
+    }
 }
 
 /// The end of the name `path` if it promises a compression that is not written.
