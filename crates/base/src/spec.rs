@@ -189,9 +189,7 @@ impl<'a> Spec<'a> {
 
     /// The error for a name that is not in `names`.
     pub fn unknown_name(&self, what: &str, names: &[&str]) -> Error {
-        let meant = nearest(self.name, names);
-        let meant = meant.map_or(String::new(), |name| format!(" (did you mean {name:?}?)"));
-        bad(format!("{:?} is not a {what}{meant}; accepted: {}", self.name, names.join(", ")))
+        unknown_name(self.name, &format!("a {what}"), names)
     }
 
     fn take(&mut self, key: &'static str, words: String) -> Option<&'a str> {
@@ -210,6 +208,13 @@ impl<'a> Spec<'a> {
         let words = words.map_or("", |(_, words)| words);
         format!("{:?}: {key}={value} is not accepted; {key} is {words}", self.text)
     }
+}
+
+/// The error for a name that is not in `names`; `what` it should be has its article (`an experiment`).
+pub fn unknown_name(given: &str, what: &str, names: &[&str]) -> Error {
+    let meant = nearest(given, names);
+    let meant = meant.map_or(String::new(), |name| format!(" (did you mean {name:?}?)"));
+    bad(format!("{given:?} is not {what}{meant}; accepted: {}", names.join(", ")))
 }
 
 /// Whether two spellings mean the same name. Case, `-` and `_` are ignored.

@@ -159,9 +159,12 @@ fn what_is_known_to_differ_is_told_at_the_small_scale() {
 #[test]
 fn unknown_names_are_refused_with_those_there_are() {
     let message = refused(&["repro", "durasd"]);
-    assert!(message.contains("durassd") && message.contains("all"), "{message}");
+    assert!(message.contains("did you mean \"durassd\"?"), "{message}");
+    assert!(message.contains("accepted: durassd, share") && message.contains(", all"), "{message}");
     let message = refused(&["repro", "durassd", "--scale", "huge"]);
     assert!(message.contains("small, full, paper"), "{message}");
+    let message = refused(&["repro", "durassd", "--scale", "smal"]);
+    assert!(message.contains("did you mean \"small\"?"), "{message}");
     let message = refused(&["repro", "durassd", "--live", "/nowhere/file"]);
     assert!(message.contains("part of casa"), "{message}");
     let message = refused(&["repro", "engines", "--load", "ycsb"]);

@@ -2,6 +2,7 @@
 use crate::table::Table;
 use crate::value::Value;
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use tantalum_base::spec::unknown_name;
 use tantalum_base::{Error, ErrorKind, Result};
 
 /// The format of a printed report.
@@ -22,10 +23,7 @@ impl OutputFormat {
             "table" => Ok(OutputFormat::Table),
             "csv" => Ok(OutputFormat::Csv),
             "json" => Ok(OutputFormat::Json),
-            _ => Err(Error::new(
-                ErrorKind::InvalidInput,
-                format!("{text:?} is not an output format; accepted: table, csv, json"),
-            )),
+            _ => Err(unknown_name(text, "an output format", &["table", "csv", "json"])),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The experiments by name.
-use tantalum_base::spec::is_same;
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::Result;
+use tantalum_base::spec::{is_same, unknown_name};
 
 use super::{
     Row, Scale, Shape, cleaning, devices, dissertation, durassd, engines, personalities, share,
@@ -29,6 +29,9 @@ pub struct Experiment {
     /// and nothing else depends on it.
     pub full_seconds: u32,
 }
+
+/// The name of all experiments together.
+const ALL: &str = "all";
 
 /// One entry per paper, and entries that compare parts of the engine.
 pub const EXPERIMENTS: &[Experiment] = &[
@@ -137,15 +140,14 @@ impl Experiment {
     /// # Errors
     /// `InvalidInput`, which lists the names.
     pub fn by_name(name: &str) -> Result<&'static [Experiment]> {
-        if is_same(name, "all") {
+        if is_same(name, ALL) {
             return Ok(EXPERIMENTS);
         }
         let found = EXPERIMENTS.iter().find(|experiment| is_same(experiment.name, name));
         found.map(std::slice::from_ref).ok_or_else(|| {
-            let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-            let context =
-                format!("{name:?} is not an experiment; accepted: {}, all", names.join(", "));
-            Error::new(ErrorKind::InvalidInput, context)
+            let names = EXPERIMENTS.iter().map(|experiment| experiment.name);
+            let names: Vec<&str> = names.chain([ALL]).collect();
+            unknown_name(name, "an experiment", &names)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The result of every experiment.
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::Result;
+use tantalum_base::spec::unknown_name;
 
 /// One number of a figure or table: the paper's and ours.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,13 +135,10 @@ impl Scale {
     /// Parses `--scale`; a refusal lists the names.
     pub fn parse(text: &str) -> Result<Scale> {
         let scales = [Scale::Small, Scale::Full, Scale::Paper];
-        scales.into_iter().find(|scale| scale.name() == text).ok_or_else(|| {
-            let names = scales.map(Scale::name).join(", ");
-            Error::new(
-                ErrorKind::InvalidInput,
-                format!("{text:?} is not a scale; accepted: {names}"),
-            )
-        })
+        scales
+            .into_iter()
+            .find(|scale| scale.name() == text)
+            .ok_or_else(|| unknown_name(text, "a scale", &scales.map(Scale::name)))
     }
 
     /// The word that names it.

@@ -1,4 +1,5 @@
 //! Devices and media by name.
+use tantalum_base::spec::unknown_name;
 use tantalum_base::{Error, ErrorKind, Limits, PageBuf, Result, Spec, Stamp};
 use tantalum_runtime::Virtual;
 use tantalum_runtime::virtual_time::Schedule;
@@ -105,10 +106,7 @@ pub fn find(device: &str, media: &str) -> Result<Box<dyn Lives>> {
         "nand" => on::<NandRig<Stamp>>("nand", device, of_flash::<NandRig<Stamp>>),
         "nand-bytes" => on::<NandRig<PageBuf>>("nand-bytes", device, of_flash::<NandRig<PageBuf>>),
         "file" => on::<FileRig>("file", device, unknown),
-        _ => {
-            let context = format!("{media:?} is not a medium; accepted: {}", MEDIA.join(", "));
-            Err(Error::new(ErrorKind::InvalidInput, context))
-        }
+        _ => Err(unknown_name(media, "a medium", MEDIA)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The loads for an engine.
-use tantalum_base::{Error, ErrorKind, Result};
+use tantalum_base::Result;
+use tantalum_base::spec::unknown_name;
 use tantalum_hosts::workload::ycsb::Workload;
 use tantalum_hosts::workload::{link_bench, pgbench, tpcc};
 
@@ -63,11 +64,10 @@ impl Load {
     /// # Errors
     /// `InvalidInput`, which lists the names.
     pub fn parse(text: &str) -> Result<Load> {
-        Load::ALL.into_iter().find(|load| load.name() == text).ok_or_else(|| {
-            let names = Load::ALL.map(Load::name).join(", ");
-            let context = format!("{text:?} is not a load; accepted: {names}");
-            Error::new(ErrorKind::InvalidInput, context)
-        })
+        Load::ALL
+            .into_iter()
+            .find(|load| load.name() == text)
+            .ok_or_else(|| unknown_name(text, "a load", &Load::ALL.map(Load::name)))
     }
 
     /// The word that names it.
@@ -137,6 +137,7 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tantalum_base::ErrorKind;
 
     #[test]
     fn every_load_is_found_by_its_name_and_others_are_refused_with_those_there_are() {
