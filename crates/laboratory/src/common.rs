@@ -262,6 +262,18 @@ pub fn clients(text: &str) -> anyhow::Result<u32> {
     }
 }
 
+/// Refuses `policies` that must know the requests to come, if `clients` share these.
+pub fn check_future(policies: &[PolicySpec], clients: u32) -> anyhow::Result<()> {
+    match policies.iter().find(|policy| policy.needs_future()) {
+        Some(policy) if clients > 1 => bail!(
+            "--clients {clients}: policy {} must know the order of all requests, which several clients make only as they \
+             run: leave --clients out, or name other policies",
+            policy.text()
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Bytes of memory that a policy has for each page of its cache, at the least.
 const POLICY_BYTES: u64 = 48;
 

@@ -73,7 +73,12 @@ fn an_empty_trace_is_said_to_be_empty() {
         "--clients",
         "4",
     ]);
-    assert!(told.contains("--clients"), "{told}");
+    assert!(told.contains("--clients 4: policy opt"), "{told}");
+    assert!(told.contains("leave --clients out, or name other policies"), "{told}");
+    let device = ["--size", "9", "--device", "durassd", "--clients", "2"];
+    let words = ["replay", "/nowhere", "--policy", "lru,cfdc:base=opt"];
+    let told = refused(&[&words[..], &device].concat());
+    assert!(told.contains("policy cfdc:base=opt"), "before the trace is read: {told}");
 }
 
 #[test]

@@ -219,13 +219,22 @@ impl PolicySpec {
         self.check_future(workload.future)
     }
 
+    /// Whether it must know the requests to come.
+    pub fn needs_future(&self) -> bool {
+        match &self.kind {
+            Kind::Opt => true,
+            Kind::Cfdc { base, .. } | Kind::Ace { base, .. } => base.needs_future(),
+            _ => false,
+        }
+    }
+
     /// Fails if the policy cannot serve this `future`.
     fn check_future(&self, future: &[Request]) -> Result<()> {
         match &self.kind {
             Kind::Opt if future.is_empty() => Err(Error::new(
                 ErrorKind::Unsupported,
                 "policy opt must know all requests of one client before it starts: here there are no requests, or several \
-                 clients (--clients) share them",
+                 clients (--clients) share them; name a trace with requests and one client, or another policy",
             )),
             Kind::Opt if future.len() > Opt::<SparseTable>::REQUESTS_MAX => Err(Error::new(
                 ErrorKind::TooLarge,

@@ -1,7 +1,7 @@
 //! Replay through a buffer pool over simulated devices, in virtual time.
 use super::cache::CacheArgs;
 use super::device::{DeviceArgs, warning_of_folding};
-use crate::common::TraceArgs;
+use crate::common::{TraceArgs, check_future};
 use std::sync::Arc;
 use tantalum_base::PAGE_BYTES;
 use tantalum_console::interruption;
@@ -40,6 +40,7 @@ pub fn run(
     anyhow::ensure!(!cache.timing, "--timing measures this program; --device gives virtual time");
     // Refuse what can be refused before a long trace is read.
     let (policies, sizes) = (cache.policies()?, cache.sizes()?);
+    check_future(&policies, device.clients)?;
     device.devices()?;
     let loaded = CacheTrace::collect(&trace.name(), trace.events("events read")?)?;
     let distinct = loaded.distinct_pages();
