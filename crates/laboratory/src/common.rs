@@ -70,8 +70,15 @@ impl TraceArgs {
         }
     }
 
-    /// Adds to `report` the number of requests in the trace as it was read, and the data that were left out.
+    /// Adds to `report` the number of requests in the trace as it was read, the data that were left out, and the
+    /// parameters of a generated trace, which its name in the rows lacks.
     pub fn tell(&self, report: &mut Report) {
+        self.tell_read(report);
+        let workload = self.expression().ok().and_then(|trace| trace.workload());
+        report.fields.extend(workload.map(|workload| ("workload", Value::from(workload))));
+    }
+
+    fn tell_read(&self, report: &mut Report) {
         let Some(requests) = self.account.requests() else { return };
         report.fields.push(("trace_requests", requests.into()));
         let pages = report.table.index("requests").zip(report.table.rows().first());

@@ -92,6 +92,25 @@ fn every_output_about_a_trace_counts_its_requests() {
     }
 }
 
+/// A result can be told from that of other parameters, in every output about a trace.
+#[test]
+fn a_generated_trace_is_told_with_its_parameters() {
+    let told = format!("\"workload\": \"{TRACE}\"");
+    for words in [
+        &["replay", TRACE, "--policy", "lru", "--size", "9"][..],
+        &["replay", TRACE, "--device", "durassd", "--fresh"],
+        &["curve", TRACE],
+        &["trace", "stat", TRACE],
+    ] {
+        let json = good(&[words, &["--format", "json"]].concat());
+        assert!(json.contains(&told) && json.contains("\"trace\": \"zipf\""), "{json}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = file(folder.path(), "t.csv", "op,page\nR,1\n");
+    let json = good(&["trace", "stat", text(&trace), "--format", "json"]);
+    assert!(!json.contains("workload"), "{json}");
+}
+
 /// Truncations become no pages. Where bytes stay bytes, nothing is left out.
 #[test]
 fn truncations_that_are_left_out_are_told_with_their_number() {

@@ -111,6 +111,18 @@ impl Expression {
         }
     }
 
+    /// The text of a trace that is not only a file, with all its parameters; `None` for a file.
+    pub fn workload(&self) -> Option<String> {
+        match self {
+            Expression::File(_) => None,
+            Expression::Generator(text) => Some(text.clone()),
+            Expression::Concat(parts) => {
+                let parts: Vec<String> = parts.iter().map(Part::workload).collect();
+                Some(format!("{CONCAT}:{}", parts.join("+")))
+            }
+        }
+    }
+
     /// The trace as a part of a configuration hash: a file's folder does not matter.
     pub fn config(&self) -> String {
         match self {
@@ -154,6 +166,12 @@ impl Part {
     /// Whether it is the trace from its beginning to its end.
     pub fn is_whole(&self) -> bool {
         (self.from, self.to) == (Bound::Requests(0), Bound::Share(1.0))
+    }
+
+    fn workload(&self) -> String {
+        let trace = self.trace.workload().unwrap_or_else(|| self.trace.name());
+        let range = format!("@{}..{}", self.from, self.to);
+        if self.is_whole() { trace } else { trace + &range }
     }
 
     fn parse(text: &str) -> Result<Part> {
@@ -218,6 +236,9 @@ mod tests {
         let both = parse("concat:none/t.csv@1+zipf:seed=9+scan:seed=3");
         assert_eq!((both.name(), both.seed().unwrap()), ("concat".to_owned(), 9));
         assert_eq!(both.files(), [Path::new("none/t.csv")]);
+        assert_eq!(both.workload().unwrap(), "concat:t@0..1+zipf:seed=9+scan:seed=3");
+        assert_eq!(parse("Self-Similar:h=0.1").workload().unwrap(), "self_similar:h=0.1");
+        assert_eq!(parse("none/t.csv.zst").workload(), None);
         assert_eq!(parse("concat:other/t.csv@1+zipf:seed=9+scan:seed=3").config(), both.config());
     }
 }
