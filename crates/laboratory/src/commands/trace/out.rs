@@ -71,7 +71,10 @@ impl Out {
             }
             (Err(error), _) if error.kind() == Kind::Interrupted => {
                 let path = self.path.display();
-                let told = format!("interrupted: nothing is written, and {path} is as before");
+                let told = match self.path.exists() {
+                    true => format!("interrupted: nothing is written, and {path} is as before"),
+                    false => format!("interrupted: {path} was not written"),
+                };
                 return Err(Error::new(Kind::Interrupted, told).into());
             }
             (Err(error), _) => error,
