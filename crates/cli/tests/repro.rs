@@ -47,6 +47,11 @@ fn what_the_papers_say_holds_at_the_small_scale_but_for_what_is_known() {
     }
     assert!(shapes.iter().all(|shape| shape["holds"] != shape["known_to_differ"]));
     assert!(shapes.len() > 100, "{}", shapes.len());
+    let has_numbers = |shape: &Value| {
+        let measured = shape["measured"].as_array().unwrap();
+        measured.iter().any(Value::is_f64) && shape["relation"].is_string()
+    };
+    assert!(shapes.iter().all(has_numbers));
     figures_are_of_each_experiment(rows);
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("All is as known at the small scale"));

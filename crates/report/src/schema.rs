@@ -192,7 +192,14 @@ pub const REPRO_SHAPES: &[Column] = &[
     Column::new("numbers", "measured", Style::Text),
     Column::new("holds", "holds", Style::Text),
     Column::new("known_to_differ", "known to differ", Style::Text),
+    Column::new("measured", "measured, as numbers", Style::Text),
+    Column::new("relation", "relation", Style::Text),
+    Column::new("least", "least", Style::Figures),
+    Column::new("most", "most", Style::Figures),
 ];
+
+/// Those of them that repeat others for programs, and that people do not see.
+pub const REPRO_SHAPES_OF_PROGRAMS: [&str; 4] = ["measured", "relation", "least", "most"];
 
 /// The statements for which `tantalum repro --quick` found another result than the known one.
 pub const REPRO_SURPRISES: &[Column] = &[

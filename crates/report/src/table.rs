@@ -114,6 +114,17 @@ impl Table {
         table
     }
 
+    /// The same table without the columns `keys`.
+    pub fn without(&self, keys: &[&str]) -> Table {
+        let kept = (0..self.columns.len()).filter(|at| !keys.contains(&self.columns[*at].key));
+        let kept: Vec<usize> = kept.collect();
+        let row = |row: &Vec<Value>| kept.iter().map(|at| row[*at].clone()).collect();
+        Table {
+            columns: kept.iter().map(|at| self.columns[*at].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// As text: headings, then one line per row, numbers aligned to the right. It has the columns `keys` in this order,
     /// or all columns if `keys` is empty. A column without any value is omitted.
     pub fn to_text(&self, keys: &[&str]) -> String {
@@ -314,6 +325,17 @@ mod tests {
                         \"seconds\":null},{\"name\":\"b,\\\"c\\\"\",\"pages\":7,\
                         \"hit_ratio\":null,\"latency_ns\":2,\"seconds\":null}]";
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn a_list_is_an_array_for_programs_and_has_commas_elsewhere() {
+        let mut table = Table::new(&table().columns[..2]);
+        let list: Vec<Value> = vec![1.5.into(), f64::NAN.into(), 2u64.into()];
+        table.push(vec![Value::List(list), 1234u64.into()]);
+        let json = serde_json::to_string(&table).unwrap();
+        assert_eq!(json, "[{\"name\":[1.5,null,2],\"pages\":1234}]");
+        assert_eq!(table.to_csv(), "name,pages\n\"1.5, , 2\",1234\n");
+        assert_eq!(table.without(&["name"]).to_csv(), "pages\n1234\n");
     }
 
     #[test]

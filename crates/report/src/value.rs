@@ -14,6 +14,8 @@ pub enum Value {
     Real(f64),
     /// Yes or no.
     Bool(bool),
+    /// Several values: an array in JSON, with commas between them elsewhere.
+    List(Vec<Value>),
 }
 
 impl Value {
@@ -37,6 +39,10 @@ impl Value {
             Value::Count(count) => count.to_string(),
             Value::Real(real) => real.to_string(),
             Value::Bool(flag) => flag.to_string(),
+            Value::List(values) => {
+                let values: Vec<String> = values.iter().map(Value::plain).collect();
+                values.join(", ")
+            }
         }
     }
 }
@@ -48,6 +54,7 @@ impl Serialize for Value {
             Value::Count(count) => to.serialize_u64(*count),
             Value::Real(real) if real.is_finite() => to.serialize_f64(*real),
             Value::Bool(flag) => to.serialize_bool(*flag),
+            Value::List(values) => to.collect_seq(values),
             Value::Null | Value::Real(_) => to.serialize_unit(),
         }
     }

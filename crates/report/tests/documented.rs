@@ -72,6 +72,7 @@ fn cell(value: &serde_json::Value) -> Value {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::String(text) => text.as_str().into(),
         serde_json::Value::Bool(flag) => (*flag).into(),
+        serde_json::Value::Array(values) => Value::List(values.iter().map(cell).collect()),
         number if number.is_u64() => number.as_u64().into(),
         number => number.as_f64().into(),
     }

@@ -49,6 +49,19 @@ impl Relation {
     }
 }
 
+impl Relation {
+    /// Its name, and the bounds that the numbers must be above and below, as far as it has them.
+    pub fn parts(self) -> (&'static str, Option<f64>, Option<f64>) {
+        match self {
+            Relation::Above(least) => ("above", Some(least), None),
+            Relation::Below(most) => ("below", None, Some(most)),
+            Relation::Within(least, most) => ("within", Some(least), Some(most)),
+            Relation::Rising => ("rising", None, None),
+            Relation::Falling => ("falling", None, None),
+        }
+    }
+}
+
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -47,16 +47,22 @@ impl Outcome {
         self.total += summary;
         for shape in *shapes {
             let Some((numbers, holds)) = shape.check(rows) else { continue };
-            let numbers: Vec<String> =
-                numbers.iter().map(|measured| rounded(*measured, 3).plain()).collect();
+            let to = |digits| -> Vec<Value> {
+                numbers.iter().map(|number| rounded(*number, digits)).collect()
+            };
+            let (relation, least, most) = shape.expected.parts();
             self.shapes.push_named([
                 ("experiment", (*name).into()),
                 ("figure", shape.figure.into()),
                 ("shape", shape.claim.into()),
                 ("expected", shape.expected.to_string().into()),
-                ("numbers", numbers.join(", ").into()),
+                ("numbers", Value::List(to(3)).plain().into()),
                 ("holds", holds.into()),
                 ("known_to_differ", is_known(shape.claim)),
+                ("measured", Value::List(to(6))),
+                ("relation", relation.into()),
+                ("least", least.into()),
+                ("most", most.into()),
             ]);
         }
         if self.quick && is_whole {
@@ -151,7 +157,10 @@ impl Outcome {
         }
         any.then(|| Section {
             paragraphs,
-            ..Section::new("What the papers say beside the numbers", self.shapes.clone())
+            ..Section::new(
+                "What the papers say beside the numbers",
+                self.shapes.without(&schema::REPRO_SHAPES_OF_PROGRAMS),
+            )
         })
     }
 }
@@ -161,7 +170,9 @@ const KNOWN_TO_DIFFER: &str = "differs";
 
 /// Whether a shape holds, as a word; a known difference is not in capitals.
 fn word(row: &[Value]) -> &'static str {
-    let [.., holds, known_to_differ] = row else { unreachable!("a shape has seven cells") };
+    let [_, _, _, _, _, holds, known_to_differ, ..] = row else {
+        unreachable!("a shape has these cells")
+    };
     match (holds, known_to_differ) {
         (Value::Bool(true), _) => "holds  ",
         (_, Value::Bool(true)) => KNOWN_TO_DIFFER,
@@ -172,7 +183,7 @@ fn word(row: &[Value]) -> &'static str {
 /// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)".
 fn line(row: &[Value]) -> String {
     let [_, figure, claim, expected, numbers, ..] = row else {
-        unreachable!("a shape has seven cells")
+        unreachable!("a shape has these cells")
     };
     format!(
         "{}  {}: {} (expected {}; measured {})",
@@ -256,6 +267,17 @@ mod tests {
         assert!(text.contains("\ndiffers  Figure 1: it is fast"), "{text}");
         let (_, text) = told((Scale::Full, false), &["it is fast"]);
         assert!(text.contains("\nDIFFERS  Figure 1: it is fast"), "{text}");
+    }
+
+    /// Beside the words for people.
+    #[test]
+    fn programs_get_numbers() {
+        let mut report = Report::new(1, config_hash(["".to_owned()]), Table::new(schema::REPRO));
+        outcome((Scale::Small, true), &["it is fast"]).tell(&mut report);
+        let json = report.render(OutputFormat::Json).unwrap();
+        let lines: String = json.lines().map(str::trim).collect();
+        let fast = "\"measured\": [5.0],\"relation\": \"above\",\"least\": 10.0,\"most\": null";
+        assert!(lines.contains(fast) && lines.contains("\"numbers\": \"5\""), "{json}");
     }
 
     #[test]
