@@ -140,7 +140,7 @@ fn experiments_cuts_curves_and_advice_end_with_what_they_have() {
 
 #[test]
 fn without_a_row_it_says_so_and_the_second_signal_ends_it() {
-    let trace = "zipf:pages=200k,requests=1000m,writes=0.3";
+    let trace = "zipf:pages=200k,requests=300m,writes=0.3";
     let child = start(&["replay", trace, "--policy", "lru", "--size", "10"]);
     after(1);
     signal(&child, rustix::process::Signal::INT);

@@ -1,10 +1,10 @@
 //! Options that several commands take: traces, sizes of caches, clients.
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
-use tantalum_base::size::Size;
+use tantalum_base::size::{Size, human_bytes};
 use tantalum_base::{PAGE_BYTES, Result};
 use tantalum_console::progress::Progress;
-use tantalum_policy::PolicySpec;
+use tantalum_policy::{PolicySpec, Request};
 use tantalum_report::{Report, Value, number};
 use tantalum_runtime::live::memory;
 use tantalum_runtime::supervision;
@@ -186,6 +186,25 @@ impl TraceArgs {
     /// The seed of a generated trace; 0 for any other, which has no randomness.
     pub fn seed(&self) -> Result<u64> {
         self.expression()?.seed()
+    }
+
+    /// Refuses a generated trace whose requests exceed the memory, before it makes any of them: no trace that is kept in
+    /// memory takes less than this.
+    pub fn check_fits(&self) -> anyhow::Result<()> {
+        let Some(requests) = self.expression()?.requests()? else { return Ok(()) };
+        let bytes = requests.saturating_mul(size_of::<Request>() as u64);
+        let limit_bytes = memory::limit_bytes();
+        if bytes > limit_bytes / 2 {
+            bail!(
+                "{}: {} requests take {}, and the trace does not fit into half of the {} of memory that this process may use: \
+                 give fewer requests, or more memory; `curve --sample` needs little",
+                self.trace.display(),
+                number::thousands(requests),
+                human_bytes(bytes),
+                human_bytes(limit_bytes)
+            );
+        }
+        Ok(())
     }
 
     /// The trace's page events, with progress shown as a count of `what`; `Interrupted` if a signal requests the end.

@@ -152,6 +152,17 @@ impl Expression {
         }
     }
 
+    /// The number of reads and writes of a generated trace; `None` if it is known only when the trace has been read.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid text of a generator.
+    pub fn requests(&self) -> Result<Option<u64>> {
+        match self {
+            Expression::Generator(text) => Generator::parse(text).map(|made| made.requests()),
+            Expression::File(_) | Expression::Concat(_) => Ok(None),
+        }
+    }
+
     /// The files it reads.
     pub fn files(&self) -> Vec<&Path> {
         match self {
@@ -239,6 +250,14 @@ mod tests {
         assert_eq!(both.workload().unwrap(), "concat:t@0..1+zipf:seed=9+scan:seed=3");
         assert_eq!(parse("Self-Similar:h=0.1").workload().unwrap(), "self_similar:h=0.1");
         assert_eq!(parse("none/t.csv.zst").workload(), None);
+        for (text, requests) in [
+            ("zipf:pages=1t,requests=1t", Some(1 << 40)),
+            ("cfdc_scans:reads=1,updates=2,scans=4,scan_pages=10", Some(43)),
+            ("tpcc", None),
+            ("none/t.csv", None),
+        ] {
+            assert_eq!(parse(text).requests().unwrap(), requests, "{text}");
+        }
         assert_eq!(parse("concat:other/t.csv@1+zipf:seed=9+scan:seed=3").config(), both.config());
     }
 }

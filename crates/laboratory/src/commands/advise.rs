@@ -98,6 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let device = one_device("--flash", &args.flash)?;
     rule(args, &device)?;
     args.trace.seed()?;
+    args.trace.check_fits()?;
 
     interruption::watch()?;
     let events = args.trace.events("events read")?;

@@ -164,6 +164,15 @@ impl Generator {
         self.pages
     }
 
+    /// The number of reads and writes still to come, each of one page; `None` if it is not known in advance.
+    pub fn requests(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Pattern(pattern) => Some(pattern.requests()),
+            Kind::Synthetic(synthetic) => Some(synthetic.requests()),
+            _ => None,
+        }
+    }
+
     /// The seed of the generator.
     pub fn seed(&self) -> u64 {
         self.seed

@@ -74,6 +74,11 @@ impl Pattern {
         self.pages
     }
 
+    /// Requests still to come.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests_left
+    }
+
     #[inline]
     fn page(&mut self) -> PageNo {
         let rank = match &mut self.choice {

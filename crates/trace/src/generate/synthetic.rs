@@ -64,6 +64,13 @@ impl Synthetic {
         self.pages.max(self.scan_first + self.scan_range + self.scan_pages - 1)
     }
 
+    /// Requests still to come.
+    pub(super) fn requests(&self) -> u64 {
+        let Left { reads, updates, scan_reads, scan_updates } = self.left;
+        let scanned = (scan_reads + scan_updates).saturating_mul(self.scan_pages);
+        (reads + updates + self.scan.1).saturating_add(scanned)
+    }
+
     /// A single page: the hottest is page 0, as in the generator that the section cites.
     fn page(&mut self) -> u64 {
         let share = self.rng.unit().powf(self.exponent);

@@ -61,6 +61,7 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<Verdict> {
     let format = args.output.format_beside(&args.trace.files()?)?;
+    args.trace.check_fits()?;
     interruption::watch()?;
     let name = args.trace.name();
     let (mut report, page) = if args.tier.is_given() {
