@@ -178,6 +178,15 @@ fn polite(mut stream: UnixStream, seed: u64, is_over: impl Fn(f64) -> bool) -> H
     latencies_ns
 }
 
+/// A thread of another client. It would have a machine of its own, so its work does not take the processor from the server and
+/// from the client that is measured.
+fn spawn_apart(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    spawn(move || {
+        rustix::process::nice(19).expect("anybody may");
+        work();
+    })
+}
+
 /// Starts one of the others.
 fn start(
     socket: std::path::PathBuf,
@@ -186,7 +195,7 @@ fn start(
     end: Arc<AtomicBool>,
 ) -> Vec<JoinHandle<()>> {
     match others {
-        Others::Polite => vec![spawn(move || {
+        Others::Polite => vec![spawn_apart(move || {
             polite(raw::negotiated(&socket), seed, |_| end.load(Ordering::Relaxed));
         })],
         Others::Flood(request) => flood(&socket, &request(), end),
@@ -194,7 +203,7 @@ fn start(
             let mut stream = raw::negotiated(&socket);
             stream.set_read_timeout(Some(Duration::from_millis(100))).expect("a time");
             stream.write_all(&raw::request(READ, 0, 32 << 20).repeat(100)).expect("room");
-            vec![spawn(move || {
+            vec![spawn_apart(move || {
                 let mut part = vec![0; 64 << 10];
                 while !end.load(Ordering::Relaxed) {
                     // The server may cut it off.
@@ -203,7 +212,7 @@ fn start(
                 }
             })]
         }
-        Others::Storm => vec![spawn(move || {
+        Others::Storm => vec![spawn_apart(move || {
             while !end.load(Ordering::Relaxed) {
                 drop(UnixStream::connect(&socket));
             }
@@ -217,7 +226,7 @@ fn flood(socket: &Path, request: &[u8], end: Arc<AtomicBool>) -> Vec<JoinHandle<
     let mut taken = stream.try_clone().expect("a descriptor");
     let requests = request.repeat(REQUESTS_AT_ONCE);
     stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a time");
-    let sender = spawn(move || {
+    let sender = spawn_apart(move || {
         let mut left = &requests[..];
         while !end.load(Ordering::Relaxed) {
             if let Ok(sent) = stream.write(left) {
@@ -226,7 +235,7 @@ fn flood(socket: &Path, request: &[u8], end: Arc<AtomicBool>) -> Vec<JoinHandle<
         }
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
-    let taker = spawn(move || {
+    let taker = spawn_apart(move || {
         let mut part = vec![0; MIB as usize];
         while matches!(taken.read(&mut part), Ok(1..)) {}
     });
