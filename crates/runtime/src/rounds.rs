@@ -62,6 +62,9 @@ struct Table {
     /// Seats with large steps that wait, in the order in which they are granted one.
     large: RefCell<VecDeque<Rc<Place>>>,
     large_pages: Cell<u64>,
+    /// Whether a large step was granted in this turn of the executor. One that needs no device is done at once: a client that
+    /// took one after the other would leave no turn to others.
+    is_large_granted: Cell<bool>,
     /// Number of small steps that wait.
     waiting: Cell<usize>,
     turns: Cell<u64>,
@@ -142,9 +145,11 @@ impl Seat {
         }
         self.place.asked.set(self.table.turns.get());
         let large = &self.place.large;
-        if self.table.large.borrow().is_empty() && self.table.has_room(&self.place, pages) {
-            self.place.pay(pages);
-            self.table.large_pages.set(self.table.large_pages.get() + pages);
+        let is_next = self.is_alone() || !self.table.is_large_granted.get();
+        let nobody_waits = self.table.large.borrow().is_empty();
+        if is_next && nobody_waits && self.table.has_room(&self.place, pages) {
+            self.table.grant_step(&self.place, pages);
+            self.run();
         } else {
             let is_first = large.borrow().is_empty();
             let join = || {
@@ -304,6 +309,12 @@ impl Table {
         }
     }
 
+    fn grant_step(&self, place: &Place, pages: u64) {
+        place.pay(pages);
+        self.large_pages.set(self.large_pages.get() + pages);
+        self.is_large_granted.set(true);
+    }
+
     fn give_back(&self, pages: u64) {
         self.large_pages.set(self.large_pages.get() - pages);
     }
@@ -336,8 +347,11 @@ impl Table {
             seats.push_back(place);
         }
         drop(seats);
+        self.is_large_granted.set(false);
         let granted = self.grant_large(if company > 1 { 1 } else { usize::MAX });
-        self.waiting.get() > 0 || (granted && !self.large.borrow().is_empty())
+        self.waiting.get() > 0
+            || self.is_large_granted.get()
+            || (granted && !self.large.borrow().is_empty())
     }
 
     /// Grants at most `most` large steps, to one seat after the other; returns whether it granted that many.
@@ -350,8 +364,7 @@ impl Table {
             }
             self.large.borrow_mut().pop_front();
             let Some(waiter) = place.large.borrow_mut().pop_front() else { continue };
-            place.pay(cost);
-            self.large_pages.set(self.large_pages.get() + cost);
+            self.grant_step(&place, cost);
             waiter.waker.wake();
             if !place.large.borrow().is_empty() {
                 self.large.borrow_mut().push_back(place);

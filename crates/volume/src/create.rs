@@ -151,10 +151,14 @@ async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Su
     let path = config.data_path()?;
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
-        // The home's owner comes first: its pages may be lost, and `--force`, which the flash's content may ask for, loses them.
+        let is_left = is_given_up(live, config, superblock.store_bytes()).await?;
+        if !is_left {
+            refuse_attached(live, config, &path).await?;
+        }
+        // The home's owner precedes the content of the flash, for which the advice is `--force`: that would give up its pages.
         refuse_owned_home(live, config).await?;
-        if !is_given_up(live, config, superblock.store_bytes()).await? {
-            refuse_data(live, config, &path).await?;
+        if !is_left {
+            refuse_existing(live, &path).await?;
         }
     }
     if let Some(its) = &config.home {
@@ -368,8 +372,8 @@ async fn is_journal_unwritten(
     Ok(true)
 }
 
-/// As [`refuse_existing`], for the `path` of the volume's own data.
-async fn refuse_data(live: &Live, config: &VolumeConfig, path: &Path) -> Result<()> {
+/// Refuses a volume that is attached already, with its flash at `path`.
+async fn refuse_attached(live: &Live, config: &VolumeConfig, path: &Path) -> Result<()> {
     if pairing(live, config).await? == Pairing::Owned {
         let (flash, at) = (path.display(), config.path.display());
         let context = format!(
@@ -378,7 +382,7 @@ async fn refuse_data(live: &Live, config: &VolumeConfig, path: &Path) -> Result<
         );
         return Err(ATTACHED.error(ErrorKind::InvalidInput, context));
     }
-    refuse_existing(live, path).await
+    Ok(())
 }
 
 /// Refuses if `path` holds anything: a file that is not empty, or a device that does not begin with zeros.

@@ -1,7 +1,7 @@
 //! One client that reads and writes 4 KiB at a time, one after the other, beside 15 clients that do the same, and beside 15 that take
 //! all they can get. Tells its operations a second and its 99th percentile beside the greedy ones, over those beside the polite ones.
 //!
-//! `scripts/bench cli/greedy`; seconds by `SECONDS_EACH` (5), rounds by `ROUNDS` (3).
+//! `scripts/bench cli/greedy`; seconds by `SECONDS_EACH` (5), rounds by `ROUNDS` (3); those whose name contains a word: `ARGUMENTS=reads`.
 #![expect(clippy::disallowed_methods, reason = "clients of their own, in real time")]
 #[path = "../../../nbd/tests/support/raw.rs"]
 #[allow(dead_code, reason = "tests use the rest")]
@@ -68,23 +68,27 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    let words: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    let is_wanted =
+        |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let greedy: Vec<_> = GREEDY.iter().filter(|(name, _)| is_wanted(name)).collect();
     let folder = disk_folder();
     let config = folder.path().join("VOLUME.toml").to_string_lossy().into_owned();
     tantalum(&["create", &config, "--capacity", "1GiB"]);
     let server = Server::start(folder.path(), "volume.sock", &[&config]);
     let socket = &server.socket;
     fill(socket);
-    let mut ratios: Vec<[Vec<f64>; 2]> = GREEDY.iter().map(|_| Default::default()).collect();
+    let mut ratios: Vec<[Vec<f64>; 2]> = greedy.iter().map(|_| Default::default()).collect();
     for round in 1..=setting("ROUNDS", 3) {
-        for ((name, greedy), ratios) in GREEDY.iter().zip(&mut ratios) {
+        for ((name, others), ratios) in greedy.iter().zip(&mut ratios) {
             let polite = beside(socket, Others::Polite);
-            let greedy = beside(socket, *greedy);
+            let greedy = beside(socket, *others);
             println!("round {round}: {name}: {}; polite: {}", greedy.told(), polite.told());
             ratios[0].push(greedy.per_second / polite.per_second);
             ratios[1].push(greedy.p99_ms() / polite.p99_ms());
         }
     }
-    for ((name, _), [rate, p99]) in GREEDY.iter().zip(ratios) {
+    for ((name, _), [rate, p99]) in greedy.iter().zip(ratios) {
         let (rate, p99) = (median(rate), median(p99));
         println!("{name}: {rate:.2} of the rate (asked: 0.5), p99 {p99:.1} times (asked: 5)");
     }
@@ -178,15 +182,6 @@ fn polite(mut stream: UnixStream, seed: u64, is_over: impl Fn(f64) -> bool) -> H
     latencies_ns
 }
 
-/// A thread of another client. It would have a machine of its own, so its work does not take the processor from the server and
-/// from the client that is measured.
-fn spawn_apart(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    spawn(move || {
-        rustix::process::nice(19).expect("anybody may");
-        work();
-    })
-}
-
 /// Starts one of the others.
 fn start(
     socket: std::path::PathBuf,
@@ -195,7 +190,7 @@ fn start(
     end: Arc<AtomicBool>,
 ) -> Vec<JoinHandle<()>> {
     match others {
-        Others::Polite => vec![spawn_apart(move || {
+        Others::Polite => vec![spawn(move || {
             polite(raw::negotiated(&socket), seed, |_| end.load(Ordering::Relaxed));
         })],
         Others::Flood(request) => flood(&socket, &request(), end),
@@ -203,7 +198,7 @@ fn start(
             let mut stream = raw::negotiated(&socket);
             stream.set_read_timeout(Some(Duration::from_millis(100))).expect("a time");
             stream.write_all(&raw::request(READ, 0, 32 << 20).repeat(100)).expect("room");
-            vec![spawn_apart(move || {
+            vec![spawn(move || {
                 let mut part = vec![0; 64 << 10];
                 while !end.load(Ordering::Relaxed) {
                     // The server may cut it off.
@@ -212,7 +207,7 @@ fn start(
                 }
             })]
         }
-        Others::Storm => vec![spawn_apart(move || {
+        Others::Storm => vec![spawn(move || {
             while !end.load(Ordering::Relaxed) {
                 drop(UnixStream::connect(&socket));
             }
@@ -226,7 +221,7 @@ fn flood(socket: &Path, request: &[u8], end: Arc<AtomicBool>) -> Vec<JoinHandle<
     let mut taken = stream.try_clone().expect("a descriptor");
     let requests = request.repeat(REQUESTS_AT_ONCE);
     stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a time");
-    let sender = spawn_apart(move || {
+    let sender = spawn(move || {
         let mut left = &requests[..];
         while !end.load(Ordering::Relaxed) {
             if let Ok(sent) = stream.write(left) {
@@ -235,7 +230,7 @@ fn flood(socket: &Path, request: &[u8], end: Arc<AtomicBool>) -> Vec<JoinHandle<
         }
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
-    let taker = spawn_apart(move || {
+    let taker = spawn(move || {
         let mut part = vec![0; MIB as usize];
         while matches!(taken.read(&mut part), Ok(1..)) {}
     });

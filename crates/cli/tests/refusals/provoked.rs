@@ -536,6 +536,7 @@ pub const PROVOKED: &[(Refusal, Provoked)] = &[
         volume::CLAIM_GONE,
         Attached(|place| {
             edit(&place.at("v.toml"), "# destage = \"ordered\"", "destage = \"dense\"");
+            edit(&place.at("v.toml"), "# claim = \"xor\"", "claim = \"none\"");
             fs::remove_file(place.at("home.journal")).unwrap();
             place.write("home", 0, &vec![0; 32 << 20]);
             place.refused("detach @v.toml")

@@ -127,6 +127,32 @@ fn few_large_steps_are_in_flight_beside_small_ones() {
 }
 
 #[test]
+fn large_steps_that_need_no_device_leave_turns_to_others() {
+    let runtime = Virtual::new(Schedule::Fifo);
+    let clock = runtime.clone();
+    let rounds = Rounds::default();
+    let turns = runtime.run(async move {
+        let (one, _other) = (rounds.seat(&clock), rounds.seat(&clock));
+        let is_over = Rc::new(Cell::new(false));
+        let ends = Rc::clone(&is_over);
+        let large = clock.spawn("reader", async move {
+            for _ in 0..40 {
+                drop(one.step(256).await);
+            }
+            ends.set(true);
+        });
+        let mut turns = 0;
+        while !is_over.get() {
+            yield_now().await;
+            turns += 1;
+        }
+        large.await;
+        turns
+    });
+    assert!(turns.unwrap() >= 39);
+}
+
+#[test]
 fn a_wait_given_up_leaves_nothing() {
     let runtime = Virtual::new(Schedule::Fifo);
     let clock = runtime.clone();
