@@ -164,6 +164,18 @@ fn a_flash_with_anything_in_it_is_no_attach_that_was_cut_short() {
     assert!(["home", "flash", "home.journal"].map(bytes) == before, "a refusal changes nothing");
 }
 
+/// `--force`, the advice for the content, would give up the pages of the flash that is away.
+#[test]
+fn the_owner_of_a_home_is_told_before_the_content_in_the_place_of_its_flash() {
+    let place = Place::new();
+    place.attach_again();
+    for content in [b"anything".to_vec(), vec![7; 64 << 20]] {
+        std::fs::write(place.at("flash"), content).unwrap();
+        let told = refused(&["attach", text(&place.volume())]);
+        assert!(told.contains("the home belongs to") && told.contains("tantalum rescue"), "{told}");
+    }
+}
+
 #[test]
 fn an_attach_that_was_killed_is_repeated() {
     let mut cut_short = 0;
