@@ -151,7 +151,7 @@ fn it_ends_with_how_much_of_the_paper_is_met() {
     assert!(table.contains("\nholds    Figure 7.5: "), "{table}");
 }
 
-/// The small scale has known differences, also where it is not measured as a check.
+/// The small scale has known differences, also if it is not measured as a check.
 #[test]
 fn what_is_known_to_differ_is_told_at_the_small_scale() {
     let args = ["repro", "nfa", "--scale", "small", "--format", "json"];

@@ -105,7 +105,7 @@ impl TraceArgs {
         (!told.is_empty()).then(|| format!("without {told} of the trace{}", self.remedy()))
     }
 
-    /// The data that were left out, with their number where it is known: `times, 46 truncations`.
+    /// The data that were left out, with their number if it is known: `times, 46 truncations`.
     fn dropped_in_words(&self) -> String {
         let truncations = self.account.truncations();
         let words = |kind: &'static str| match truncations {

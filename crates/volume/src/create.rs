@@ -151,13 +151,10 @@ async fn check(live: &Live, config: &VolumeConfig, overwrite: bool) -> Result<Su
     let path = config.data_path()?;
     let superblock = plan(config, new_volume_id()?)?;
     if !overwrite {
-        let is_left = is_given_up(live, config, superblock.store_bytes()).await?;
-        if !is_left {
-            refuse_attached(live, config, &path).await?;
-        }
+        refuse_attached(live, config, &path).await?;
         // The home's owner precedes the content of the flash, for which the advice is `--force`: that would give up its pages.
         refuse_owned_home(live, config).await?;
-        if !is_left {
+        if !is_given_up(live, config, superblock.store_bytes()).await? {
             refuse_existing(live, &path).await?;
         }
     }

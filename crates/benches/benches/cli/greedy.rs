@@ -121,16 +121,8 @@ impl Measured {
 fn wait_for_places(socket: &Path) -> f64 {
     let began = now();
     while began.elapsed() < PLACES_WAIT_MAX {
-        let mut all = (0..=OTHERS).map(|_| {
-            let mut stream = UnixStream::connect(socket).ok()?;
-            stream.read_exact(&mut [0; 18]).ok()?;
-            // The flags, and EXPORT_NAME with the empty name: the connection takes its place.
-            stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").ok()?;
-            stream.read_exact(&mut [0; 10]).ok()?;
-            Some(stream)
-        });
-        let places: Option<Vec<_>> = all.by_ref().collect();
-        if places.is_some() {
+        let places: Result<Vec<_>, _> = (0..=OTHERS).map(|_| raw::try_negotiated(socket)).collect();
+        if places.is_ok() {
             return began.elapsed().as_secs_f64();
         }
         std::thread::sleep(Duration::from_millis(20));

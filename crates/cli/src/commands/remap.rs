@@ -83,7 +83,7 @@ impl Pages {
 
 impl Remap {
     /// The reason for which a tiered volume refuses it.
-    pub fn not_on_a_tiered_volume(self) -> &'static str {
+    pub fn tiered_refusal(self) -> &'static str {
         match self {
             Remap::Share(_) | Remap::Clone { .. } => NOT_SHARED,
             Remap::Trim(_) => NOT_TRIMMED,
@@ -94,7 +94,7 @@ impl Remap {
     pub fn run(self, config: &VolumeConfig) -> anyhow::Result<Done> {
         let path = config.path.display();
         if config.kind == Kind::Tiered {
-            bail!("{path} is a tiered volume: {}", self.not_on_a_tiered_volume());
+            bail!("{path} is a tiered volume: {}", self.tiered_refusal());
         }
         let opened = {
             let live = Live::new(LiveOptions::default())?;

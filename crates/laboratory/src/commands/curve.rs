@@ -117,12 +117,11 @@ pub fn run(args: &Args) -> anyhow::Result<Verdict> {
 
 /// Parses a share of the pages: `0.01` or `1%`.
 fn rate(text: &str) -> anyhow::Result<f64> {
-    let rate = match text.strip_suffix('%') {
-        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse(),
+    let rate = match Size::parse(text) {
+        Ok(Size::Share(share)) => Some(share),
+        _ => text.parse().ok(),
     };
-    rate.ok()
-        .filter(|rate| *rate > 0.0 && *rate <= 1.0)
+    rate.filter(|rate| *rate > 0.0 && *rate <= 1.0)
         .context("accepted: a share of the pages over 0 and at most 1, such as 0.01 or 1%")
 }
 

@@ -1,24 +1,33 @@
 //! A client on a bare socket, to send bytes that no well-behaved client sends.
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// A connection whose greeting was read.
 pub fn greeted(socket: &Path) -> UnixStream {
-    let mut stream = UnixStream::connect(socket).unwrap();
+    try_greeted(socket).unwrap()
+}
+
+fn try_greeted(socket: &Path) -> io::Result<UnixStream> {
+    let mut stream = UnixStream::connect(socket)?;
     let mut greeting = [0; 18];
-    stream.read_exact(&mut greeting).unwrap();
+    stream.read_exact(&mut greeting)?;
     assert_eq!(&greeting, b"NBDMAGICIHAVEOPT\0\x03");
-    stream
+    Ok(stream)
 }
 
 /// A connection that is ready for requests.
 pub fn negotiated(socket: &Path) -> UnixStream {
-    let mut stream = greeted(socket);
+    try_negotiated(socket).unwrap()
+}
+
+/// The same; an error if the server turns it away.
+pub fn try_negotiated(socket: &Path) -> io::Result<UnixStream> {
+    let mut stream = try_greeted(socket)?;
     // EXPORT_NAME with the empty name, without the zeros behind its answer.
-    stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
-    stream.read_exact(&mut [0; 10]).unwrap();
-    stream
+    stream.write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0")?;
+    stream.read_exact(&mut [0; 10])?;
+    Ok(stream)
 }
 
 /// A connection that is ready for requests, `BLOCK_STATUS` too.

@@ -267,8 +267,9 @@ fn larger_batches(rows: &Rows<'_>, barrier: &str) -> Option<Vec<f64>> {
     MIXES.map(|mix| rows.of("Table 5", &case(mix))).into_iter().collect()
 }
 
-/// Not met at the small scale (`docs/devices/durassd.md`): with pages of 4 KiB the larger buffer is 4 percent behind, as nine requests in ten are hits with either; and batches of 100 are 14 to 15 times as fast as
-/// one with barriers, and updates 3.0 times without.
+/// Not met at the small scale (`docs/devices/durassd.md`): with pages of 4 KiB the larger buffer is 4 percent behind, as nine
+/// requests in ten are hits with either; and batches of 100 are 14 to 15 times as fast as one with barriers, and updates 3.0 times
+/// without.
 pub(crate) const NOT_MET_SMALL: &[&str] = &[
     "throughput grows with the buffer, at each size of a page",
     "with barriers a batch of 100 is more than 20 times as fast as one of 1 (section 4.3.3)",

@@ -134,8 +134,7 @@ impl Outcome {
         }
         let Summary { shapes, hold, .. } = self.total;
         if shapes > 0 {
-            let is_known = |row: &&Vec<Value>| word(row) == KNOWN_TO_DIFFER;
-            let known = match self.shapes.rows().iter().filter(is_known).count() {
+            let known = match self.shapes.rows().iter().filter(|row| is_known(row)).count() {
                 0 => String::new(),
                 known => format!("; known not to hold at this scale: {known} of the others"),
             };
@@ -165,29 +164,23 @@ impl Outcome {
     }
 }
 
-/// The word of a shape that does not hold, and is known not to.
-const KNOWN_TO_DIFFER: &str = "differs";
-
-/// Whether a shape holds, as a word; a known difference is not in capitals.
-fn word(row: &[Value]) -> &'static str {
-    let [_, _, _, _, _, holds, known_to_differ, ..] = row else {
-        unreachable!("a shape has these cells")
-    };
-    match (holds, known_to_differ) {
-        (Value::Bool(true), _) => "holds  ",
-        (_, Value::Bool(true)) => KNOWN_TO_DIFFER,
-        _ => "DIFFERS",
-    }
+/// Whether a shape does not hold, and is known not to.
+fn is_known(row: &[Value]) -> bool {
+    matches!(row, [_, _, _, _, _, Value::Bool(false), Value::Bool(true), ..])
 }
 
-/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)".
+/// A shape for people: "holds    Table 1: ... (expected above 10; measured 64.4)"; a known difference is not in capitals.
 fn line(row: &[Value]) -> String {
-    let [_, figure, claim, expected, numbers, ..] = row else {
+    let [_, figure, claim, expected, numbers, holds, ..] = row else {
         unreachable!("a shape has these cells")
     };
+    let word = match holds {
+        Value::Bool(true) => "holds  ",
+        _ if is_known(row) => "differs",
+        _ => "DIFFERS",
+    };
     format!(
-        "{}  {}: {} (expected {}; measured {})",
-        word(row),
+        "{word}  {}: {} (expected {}; measured {})",
         figure.plain(),
         claim.plain(),
         expected.plain(),
@@ -290,7 +283,7 @@ mod tests {
         assert!(scale.starts_with("Scale small") && !scale.contains("hold"), "{scale}");
         let known = "known not to hold at this scale: 1 of the others.";
         assert_eq!(*told, format!("1 of 2 shapes hold; {known}"));
-        // One that holds is not among those that do not, whatever the list says.
+        // One that holds is not among those that do not, even if it is listed.
         assert_eq!(paragraphs(Scale::Small, &["it is cheap"])[1], "1 of 2 shapes hold.");
         assert_eq!(paragraphs(Scale::Full, &["it is fast"]), ["1 of 2 shapes hold."]);
         assert_eq!(Outcome::new(Scale::Paper, false).paragraphs(), Vec::<String>::new());

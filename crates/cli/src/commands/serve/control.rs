@@ -132,7 +132,7 @@ impl Shared {
     async fn remap(&self, line: &str, stream: &Stream) -> Result<()> {
         let remap: Remap = line.trim().parse()?;
         let Served::Flash(volume) = &self.served else {
-            return Err(Error::new(ErrorKind::Unsupported, remap.not_on_a_tiered_volume()));
+            return Err(Error::new(ErrorKind::Unsupported, remap.tiered_refusal()));
         };
         let done = remap.apply(volume, MadeBy::Server).await?;
         tracing::info!("request {}: done", line.trim());
